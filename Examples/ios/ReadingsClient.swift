@@ -16,10 +16,16 @@ struct ReadingsClient {
     func start() async throws {
         do {
             try await sdk.registerDevice(appID: Self.appID)
-        } catch where error.recovery == .reset {
+        } catch let error as SynheartAuthError where error.recovery == .reset {
             // The service revoked this device. Whether it may start over is for the app and its user to decide.
             throw error
         }
+    }
+
+    func latest() async throws -> String {
+        let request = TransportRequest(
+            method: "GET", url: "https://api.example.com/v1/readings/latest", headers: HeaderFields(), body: [])
+        return String(decoding: try await sdk.send(request, appID: Self.appID).body, as: UTF8.self)
     }
 
     func upload(_ reading: Data) async throws -> Int {

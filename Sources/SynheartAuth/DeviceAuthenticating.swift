@@ -1,43 +1,56 @@
 public import AuthContract
+internal import Foundation
 
 /// What an app calls of ``SynheartAuth/SynheartAuth``. An app that takes this protocol can be tested without a device, a service or a
 /// network: `SynheartAuthTestSupport` has a stand-in (<doc:TestingYourApp>).
 public protocol DeviceAuthenticating: Sendable {
     /// Whether the device is registered. No network.
-    func isRegistered(appID: String) async throws(SynheartAuthError) -> Bool
+    func isRegistered(appID: String) async throws -> Bool
 
     /// Registers the device, or joins a registration in progress if `joins`.
     @discardableResult
-    func registerDevice(appID: String, joins: Bool) async throws(SynheartAuthError) -> Registration
+    func registerDevice(appID: String, joins: Bool) async throws -> Registration
 
     /// The id that the service issued; nil if there is none.
-    func getDeviceId(appID: String) async throws(SynheartAuthError) -> String?
+    func getDeviceId(appID: String) async throws -> String?
 
     /// The state of the identity.
-    func state(appID: String) async throws(SynheartAuthError) -> IdentityState
+    func state(appID: String) async throws -> IdentityState
 
     /// The header fields of a signed request. No network.
     func signRequest(
         appID: String, method: String, path: String, bodyBytes: some Collection<UInt8>, scheme: SignatureScheme?
-    ) async throws(SynheartAuthError) -> SignedHeaders
+    ) async throws -> SignedHeaders
+
+    /// The header fields of a signed request, from its whole URL. No network without an assertion.
+    func sign(
+        appID: String, scheme: SignatureScheme?, method: String, url: String, bodyBytes: some Collection<UInt8>,
+        asserting: Bool
+    ) async throws -> SignedHeaders
+
+    /// The header fields of a signed request whose body is a file.
+    func sign(appID: String, method: String, url: String, bodyFile: String) async throws -> SignedHeaders
 
     /// Signs a request, sends it and recovers.
     func send(
         _ request: TransportRequest, appID: String, scheme: SignatureScheme?, asserting: Bool
-    ) async throws(SynheartAuthError) -> TransportAnswer
+    ) async throws -> TransportAnswer
 
     /// A token that any backend can check offline.
-    func deviceToken(appID: String, audience: String?) async throws(SynheartAuthError) -> DeviceToken
+    func deviceToken(appID: String, audience: String?) async throws -> DeviceToken
 
     /// Replaces the key.
     @discardableResult
-    func rotateKey(appID: String, reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation
+    func rotateKey(appID: String, reason: RotationReason) async throws -> KeyRotation
 
     /// Gives the identity up.
-    func resetDeviceIdentity(appID: String, reason: ResetReason) async throws(SynheartAuthError)
+    func resetDeviceIdentity(appID: String, reason: ResetReason) async throws
 
     /// Finishes an interrupted rotation, and rotates a key that is due.
-    func maintain(appID: String) async throws(SynheartAuthError)
+    func maintain(appID: String) async throws
+
+    /// Learns the service's clock.
+    func correctClockSkew(serverTimestamp: Double, appID: String?) async throws
 
     /// The changes of state from now on.
     var stateChanges: AsyncStream<StateChange> { get }
@@ -48,30 +61,50 @@ extension SynheartAuth: DeviceAuthenticating {}
 extension DeviceAuthenticating {
     /// Registers the device. A call joins a registration in progress.
     @discardableResult
-    public func registerDevice(appID: String) async throws(SynheartAuthError) -> Registration {
+    public func registerDevice(appID: String) async throws -> Registration {
         try await registerDevice(appID: appID, joins: true)
     }
 
     /// The header fields of a signed request, under the device's scheme.
     public func signRequest(
         appID: String, method: String, path: String, bodyBytes: some Collection<UInt8> = []
-    ) async throws(SynheartAuthError) -> SignedHeaders {
+    ) async throws -> SignedHeaders {
         try await signRequest(appID: appID, method: method, path: path, bodyBytes: bodyBytes, scheme: nil)
     }
 
+    /// The header fields of a signed request, under the device's scheme.
+    public func sign(
+        appID: String, method: String, url: String, bodyBytes: some Collection<UInt8> = []
+    ) async throws -> SignedHeaders {
+        try await sign(appID: appID, scheme: nil, method: method, url: url, bodyBytes: bodyBytes, asserting: false)
+    }
+
+    /// Signs the file's bytes as the body.
+    public func sign(appID: String, method: String, url: String, bodyFile: String) async throws -> SignedHeaders {
+        guard let bytes = FileManager.default.contents(atPath: bodyFile) else {
+            throw SynheartAuthError(.signingFailed, "the body's file cannot be read")
+        }
+        return try await sign(appID: appID, method: method, url: url, bodyBytes: Array(bytes))
+    }
+
     /// Signs a request under the device's scheme, sends it and recovers.
-    public func send(_ request: TransportRequest, appID: String) async throws(SynheartAuthError) -> TransportAnswer {
+    public func send(_ request: TransportRequest, appID: String) async throws -> TransportAnswer {
         try await send(request, appID: appID, scheme: nil, asserting: false)
     }
 
     /// A token for the app itself.
-    public func deviceToken(appID: String) async throws(SynheartAuthError) -> DeviceToken {
+    public func deviceToken(appID: String) async throws -> DeviceToken {
         try await deviceToken(appID: appID, audience: nil)
+    }
+
+    /// Learns the service's clock, for every app used so far.
+    public func correctClockSkew(serverTimestamp: Double) async throws {
+        try await correctClockSkew(serverTimestamp: serverTimestamp, appID: nil)
     }
 
     /// Replaces the key as scheduled.
     @discardableResult
-    public func rotateKey(appID: String) async throws(SynheartAuthError) -> KeyRotation {
+    public func rotateKey(appID: String) async throws -> KeyRotation {
         try await rotateKey(appID: appID, reason: .scheduled)
     }
 }

@@ -11,8 +11,8 @@ internal import StrictJSON
 ///     let headers = try await SynheartAuth.shared.signRequest(
 ///         appID: "com.example.app", method: "POST", path: "/v1/readings", bodyBytes: body)
 ///
-/// Every operation throws `SynheartAuthError` and nothing else. Cancelling a caller ends its wait; the operation runs to its
-/// end.
+/// Every operation throws `SynheartAuthError`, and `CancellationError` if its caller is cancelled. Cancelling a caller ends its wait; the
+/// operation runs to its end, because others may have joined it.
 public final class SynheartAuth: Sendable {
     /// The instance for apps that need only one.
     public static let shared = SynheartAuth()
@@ -35,13 +35,34 @@ public final class SynheartAuth: Sendable {
 
     /// Names the auth service, and uses this platform's parts. Changes no identity.
     ///
-    /// - Throws: `NOT_CONFIGURED` for a malformed URL, and for plain http to a host that is not loopback.
+    /// - Throws: `NOT_CONFIGURED` for a malformed URL, and for plain http to a host that is not loopback; and as ``configure(_:)``.
     public func configure(baseUrl: String) throws(SynheartAuthError) {
-        configure(try Configuration(baseUrl: baseUrl))
+        try configure(try Configuration(baseUrl: baseUrl))
+    }
+
+    /// Configures the instance, once. Changes no identity.
+    ///
+    /// A second call with the same values changes nothing: operations, caches and tokens stay. Parts that the app gave are the same if
+    /// they are the same object, or equal values.
+    ///
+    /// - Throws: `NOT_CONFIGURED` with recovery `none` if the instance is configured with other values. An app that needs two
+    ///   configurations makes two instances.
+    public func configure(_ configuration: Configuration) throws(SynheartAuthError) {
+        let differences = state.withLock { state -> [String] in
+            if let current = state.configuration { return current.differences(from: configuration) }
+            state.configuration = configuration
+            return []
+        }
+        guard differences.isEmpty else {
+            throw SynheartAuthError(
+                .configuredOtherwise,
+                "this instance is configured already, with another \(differences.joined(separator: ", ")); make an instance of its own for "
+                    + "another configuration")
+        }
     }
 
     /// Replaces the configuration. Changes no identity. Running operations finish with the old configuration.
-    public func configure(_ configuration: Configuration) {
+    package func reconfigure(_ configuration: Configuration) {
         state.withLock { state in
             state.configuration = configuration
             state.identities = [:]
@@ -49,10 +70,22 @@ public final class SynheartAuth: Sendable {
         }
     }
 
+    /// Runs an operation for its caller. A cancelled caller gets `CancellationError`, whatever its wait ended with.
+    func forCaller<Value>(_ body: () async throws(SynheartAuthError) -> Value) async throws -> Value {
+        do throws(SynheartAuthError) {
+            return try await body()
+        } catch {
+            if Task.isCancelled || error.code == .cancelled { throw CancellationError() }
+            throw error
+        }
+    }
+
     /// Whether the record says that the device is registered, and its key exists. No network.
-    public func isRegistered(appID: String) async throws(SynheartAuthError) -> Bool {
-        let context = try identity(appID).context
-        return try await context.existingRegistration(try await context.ledger.load()) != nil
+    public func isRegistered(appID: String) async throws -> Bool {
+        try await forCaller { () async throws(SynheartAuthError) in
+            let context = try identity(appID).context
+            return try await context.existingRegistration(try await context.ledger.load()) != nil
+        }
     }
 
     /// Registers this device for an app. Idempotent: call it at every launch. A registered device causes no network traffic.
@@ -61,8 +94,8 @@ public final class SynheartAuth: Sendable {
     ///   - appID: The app.
     ///   - joins: Whether a call joins a registration in progress. Otherwise it throws `REGISTRATION_IN_PROGRESS`.
     @discardableResult
-    public func registerDevice(appID: String, joins: Bool = true) async throws(SynheartAuthError) -> Registration {
-        try await identity(appID).register(joins: joins)
+    public func registerDevice(appID: String, joins: Bool = true) async throws -> Registration {
+        try await forCaller { () async throws(SynheartAuthError) in try await identity(appID).register(joins: joins) }
     }
 
     /// The six headers of a signed request. The SDK makes timestamp and nonce. No network.
@@ -72,33 +105,36 @@ public final class SynheartAuth: Sendable {
     ///   - method: The HTTP method. It is converted to upper case.
     ///   - path: The path as sent: escaped, without the query.
     ///   - bodyBytes: The body as sent.
-    ///   - scheme: `one`, also if the device must sign under scheme 2; nil: the device's. Scheme 2 needs the whole URL
+    ///   - scheme: `one`, or nil for the scheme that the device signs with. Scheme 2 needs the whole URL
     ///     (``sign(appID:scheme:method:url:bodyBytes:asserting:)``).
-    /// - Throws: `NOT_REGISTERED`, `KEY_INVALIDATED`, `SIGNING_FAILED`, `STORAGE_ERROR`. The SDK does not retry. A device that has
-    ///   signed under scheme 2 throws `SIGNING_FAILED` unless `scheme` is `one`.
+    /// - Throws: `NOT_REGISTERED`, `KEY_INVALIDATED`, `SIGNING_FAILED`, `STORAGE_ERROR`. The SDK does not retry. A device that signs under
+    ///   scheme 2 (`Configuration.scheme`) throws `SIGNING_FAILED`.
     public func signRequest(
         appID: String, method: String, path: String, bodyBytes: some Collection<UInt8> = [],
         scheme: SignatureScheme? = nil
-    ) async throws(SynheartAuthError) -> SignedHeaders {
+    ) async throws -> SignedHeaders {
         let body = Array(bodyBytes)
-        let context = try identity(appID).context
-        guard scheme != .two else {
-            throw SynheartAuthError(.signingFailed, "scheme 2 needs the whole URL: use sign(appID:scheme:method:url:)")
+        return try await forCaller { () async throws(SynheartAuthError) in
+            let context = try identity(appID).context
+            guard scheme != .two else { throw .needsWholeURL }
+            return SignedHeaders(
+                try await RequestSigner(context: context).sign(method: method, path: path, body: body).fields)
         }
-        let signed = try await RequestSigner(context: context).sign(
-            method: method, path: path, body: body, mayBeBelowFloor: scheme == .one)
-        return SignedHeaders(signed.fields)
     }
 
     /// The id that the service issued, also of a pending device; nil if there is none.
-    public func getDeviceId(appID: String) async throws(SynheartAuthError) -> String? {
-        let record = try await identity(appID).context.ledger.load()
-        return record.state == .unregistered ? nil : record.deviceID?.text
+    public func getDeviceId(appID: String) async throws -> String? {
+        try await forCaller { () async throws(SynheartAuthError) in
+            let record = try await identity(appID).context.ledger.load()
+            return record.state == .unregistered ? nil : record.deviceID?.text
+        }
     }
 
     /// The state of the identity.
-    public func state(appID: String) async throws(SynheartAuthError) -> IdentityState {
-        try await identity(appID).context.ledger.load().state
+    public func state(appID: String) async throws -> IdentityState {
+        try await forCaller { () async throws(SynheartAuthError) in
+            try await identity(appID).context.ledger.load().state
+        }
     }
 
     /// Replaces the key and keeps the device id. Signing goes on meanwhile. If the service demands it, the rotation attests again.
@@ -108,17 +144,17 @@ public final class SynheartAuth: Sendable {
     /// - Throws: `ROTATION_FAILED`; `NETWORK_ERROR` after three attempts; `ATTESTATION_FAILED` if the service refuses the evidence. The
     ///   old key stays active.
     @discardableResult
-    public func rotateKey(
-        appID: String, reason: RotationReason = .scheduled
-    ) async throws(SynheartAuthError) -> KeyRotation {
-        try await identity(appID).rotate(RotationAim(reason: reason))
+    public func rotateKey(appID: String, reason: RotationReason = .scheduled) async throws -> KeyRotation {
+        try await forCaller { () async throws(SynheartAuthError) in
+            try await identity(appID).rotate(RotationAim(reason: reason))
+        }
     }
 
     /// Gives the identity up: tells the service if it can (3 s), deletes the key, clears the record.
     ///
     /// Use it only for the reasons of RFC-AUTH-MOBILE-0001 section 9.3, never as a retry.
-    public func resetDeviceIdentity(appID: String, reason: ResetReason) async throws(SynheartAuthError) {
-        try await identity(appID).reset(reason)
+    public func resetDeviceIdentity(appID: String, reason: ResetReason) async throws {
+        try await forCaller { () async throws(SynheartAuthError) in try await identity(appID).reset(reason) }
     }
 
     /// Learns the service's clock from the `server_timestamp` of a `CLOCK_SKEW` answer.
@@ -127,7 +163,13 @@ public final class SynheartAuth: Sendable {
     ///   - serverTimestamp: Unix seconds, as received.
     ///   - appID: The app; nil for every app used so far.
     /// - Throws: `CLOCK_SKEW` if the clock is more than 24 hours off. The SDK then learns nothing.
-    public func correctClockSkew(serverTimestamp: Double, appID: String? = nil) async throws(SynheartAuthError) {
+    public func correctClockSkew(serverTimestamp: Double, appID: String? = nil) async throws {
+        try await forCaller { () async throws(SynheartAuthError) in
+            try await learnClock(serverTimestamp, appID)
+        }
+    }
+
+    private func learnClock(_ serverTimestamp: Double, _ appID: String?) async throws(SynheartAuthError) {
         let configuration = try configuration()
         let difference = (serverTimestamp * 1000).rounded() - Double(configuration.clock.wallMilliseconds)
         guard difference.magnitude <= Double(ClockOffset.limit),

@@ -43,7 +43,7 @@ final class Instance: Sendable {
     func change(_ change: (inout SynheartAuth.Configuration) -> Void) {
         configuration.withLock { configuration in
             change(&configuration)
-            sdk.configure(configuration)
+            sdk.reconfigure(configuration)
         }
     }
 
@@ -62,11 +62,18 @@ final class Instance: Sendable {
         for call in running { call.give(()) }
     }
 
-    /// The value of `body`; nil once the limit has passed or the host cancelled its calls. The operation runs on.
+    /// How a host's call ended.
+    enum Ending<Value: Sendable>: Sendable {
+        case value(Value)
+        case deadlinePassed, cancelled
+    }
+
+    /// Runs `body` until the limit has passed or the host cancels its calls. The operation runs on.
     func value<Value: Sendable>(
         within limit: Duration, _ body: @escaping @Sendable () async -> Value
-    ) async -> Value? {
+    ) async -> Ending<Value> {
         let end = OnceValue<Void>()
+        let isCancelled = Locked(false)
         let id = calls.withLock { calls in
             calls.last += 1
             calls.running[calls.last] = end
@@ -78,10 +85,12 @@ final class Instance: Sendable {
         // Cancelled, it gives nil. Once it has ended, this does nothing.
         Task {
             await end.value
+            isCancelled.withLock { $0 = true }
             work.cancel()
         }
         defer { end.give(()) }
-        return await work.value
+        if let value = await work.value { return .value(value) }
+        return isCancelled.withLock { $0 } ? .cancelled : .deadlinePassed
     }
 }
 
@@ -175,7 +184,7 @@ public func freeString(_ text: UnsafeMutablePointer<CChar>?) { free(text) }
 
 @_cdecl("synheart_auth_register_device")
 public func registerDevice(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
-    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+    run(handle, appID, result) { sdk, appId in
         let registration = try await sdk.registerDevice(appID: appId)
         return ["status": .string(registration.status.rawValue), "device_id": .string(registration.deviceId)]
     }
@@ -183,14 +192,14 @@ public func registerDevice(_ handle: OpaquePointer?, _ appID: UnsafePointer<CCha
 
 @_cdecl("synheart_auth_is_registered")
 public func isRegistered(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
-    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+    run(handle, appID, result) { sdk, appId in
         ["registered": .bool(try await sdk.isRegistered(appID: appId))]
     }
 }
 
 @_cdecl("synheart_auth_get_device_id")
 public func getDeviceID(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
-    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+    run(handle, appID, result) { sdk, appId in
         let id = try await sdk.getDeviceId(appID: appId)
         return ["device_id": id.map { .string($0) } ?? .null]
     }
@@ -198,7 +207,7 @@ public func getDeviceID(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?
 
 @_cdecl("synheart_auth_get_state")
 public func getState(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
-    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+    run(handle, appID, result) { sdk, appId in
         ["state": .string(try await sdk.state(appID: appId).rawValue)]
     }
 }
@@ -213,7 +222,7 @@ public func signRequest(
     guard let length = Int(exactly: bodyLength), let body = CText.bytes(body, length) else {
         return invalidArgument("body", result)
     }
-    return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+    return run(handle, appID, result) { sdk, appId in
         let headers = try await sdk.signRequest(appID: appId, method: method, path: path, bodyBytes: body)
         return ["headers": .object(JSONObject(headers.fields.map { ($0.name, .string($0.value)) }))]
     }
@@ -226,7 +235,7 @@ public func rotateKey(
     guard let reason = CText.string(reason).flatMap(RotationReason.init(rawValue:)) else {
         return invalidArgument("reason", result)
     }
-    return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+    return run(handle, appID, result) { sdk, appId in
         let rotation = try await sdk.rotateKey(appID: appId, reason: reason)
         return ["device_id": .string(rotation.deviceId), "effective_at": .integer(rotation.effectiveAt.seconds)]
     }
@@ -239,7 +248,7 @@ public func resetDeviceIdentity(
     guard let reason = CText.string(reason).flatMap(ResetReason.init(rawValue:)) else {
         return invalidArgument("reason", result)
     }
-    return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+    return run(handle, appID, result) { sdk, appId in
         try await sdk.resetDeviceIdentity(appID: appId, reason: reason)
         return [:]
     }
@@ -251,7 +260,7 @@ public func deviceToken(
 ) -> Int32 {
     let audienceText = CText.string(audience)
     guard audience == nil || audienceText != nil else { return invalidArgument("audience", result) }
-    return run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+    return run(handle, appID, result) { sdk, appId in
         let token = try await sdk.deviceToken(appID: appId, audience: audienceText)
         return [
             "token": .string(token.token), "remaining_seconds": .integer(max(token.remaining.components.seconds, 0)),
@@ -261,7 +270,7 @@ public func deviceToken(
 
 @_cdecl("synheart_auth_maintain")
 public func maintain(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
-    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+    run(handle, appID, result) { sdk, appId in
         try await sdk.maintain(appID: appId)
         return [:]
     }
@@ -271,7 +280,7 @@ public func maintain(_ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _
 public func correctClockSkew(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ serverTimestamp: Double, _ result: Result?
 ) -> Int32 {
-    run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+    run(handle, appID, result) { sdk, appId in
         try await sdk.correctClockSkew(serverTimestamp: serverTimestamp, appID: appId)
         return [:]
     }
@@ -279,7 +288,7 @@ public func correctClockSkew(
 
 private func run(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?,
-    _ body: @escaping @Sendable (SynheartAuth, String) async throws(SynheartAuthError) -> JSONValue
+    _ body: @escaping @Sendable (SynheartAuth, String) async throws -> JSONValue
 ) -> Int32 {
     run(handle, appID, result, body) { $0 }
 }
@@ -288,7 +297,7 @@ private func run(
 /// deadline (nil: the instance's); an operation that others may have joined runs on.
 func run<Value: Sendable>(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?, deadline: Duration? = nil,
-    _ body: @escaping @Sendable (SynheartAuth, String) async throws(SynheartAuthError) -> Value,
+    _ body: @escaping @Sendable (SynheartAuth, String) async throws -> Value,
     _ read: (Value) -> JSONValue
 ) -> Int32 {
     guard let handle else { return invalidArgument("handle", result) }
@@ -296,17 +305,16 @@ func run<Value: Sendable>(
     let instance = Instance.of(handle)
     let sdk = instance.sdk
     let limit = deadline ?? instance.deadline.withLock { $0 }
-    let outcome = wait { () async -> Swift.Result<Value, SynheartAuthError>? in
-        await instance.value(within: limit) { () -> Swift.Result<Value, SynheartAuthError> in
-            do throws(SynheartAuthError) { return .success(try await body(sdk, appId)) } catch {
-                return .failure(error)
-            }
+    let outcome = wait { () async -> Instance.Ending<Swift.Result<Value, any Error>>? in
+        await instance.value(within: limit) { () -> Swift.Result<Value, any Error> in
+            do { return .success(try await body(sdk, appId)) } catch { return .failure(error) }
         }
     }
     switch outcome {
-    case .some(.success(let value)): return succeed(read(value), result)
-    case .some(.failure(let error)): return fail(error, result)
-    case nil: return fail(.deadlinePassed, result)
+    case .value(.success(let value)): return succeed(read(value), result)
+    case .value(.failure(let error)): return fail(error as? SynheartAuthError ?? .cancelled, result)
+    case .cancelled: return fail(.cancelled(isSend: deadline != nil), result)
+    case .deadlinePassed, nil: return fail(.deadlinePassed(isSend: deadline != nil), result)
     }
 }
 
@@ -322,6 +330,7 @@ func fail(_ error: SynheartAuthError, _ result: Result?) -> Int32 {
     json["message"] = .string(error.message)
     json["recovery"] = .string(error.recovery.rawValue)
     json["retryable"] = .bool(error.isRetryable)
+    json["may_have_happened"] = .bool(error.mayHaveHappened)
     json["retry_after_ms"] = error.retryAfter.map { .integer($0.wholeMilliseconds) }
     json["from"] = error.transition.map { .string($0.from.rawValue) }
     json["to"] = error.transition.map { .string($0.to.rawValue) }
@@ -360,6 +369,7 @@ extension SynheartAuthError {
             case .storageError: SYNHEART_AUTH_STORAGE_ERROR
             case .invalidStateTransition: SYNHEART_AUTH_INVALID_STATE_TRANSITION
             case .answerTooLarge: SYNHEART_AUTH_ANSWER_TOO_LARGE
+            case .cancelled: SYNHEART_AUTH_CANCELLED
             default: SYNHEART_AUTH_SERVER_ERROR
             }
         return Int32(status.rawValue)

@@ -16,13 +16,21 @@ public func allowOrigin(_ handle: OpaquePointer?, _ origin: UnsafePointer<CChar>
     return succeed([:], result)
 }
 
+@_cdecl("synheart_auth_use_scheme")
+public func useScheme(_ handle: OpaquePointer?, _ scheme: Int32, _ result: Result?) -> Int32 {
+    guard let handle else { return invalidArgument("handle", result) }
+    guard let scheme = SignatureScheme(rawValue: Int(scheme)) else { return invalidArgument("scheme", result) }
+    Instance.of(handle).change { $0.scheme = scheme }
+    return succeed([:], result)
+}
+
 @_cdecl("synheart_auth_sign")
 public func sign(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ request: UnsafePointer<synheart_auth_request>?,
     _ result: Result?
 ) -> Int32 {
     withRequest(request, result) { scheme, request in
-        run(handle, appID, result) { sdk, appId throws(SynheartAuthError) in
+        run(handle, appID, result) { sdk, appId in
             try await sdk.sign(
                 appID: appId, scheme: scheme, method: request.method, url: request.url, body: RequestBody(request))
         } _: {
@@ -43,7 +51,7 @@ public func send(
         if let problem = HostHeaders.problem(request.headers, scheme ?? .one) {
             return invalidArgument("headers: \(problem)", result)
         }
-        return run(handle, appID, result, deadline: request.deadline) { sdk, appId throws(SynheartAuthError) in
+        return run(handle, appID, result, deadline: request.deadline) { sdk, appId in
             try await sdk.send(request, appID: appId, scheme: scheme)
         } _: { received in
             if let answer, let answerLength {
@@ -91,7 +99,7 @@ private func withRequest(
     guard (0...Int64(Int32.max)).contains(request.maximum_answer) else {
         return invalidArgument("maximum_answer", result)
     }
-    let maximum = request.maximum_answer == 0 ? 64 * 1024 : Int(request.maximum_answer)
+    let maximum = request.maximum_answer == 0 ? TransportRequest.usualMaximumAnswer : Int(request.maximum_answer)
     if let file {
         return body(
             scheme,

@@ -9,8 +9,8 @@ internal import Bytes
 public final class FakeSynheartAuth: DeviceAuthenticating {
     /// An operation of the SDK.
     public enum Operation: String, Sendable, Hashable, CaseIterable {
-        case isRegistered, registerDevice, getDeviceId, state, signRequest, send, deviceToken, rotateKey
-        case resetDeviceIdentity, maintain
+        case isRegistered, registerDevice, getDeviceId, state, signRequest, sign, send, deviceToken, rotateKey
+        case resetDeviceIdentity, correctClockSkew, maintain
     }
 
     /// A call that the app made.
@@ -19,7 +19,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         public let operation: Operation
         /// The app.
         public let appID: String
-        /// What was sent, if the operation is `send`.
+        /// What was sent, if the operation is `send`. `data(for:)` and `stream` send too.
         public let request: TransportRequest?
     }
 
@@ -31,7 +31,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
     private struct State: Sendable {
         var identities: [String: Identity] = [:]
         var calls: [Call] = []
-        var failures: [Operation: [SynheartAuthError]] = [:]
+        var failures: [Operation: [any Error]] = [:]
         var registrations: [Registration.Status] = []
         var answers: [(urlSuffix: String, answer: TransportAnswer)] = []
         var listeners: [AsyncStream<StateChange>.Continuation] = []
@@ -48,7 +48,12 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
 
     /// The next calls of an operation throw these errors, one each. Make them by `SynheartAuthError.fromCode`.
     public func fail(_ operation: Operation, with errors: SynheartAuthError...) {
-        script.withLock { $0.failures[operation, default: []] += errors }
+        script.withLock { $0.failures[operation, default: []] += errors.map { $0 as any Error } }
+    }
+
+    /// The next call of an operation throws `CancellationError`, after the failures that were written down before.
+    public func cancel(_ operation: Operation) {
+        script.withLock { $0.failures[operation, default: []].append(CancellationError()) }
     }
 
     /// The next registrations end like this. Without a script they end as `registered`, or `alreadyRegistered`.
@@ -67,12 +72,12 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
 
     // MARK: The operations
 
-    public func isRegistered(appID: String) async throws(SynheartAuthError) -> Bool {
+    public func isRegistered(appID: String) async throws -> Bool {
         try begin(.isRegistered, appID)
         return identity(appID).state == .registered
     }
 
-    public func registerDevice(appID: String, joins: Bool) async throws(SynheartAuthError) -> Registration {
+    public func registerDevice(appID: String, joins: Bool) async throws -> Registration {
         try begin(.registerDevice, appID)
         let status = script.withLock { script -> Registration.Status in
             if !script.registrations.isEmpty { return script.registrations.removeFirst() }
@@ -90,21 +95,33 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         return Registration(status: status, deviceId: deviceId)
     }
 
-    public func getDeviceId(appID: String) async throws(SynheartAuthError) -> String? {
+    public func getDeviceId(appID: String) async throws -> String? {
         try begin(.getDeviceId, appID)
         return identity(appID).deviceId
     }
 
-    public func state(appID: String) async throws(SynheartAuthError) -> IdentityState {
+    public func state(appID: String) async throws -> IdentityState {
         try begin(.state, appID)
         return identity(appID).state
     }
 
     public func signRequest(
         appID: String, method: String, path: String, bodyBytes: some Collection<UInt8>, scheme: SignatureScheme?
-    ) async throws(SynheartAuthError) -> SignedHeaders {
+    ) async throws -> SignedHeaders {
         try begin(.signRequest, appID)
-        return SignedHeaders([
+        return try signature(appID)
+    }
+
+    public func sign(
+        appID: String, scheme: SignatureScheme?, method: String, url: String, bodyBytes: some Collection<UInt8>,
+        asserting: Bool
+    ) async throws -> SignedHeaders {
+        try begin(.sign, appID)
+        return try signature(appID)
+    }
+
+    private func signature(_ appID: String) throws(SynheartAuthError) -> SignedHeaders {
+        SignedHeaders([
             (HeaderName.appID, appID), (HeaderName.deviceID, try registered(appID)), (HeaderName.signature, "ZmFrZQ=="),
             (HeaderName.timestamp, "1700000000"), (HeaderName.nonce, "00000000-0000-4000-8000-000000000000"),
             (HeaderName.signatureVersion, "1"),
@@ -113,7 +130,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
 
     public func send(
         _ request: TransportRequest, appID: String, scheme: SignatureScheme?, asserting: Bool
-    ) async throws(SynheartAuthError) -> TransportAnswer {
+    ) async throws -> TransportAnswer {
         try begin(.send, appID, request)
         _ = try registered(appID)
         return script.withLock { script in
@@ -124,12 +141,12 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         }
     }
 
-    public func deviceToken(appID: String, audience: String?) async throws(SynheartAuthError) -> DeviceToken {
+    public func deviceToken(appID: String, audience: String?) async throws -> DeviceToken {
         try begin(.deviceToken, appID)
         return DeviceToken(token: "fake.\(try registered(appID)).\(audience ?? appID)", remaining: .seconds(600))
     }
 
-    public func rotateKey(appID: String, reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
+    public func rotateKey(appID: String, reason: RotationReason) async throws -> KeyRotation {
         try begin(.rotateKey, appID)
         let deviceId = try registered(appID)
         let number = script.withLock { script in
@@ -139,13 +156,18 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         return KeyRotation(deviceId: deviceId, effectiveAt: UnixTime(1_700_000_000 + number))
     }
 
-    public func resetDeviceIdentity(appID: String, reason: ResetReason) async throws(SynheartAuthError) {
+    public func resetDeviceIdentity(appID: String, reason: ResetReason) async throws {
         try begin(.resetDeviceIdentity, appID)
         move(appID, to: .unregistered)
         script.withLock { $0.identities[appID] = nil }
     }
 
-    public func maintain(appID: String) async throws(SynheartAuthError) { try begin(.maintain, appID) }
+    /// Succeeds. A fake has no clock.
+    public func correctClockSkew(serverTimestamp: Double, appID: String?) async throws {
+        try begin(.correctClockSkew, appID ?? "")
+    }
+
+    public func maintain(appID: String) async throws { try begin(.maintain, appID) }
 
     public var stateChanges: AsyncStream<StateChange> {
         let (stream, continuation) = AsyncStream.makeStream(of: StateChange.self)
@@ -157,8 +179,8 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
 
     private func begin(
         _ operation: Operation, _ appID: String, _ request: TransportRequest? = nil
-    ) throws(SynheartAuthError) {
-        let failure = script.withLock { script -> SynheartAuthError? in
+    ) throws {
+        let failure = script.withLock { script -> (any Error)? in
             script.calls.append(Call(operation: operation, appID: appID, request: request))
             guard script.failures[operation]?.isEmpty == false else { return nil }
             return script.failures[operation]?.removeFirst()

@@ -2,21 +2,25 @@ import Foundation
 import SynheartAuthTestSupport
 import Testing
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 /// The stand-in behaves as the SDK does, and as a test writes down.
 @Suite struct FakeSynheartAuthTests {
     private let app = "com.example.app"
     private let request = TransportRequest(
         method: "GET", url: "https://api.example.com/v1/readings", headers: HeaderFields(), body: [])
 
-    private func code(_ body: () async throws(SynheartAuthError) -> Void) async -> SynheartAuthError.Code? {
-        do throws(SynheartAuthError) { try await body() } catch { return error.code }
+    private func code(_ body: () async throws -> Void) async -> SynheartAuthError.Code? {
+        do { try await body() } catch { return (error as? SynheartAuthError)?.code }
         return nil
     }
 
     @Test func `a device registers before it signs, keeps its id, and starts over after a reset`() async throws {
         let auth = FakeSynheartAuth()
         #expect(
-            await code { () async throws(SynheartAuthError) in _ = try await auth.send(request, appID: app) }
+            await code { _ = try await auth.send(request, appID: app) }
                 == .notRegistered)
         let first = try await auth.registerDevice(appID: app)
         let second = try await auth.registerDevice(appID: app)
@@ -42,7 +46,7 @@ import Testing
         var codes: [SynheartAuthError.Code?] = []
         for _ in 0..<2 {
             codes.append(
-                await code { () async throws(SynheartAuthError) in _ = try await auth.send(request, appID: app) })
+                await code { _ = try await auth.send(request, appID: app) })
         }
         #expect(codes == [.networkError, .deviceRevoked])
         #expect(try await auth.send(request, appID: app).status == 503)
@@ -59,19 +63,56 @@ import Testing
         #expect(await changes.next()?.transition == StateTransition(from: .unregistered, to: .registered))
         #expect(await changes.next()?.transition == StateTransition(from: .registered, to: .keyInvalid))
         #expect(
-            await code { () async throws(SynheartAuthError) in _ = try await auth.deviceToken(appID: app) }
+            await code { _ = try await auth.deviceToken(appID: app) }
                 == .keyInvalidated)
     }
 
     /// An app's own code takes the protocol.
     private func upload(_ auth: any DeviceAuthenticating) async throws -> Bool {
-        do throws(SynheartAuthError) {
+        do {
             return try await auth.send(request, appID: app).status == 200
-        } catch {
-            guard error.recovery == .register else { throw error }
+        } catch let error as SynheartAuthError where error.recovery == .register {
             try await auth.registerDevice(appID: app)
             return try await auth.send(request, appID: app).status == 200
         }
+    }
+
+    @Test func `what an app sends and signs by URLRequest, by file or by URL goes through the fake too`() async throws {
+        let fake = FakeSynheartAuth()
+        let auth: any DeviceAuthenticating = fake
+        try await auth.registerDevice(appID: app)
+        fake.answer("/v1/readings", with: TransportAnswer(status: 201, headers: HeaderFields([("A", "b")]), body: [1]))
+        var message = URLRequest(url: try #require(URL(string: request.url)))
+        message.httpMethod = "POST"
+        message.httpBody = Data("{}".utf8)
+        let (data, response) = try await auth.data(for: message, appID: app)
+        #expect(data == Data([1]) && response.statusCode == 201 && response.value(forHTTPHeaderField: "A") == "b")
+        #expect(fake.calls.last?.request?.body == Array("{}".utf8) && fake.calls.last?.request?.method == "POST")
+        try await auth.sign(&message, appID: app)
+        #expect(message.value(forHTTPHeaderField: "X-Device-ID") == "00000000-0000-4000-8000-000000000001")
+        #expect(try await auth.sign(appID: app, method: "GET", url: request.url).fields.count == 6)
+        var upload = URLRequest(url: try #require(URL(string: request.url)))
+        try await auth.sign(&upload, appID: app, bodyFile: #filePath)
+        #expect(upload.value(forHTTPHeaderField: "X-App-ID") == app)
+        try await auth.correctClockSkew(serverTimestamp: 1_700_000_000)
+        #expect(
+            fake.calls.map(\.operation) == [.registerDevice, .send, .sign, .sign, .sign, .correctClockSkew])
+    }
+
+    @Test func `a scripted cancellation is CancellationError, and an error says whether the request may have happened`()
+        async throws
+    {
+        let auth = FakeSynheartAuth()
+        try await auth.registerDevice(appID: app)
+        auth.fail(.send, with: .fromCode("NETWORK_ERROR", mayHaveHappened: true))
+        auth.cancel(.send)
+        do {
+            _ = try await auth.send(request, appID: app)
+        } catch let error as SynheartAuthError {
+            #expect(error.mayHaveHappened && error.code == .networkError)
+        }
+        await #expect(throws: CancellationError.self) { try await auth.send(request, appID: app) }
+        #expect(try await auth.send(request, appID: app).status == 200)
     }
 
     @Test func `code that takes the protocol recovers as its author meant`() async throws {

@@ -268,10 +268,10 @@ import Testing
         for fault in TestNetwork.Fault.allCases {
             let (phone, sdk, _) = try await Phone.registered()
             await phone.network.plan(fault, at: 0)
-            do throws(SynheartAuthError) {
+            do {
                 _ = try await sdk.deviceToken(appID: Phone.app)
             } catch {
-                #expect(error.code == .networkError, "\(fault)")
+                #expect((error as? SynheartAuthError)?.code == .networkError, "\(fault)")
             }
             _ = try? await phone.network.deliverDelayed()
             #expect(try await sdk.deviceToken(appID: Phone.app).token.hasPrefix("token-"), "\(fault)")
@@ -279,7 +279,9 @@ import Testing
         }
     }
 
-    @Test("any network fault in send gives the answer or NETWORK_ERROR, and keeps the identity")
+    @Test(
+        "any network fault in send gives the answer, NETWORK_ERROR or a replay, makes one effect, and keeps the identity"
+    )
     func send() async throws {
         for fault in TestNetwork.Fault.allCases {
             let phone = Phone()
@@ -289,12 +291,14 @@ import Testing
             await phone.network.plan(fault, at: 0)
             let request = TransportRequest(
                 method: "POST", url: "\(SendTests.api)/v1/readings", headers: HeaderFields(), body: Array("{}".utf8))
-            do throws(SynheartAuthError) {
+            do {
                 _ = try await sdk.send(request, appID: Phone.app)
-            } catch {
-                #expect(error.code == .networkError, "\(fault)")
+            } catch let error as SynheartAuthError {
+                #expect(error.code == (fault == .answeredTwice ? .nonceReplay : .networkError), "\(fault)")
+                #expect(error.mayHaveHappened, "\(fault)")
             }
             _ = try? await phone.network.deliverDelayed()
+            #expect(await phone.service.accepted.count <= 1, "\(fault)")
             #expect(try phone.record() == before, "\(fault)")
             #expect(try await sdk.send(request, appID: Phone.app).status == 200, "\(fault)")
         }

@@ -56,17 +56,18 @@ import Testing
         #expect(await phone.service.requests.count == sent + 1)
     }
 
-    @Test func `a scheme that is refused is replaced by the other one, unless the caller named it`() async throws {
+    @Test(arguments: [SendTests.api, FakeService.origin])
+    func `a scheme that is refused is not replaced by the other one: which one signs is the app's decision`(
+        origin: String
+    ) async throws {
         let (phone, sdk, _) = try await registered()
-        for scheme in [nil, SignatureScheme.one] {
-            await phone.service.answer(path: path, with: answer(.unsupportedSigVersion, 400))
-            let sent = await phone.service.requests.count
-            _ = try await sdk.send(request(), appID: Phone.app, scheme: scheme)
-            let requests = await phone.service.requests.dropFirst(sent)
-            #expect(
-                requests.map { $0.headers.contains(HeaderName.signatureInput) }
-                    == (scheme == nil ? [false, true] : [false]))
-        }
+        let refusal = answer(.unsupportedSigVersion, 400)
+        await phone.service.answer(path: path, with: refusal)
+        let sent = await phone.service.requests.count
+        #expect(try await sdk.send(request(origin), appID: Phone.app) == refusal)
+        let requests = await phone.service.requests.dropFirst(sent)
+        #expect(requests.map { $0.headers.contains(HeaderName.signatureInput) } == [false])
+        #expect(try phone.record().schemeFloor == .one)
     }
 
     @Test(arguments: [ErrorCode.deviceRevoked, .notRegistered, .invalidSignature])
@@ -126,9 +127,13 @@ import Testing
     )
         async throws
     {
-        let (phone, sdk, _) = try await registered()
+        let (phone, _, _) = try await registered()
+        let sdk = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.scheme = scheme
+        }
         await phone.service.answer(path: path, with: TransportAnswer(status: 204))
-        _ = try await sdk.send(request(method: "patch"), appID: Phone.app, scheme: scheme)
+        _ = try await sdk.send(request(method: "patch"), appID: Phone.app)
         #expect(await phone.service.requests.last?.method == method)
     }
 
@@ -183,13 +188,17 @@ import Testing
     }
 
     @Test func `a URLRequest without a method is a GET, or a POST of a file`() async throws {
-        let (_, sdk, _) = try await registered()
+        let (phone, _, _) = try await registered()
+        let sdk = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.scheme = .two
+        }
         for isFile in [true, false] {
             var request = URLRequest(url: try #require(URL(string: SendTests.api + path)))
             if isFile {
                 try await sdk.sign(&request, appID: Phone.app, bodyFile: #filePath)
             } else {
-                try await sdk.sign(&request, appID: Phone.app, scheme: .two)
+                try await sdk.sign(&request, appID: Phone.app)
             }
             #expect(request.value(forHTTPHeaderField: "Signature-Input")?.isEmpty == false)
             #expect((request.value(forHTTPHeaderField: "Content-Digest") == ContentDigest(of: []).field) == !isFile)
@@ -256,7 +265,7 @@ import Testing
             var cancelled = 0
             do { try await TaskSleeper().sleep(for: .seconds(3600), .retry) } catch { cancelled += 1 }
             do throws(SynheartAuthError) { try await TaskSleeper().pause(.seconds(3600), .turn) } catch {
-                if error.code == .networkError, error.isRetryable { cancelled += 1 }
+                if error.code == .cancelled { cancelled += 1 }
             }
             return cancelled
         }.value

@@ -1,4 +1,5 @@
 import AuthContract
+import Bytes
 import Foundation
 import Testing
 
@@ -13,9 +14,12 @@ import Testing
     static let api = "https://api.test"
     static let origins = Set([api].compactMap { try? RequestOrigin($0) })
 
-    private func registered() async throws -> (Phone, SynheartAuth, String) {
+    private func registered(_ scheme: SignatureScheme = .one) async throws -> (Phone, SynheartAuth, String) {
         let phone = Phone()
-        let sdk = try phone.launch { $0.origins = Self.origins }
+        let sdk = try phone.launch {
+            $0.origins = Self.origins
+            $0.scheme = scheme
+        }
         let id = try await sdk.registerDevice(appID: Phone.app).deviceId
         return (phone, sdk, id)
     }
@@ -40,7 +44,7 @@ import Testing
         #expect(response.value(forHTTPHeaderField: "X-Synheart-Server-Time") != nil)
         #expect(await phone.service.requests.last?.headers.values("Content-Type") == ["application/json"])
         await phone.service.answer(
-            path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)))
+            path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.keyExpired)))
         #expect(try await sdk.data(for: request, appID: Phone.app).1.statusCode == 200, "it recovers")
     }
 
@@ -66,18 +70,18 @@ import Testing
         let before = await phone.network.messages
         await expectError(.signingFailed) { try await sdk.send(request(url), appID: Phone.app) }
         await expectError(.signingFailed) {
-            try await sdk.sign(appID: Phone.app, scheme: .two, method: "GET", url: url).fields.count
+            try await sdk.sign(appID: Phone.app, method: "GET", url: url).fields.count
         }
         #expect(await phone.network.messages == before)
     }
 
     @Test("send refuses rotation and deregistration", arguments: SignatureScheme.allCases)
     func reserved(scheme: SignatureScheme) async throws {
-        let (_, sdk, _) = try await registered()
+        let (_, sdk, _) = try await registered(scheme)
         for (method, route) in [("POST", Route.rotateKey), ("DELETE", Route.device)] {
             await expectError(.signingFailed) {
                 try await sdk.send(
-                    request(FakeService.origin + route.rawValue, method: method), appID: Phone.app, scheme: scheme)
+                    request(FakeService.origin + route.rawValue, method: method), appID: Phone.app)
             }
         }
     }
@@ -94,15 +98,16 @@ import Testing
             ("X-Synheart-Assertion", "a"),
         ])
     func refusedHeaders(name: String, value: String) async throws {
-        let (phone, sdk, _) = try await registered()
-        let before = await phone.network.messages
         let request = TransportRequest(
             method: "POST", url: "\(Self.api)/v1/readings", headers: HeaderFields([("X-Mine", "1"), (name, value)]),
             body: Array("{}".utf8))
         for scheme in SignatureScheme.allCases {
-            await expectError(.signingFailed) { try await sdk.send(request, appID: Phone.app, scheme: scheme) }
+            let (phone, sdk, _) = try await registered(scheme)
+            let before = await phone.network.messages
+            let error = await expectError(.signingFailed) { try await sdk.send(request, appID: Phone.app) }
+            #expect(error?.mayHaveHappened == false)
+            #expect(await phone.network.messages == before)
         }
-        #expect(await phone.network.messages == before)
     }
 
     @Test("the host may send Content-Digest under scheme 1 alone, and values may have tabs")
@@ -113,7 +118,8 @@ import Testing
         #expect(try await sdk.send(request, appID: Phone.app).status == 200)
         let sent = try #require(await phone.service.requests.last)
         #expect(sent.headers.values("Content-Digest") == ["mine"] && sent.headers.values("X-Mine") == ["a\tb"])
-        await expectError(.signingFailed) { try await sdk.send(request, appID: Phone.app, scheme: .two) }
+        let (_, other, _) = try await registered(.two)
+        await expectError(.signingFailed) { try await other.send(request, appID: Phone.app) }
     }
 
     @Test("after CLOCK_SKEW from a backend send asks the auth service, learns the clock and signs again")
@@ -142,17 +148,183 @@ import Testing
         #expect(try phone.record().clockOffset == ClockOffset.none)
     }
 
-    @Test("after NONCE_REPLAY send signs again, once")
-    func nonceReplay() async throws {
+    @Test(
+        "after NONCE_REPLAY send signs again, once, where a second effect does no harm",
+        arguments: [
+            ("GET", false), ("HEAD", false), ("OPTIONS", false), ("PUT", false), ("DELETE", false), ("POST", true),
+        ])
+    func nonceReplay(method: String, isKeyed: Bool) async throws {
+        let (phone, sdk, _) = try await registered()
+        let refusal = await phone.service.answer(FakeService.Refusal(.nonceReplay))
+        await phone.service.answer(path: "/v1/readings?day=1", with: refusal)
+        let request = TransportRequest(
+            method: method, url: "\(Self.api)/v1/readings?day=1",
+            headers: HeaderFields(isKeyed ? [("idempotency-key", "1")] : []), body: [])
+        #expect(try await sdk.send(request, appID: Phone.app).status == 200)
+        let nonces = await phone.service.requests.suffix(2).map { $0.headers.values("X-Synheart-Nonce") }
+        #expect(Set(nonces).count == 2)
+        await phone.service.answer(path: "/v1/readings?day=1", with: refusal, times: 2)
+        let error = await expectError(.nonceReplay) { try await sdk.send(request, appID: Phone.app) }
+        #expect(error?.mayHaveHappened == true)
+    }
+
+    @Test(
+        "after NONCE_REPLAY a POST or PATCH is not signed again: a copy was accepted",
+        arguments: ["POST", "PATCH", "post"])
+    func nonceReplayOfWrite(method: String) async throws {
         let (phone, sdk, _) = try await registered()
         await phone.service.answer(
             path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)))
-        #expect(try await sdk.send(request(), appID: Phone.app).status == 200)
-        let nonces = await phone.service.requests.suffix(2).map { $0.headers.values("X-Synheart-Nonce") }
-        #expect(Set(nonces).count == 2)
+        let sent = await phone.service.requests.count
+        let error = await expectError(.nonceReplay) { try await sdk.send(request(method: method), appID: Phone.app) }
+        #expect(error?.mayHaveHappened == true && error?.code == .nonceReplay)
+        #expect(await phone.service.requests.count == sent + 1)
+    }
+
+    @Test(
+        "mayHaveHappened is false only for a refusal that comes before a request is accepted",
+        arguments: [
+            (ErrorCode.clockSkew, false), (.misdirectedRequest, false), (.deviceRevoked, false), (.nonceReplay, true),
+        ])
+    func mayHaveHappened(code: ErrorCode, mayHave: Bool) async throws {
+        let (phone, sdk, id) = try await registered()
+        if code == .deviceRevoked { await phone.service.edit(id) { $0.status = .revoked } }
         await phone.service.answer(
-            path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.nonceReplay)), times: 2)
-        await expectError(.nonceReplay) { try await sdk.send(request(), appID: Phone.app) }
+            path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(code)))
+        let error = await expectError(RetryTable.reported(code)) { try await sdk.send(request(), appID: Phone.app) }
+        #expect(error?.mayHaveHappened == mayHave)
+    }
+
+    @Test("without an answer, or with one that is too large, a request may have happened", arguments: [true, false])
+    func unanswered(isTooLarge: Bool) async throws {
+        struct Failing: HTTPTransport {
+            let base: any HTTPTransport
+            let error: TransportError
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+                if request.url.hasPrefix(FakeService.origin) { return try await base.send(request) }
+                throw error
+            }
+        }
+        let phone = Phone()
+        let sdk = try phone.launch {
+            $0.origins = Self.origins
+            $0.transport = Failing(base: phone.service, error: isTooLarge ? .tooLarge : TransportError("gone"))
+        }
+        try await sdk.registerDevice(appID: Phone.app)
+        let error = await expectError(isTooLarge ? .answerTooLarge : .networkError) {
+            try await sdk.send(request(), appID: Phone.app)
+        }
+        #expect(error?.mayHaveHappened == true)
+    }
+
+    @Test("X-Synheart-Error counts only at status 400 or above", arguments: [200, 204, 302, 399])
+    func errorHeader(status: Int) async throws {
+        let (phone, sdk, _) = try await registered()
+        let answer = TransportAnswer(status: status, headers: HeaderFields([("X-Synheart-Error", "NONCE_REPLAY")]))
+        await phone.service.answer(path: "/v1/readings?day=1", with: answer)
+        #expect(try await sdk.send(request(), appID: Phone.app) == answer)
+    }
+
+    @Test("MISDIRECTED_REQUEST is a configuration error that names the origin, and changes nothing")
+    func misdirected() async throws {
+        let (phone, sdk, _) = try await registered()
+        let before = try phone.record()
+        await phone.service.answer(
+            path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.misdirectedRequest)))
+        let sent = await phone.service.requests.count
+        let error = await expectError(.server("MISDIRECTED_REQUEST")) {
+            try await sdk.send(request(), appID: Phone.app)
+        }
+        #expect(error?.message.contains(Self.api) == true && error?.className == .serverError)
+        #expect(error?.recovery == SynheartAuthError.Recovery.none)
+        #expect(await phone.service.requests.count == sent + 1)
+        #expect(try phone.record() == before)
+    }
+
+    @Test(
+        "MISDIRECTED_REQUEST of the SDK's own calls names the origin, and the identity stays", arguments: Route.allCases
+    )
+    func misdirectedOwnCall(route: Route) async throws {
+        let phone = Phone()
+        let sdk = try phone.launch()
+        if [Route.challenge, .register].contains(route) {
+            await phone.service.refuse(route, .misdirectedRequest)
+            let error = await expectError(.server("MISDIRECTED_REQUEST")) {
+                try await sdk.registerDevice(appID: Phone.app)
+            }
+            #expect(error?.message.contains(FakeService.origin) == true)
+            #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
+            return
+        }
+        if route == .status { await phone.service.set { $0.decision = .pending } }
+        let id = try await sdk.registerDevice(appID: Phone.app).deviceId
+        await phone.service.refuse(route, .misdirectedRequest)
+        let error: SynheartAuthError?
+        switch route {
+        case .status:
+            error = await expectError(.server("MISDIRECTED_REQUEST")) { try await sdk.registerDevice(appID: Phone.app) }
+            #expect(try phone.record().identity == .pending)
+        case .rotateKey:
+            error = await expectError(.server("MISDIRECTED_REQUEST")) { try await sdk.rotateKey(appID: Phone.app) }
+        case .token:
+            error = await expectError(.server("MISDIRECTED_REQUEST")) { try await sdk.deviceToken(appID: Phone.app) }
+        default: return
+        }
+        #expect(error?.message.contains(FakeService.origin) == true)
+        #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
+        if route != .status { #expect(try await phone.signAndVerify(sdk).status == 200) }
+    }
+
+    @Test("a send that is cancelled throws CancellationError, and nothing more leaves")
+    func cancelled() async throws {
+        struct Waiting: HTTPTransport {
+            let base: any HTTPTransport
+            let copies = Locked(0)
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+                if request.url.hasPrefix(FakeService.origin) { return try await base.send(request) }
+                copies.withLock { $0 += 1 }
+                do { try await Task.sleep(for: .seconds(3600)) } catch { throw TransportError("cancelled") }
+                throw TransportError("late")
+            }
+        }
+        let phone = Phone()
+        let transport = Waiting(base: phone.service)
+        let sdk = try phone.launch {
+            $0.origins = Self.origins
+            $0.transport = transport
+        }
+        try await sdk.registerDevice(appID: Phone.app)
+        let send = Task { try await sdk.send(request(), appID: Phone.app) }
+        try await eventually { transport.copies.withLock { $0 } == 1 }
+        send.cancel()
+        await #expect(throws: CancellationError.self) { try await send.value }
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await sdk.send(request(), appID: Phone.app)
+        }
+        await #expect(throws: CancellationError.self) { try await late.value }
+        #expect(transport.copies.withLock { $0 } == 1)
+    }
+
+    @Test("a cancelled caller of any operation gets its result or CancellationError, and no other error")
+    func cancelledOperations() async throws {
+        let (_, sdk, _) = try await registered()
+        let operations: [@Sendable () async throws -> Void] = [
+            { try await sdk.registerDevice(appID: Phone.app) }, { _ = try await sdk.isRegistered(appID: Phone.app) },
+            { _ = try await sdk.state(appID: Phone.app) }, { _ = try await sdk.getDeviceId(appID: Phone.app) },
+            { _ = try await sdk.sign(appID: Phone.app, method: "GET", url: Self.api + "/v1") },
+            { try await sdk.rotateKey(appID: Phone.app) }, { _ = try await sdk.deviceToken(appID: Phone.app) },
+            { try await sdk.maintain(appID: Phone.app) },
+            { try await sdk.correctClockSkew(serverTimestamp: 1_767_225_601, appID: Phone.app) },
+            { try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested) },
+        ]
+        for operation in operations {
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                try await operation()
+            }
+            if case .failure(let error) = await task.result { #expect(error is CancellationError, "\(error)") }
+        }
     }
 
     @Test("after KEY_EXPIRED send rotates and signs again, once")
@@ -245,9 +417,9 @@ import Testing
 
     @Test("scheme 2 headers verify against the base of the sent request")
     func schemeTwo() async throws {
-        let (phone, sdk, _) = try await registered()
+        let (phone, sdk, _) = try await registered(.two)
         let signed = try await sdk.sign(
-            appID: Phone.app, scheme: .two, method: "POST", url: "https://API.test:443/v1/x%20y?a=1&b=2",
+            appID: Phone.app, method: "POST", url: "https://API.test:443/v1/x%20y?a=1&b=2",
             bodyBytes: Array("{}".utf8))
         let headers = try SchemeTwoHeaders(HeaderFields(signed.fields.map { ($0.name, $0.value) }))
         let base = try headers.base(

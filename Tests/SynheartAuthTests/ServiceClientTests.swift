@@ -95,7 +95,9 @@ import Testing
     @Test(
         arguments: [
             ("0", 0), ("1", 1), ("299", 299), ("300", 300), ("301", 300), ("9223372036854775807", 300),
-            ("9223372036854775808", nil), ("-1", nil), ("1.5", nil), ("", nil), ("Wed, 21 Oct 2015 07:28:00 GMT", nil),
+            ("9223372036854775808", 300),
+            ("99999999999999999999999", 300), ("+5", nil), ("-1", nil), ("1.5", nil), ("", nil),
+            ("Wed, 21 Oct 2015 07:28:00 GMT", nil),
         ] as [(String, Int64?)])
     func `Retry-After counts in whole seconds, up to five minutes`(text: String, seconds: Int64?) {
         #expect(ServiceVerdict.retryAfter(HeaderFields([("Retry-After", text)])) == seconds.map { .seconds($0) })

@@ -294,29 +294,71 @@ import Testing
 
     // MARK: Scheme floor
 
-    @Test("after a scheme 2 request the device signs under scheme 2 by default")
+    @Test("after a scheme 2 request the device signs under scheme 2, also if the app is configured for scheme 1 again")
     func schemeFloor() async throws {
-        let (phone, sdk, _) = try await registered()
-        _ = try await sdk.sign(appID: Phone.app, scheme: .two, method: "GET", url: SendTests.api + "/v1/a")
+        let (phone, _, _) = try await registered()
+        let sdk = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.scheme = .two
+        }
+        _ = try await sdk.sign(appID: Phone.app, method: "GET", url: SendTests.api + "/v1/a")
         #expect(try phone.record().schemeFloor == .two)
         let next = try phone.launch { $0.origins = SendTests.origins }
-        let error = await expectError(.signingFailed) {
-            try await next.signRequest(appID: Phone.app, method: "GET", path: "/v1/a").fields.count
+        for scheme in [nil, SignatureScheme.one, .two] {
+            let error = await expectError(.signingFailed) {
+                try await next.signRequest(appID: Phone.app, method: "GET", path: "/v1/a", scheme: scheme).fields.count
+            }
+            #expect(error?.message.contains("scheme 2") == true)
         }
-        #expect(error?.message.contains("scheme 2") == true)
-        let below = try await next.signRequest(appID: Phone.app, method: "GET", path: "/v1/a", scheme: .one)
-        #expect(below.fields.contains { $0.name == HeaderName.signatureVersion })
         let signed = try await next.sign(appID: Phone.app, method: "GET", url: SendTests.api + "/v1/a")
         #expect(signed.fields.contains { $0.name == HeaderName.signatureInput })
         _ = try await next.send(request("/v1/a"), appID: Phone.app)
         #expect(await phone.service.requests.last?.headers.contains(HeaderName.signatureInput) == true)
     }
 
+    @Test(
+        "a call that asks for another scheme is refused, and the others sign as before",
+        arguments: SignatureScheme.allCases)
+    func otherScheme(configured: SignatureScheme) async throws {
+        let (phone, _, _) = try await registered()
+        let sdk = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.scheme = configured
+        }
+        let asked = configured == .one ? SignatureScheme.two : .one
+        let messages = await phone.network.messages
+        await expectError(.signingFailed) {
+            try await sdk.send(request("/v1/a"), appID: Phone.app, scheme: asked)
+        }
+        await expectError(.signingFailed) {
+            try await sdk.sign(appID: Phone.app, scheme: asked, method: "GET", url: SendTests.api + "/v1/a").fields
+                .count
+        }
+        #expect(await phone.network.messages == messages)
+        #expect(try phone.record().schemeFloor == .one)
+        if configured == .one { #expect(try await phone.signAndVerify(sdk).status == 200) }
+    }
+
+    @Test("the SDK's own calls are signed under the configured scheme")
+    func schemeOfOwnCalls() async throws {
+        let (phone, _, _) = try await registered()
+        let sdk = try phone.launch { $0.scheme = .two }
+        await phone.service.answer(
+            path: Route.token.rawValue,
+            with: TransportAnswer(status: 200, body: TokenResponse(token: "t", expiresIn: 60).bytes))
+        _ = try await sdk.deviceToken(appID: Phone.app)
+        #expect(await phone.service.requests.last?.headers.contains(HeaderName.signatureInput) == true)
+    }
+
     @Test("signRequest remembers the floor also while its signer is cached")
     func floorOfCachedSigner() async throws {
-        let (_, sdk, _) = try await registered()
+        let (phone, sdk, _) = try await registered()
         _ = try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/v1/a")
-        _ = try await sdk.sign(appID: Phone.app, scheme: .two, method: "GET", url: SendTests.api + "/v1/a")
+        let other = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.scheme = .two
+        }
+        _ = try await other.sign(appID: Phone.app, method: "GET", url: SendTests.api + "/v1/a")
         await expectError(.signingFailed) {
             try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/v1/a").fields.count
         }

@@ -78,24 +78,24 @@ import Testing
         let (_, sdk, _) = try await Phone.registered()
         #expect(try await sdk.signRequest(appID: Phone.app, method: method, path: path).fields.count == 6)
         let url = FakeService.origin + path
-        let headers = try await sdk.sign(appID: Phone.app, scheme: .two, method: method, url: url)
-        #expect(headers.dictionary["Signature"] != nil)
+        let headers = try await sdk.sign(appID: Phone.app, method: method, url: url)
+        #expect(headers.dictionary["X-Synheart-Signature"] != nil)
     }
 
     @Test(
         "a malformed method or a reserved request is refused first, under either scheme",
         arguments: SignatureScheme.allCases)
     func refusedFirst(scheme: SignatureScheme) async throws {
-        let sdk = try Phone().launch()
+        let sdk = try Phone().launch { $0.scheme = scheme }
         for (method, route) in [("GE T", Route.status), ("", .status), ("POST", .rotateKey), ("delete", .device)] {
             await expectError(.signingFailed) {
                 try await sdk.sign(
-                    appID: Phone.app, scheme: scheme, method: method, url: FakeService.origin + route.rawValue
+                    appID: Phone.app, method: method, url: FakeService.origin + route.rawValue
                 ).fields.count
             }
         }
         await expectError(.notRegistered) {
-            try await sdk.sign(appID: Phone.app, scheme: scheme, method: "GET", url: FakeService.origin).fields.count
+            try await sdk.sign(appID: Phone.app, method: "GET", url: FakeService.origin).fields.count
         }
     }
 
@@ -126,7 +126,7 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.fail(KeyStoreError(failure.code))
         await expectError(failure.reported) {
-            try await sdk.sign(appID: Phone.app, scheme: scheme, method: "GET", url: FakeService.origin).fields.count
+            try await sdk.sign(appID: Phone.app, method: "GET", url: FakeService.origin).fields.count
         }
         #expect(try (phone.record().state == .keyInvalid) == (failure.reported == .keyInvalidated))
     }

@@ -82,7 +82,7 @@ import Testing
     func noChange() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         let before = try phone.record()
-        sdk.configure(try phone.configuration)
+        try sdk.configure(try phone.configuration)
         #expect(try await sdk.isRegistered(appID: Phone.app))
         #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
         _ = try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")

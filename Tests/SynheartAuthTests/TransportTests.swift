@@ -81,12 +81,12 @@ import Testing
         #expect(answer.body == Array("abc".utf8))
     }
 
-    @Test("a request has 30 seconds and 64 KiB by default")
+    @Test("a request has 30 seconds and 4 MiB by default")
     func defaults() {
         let request = TransportRequest(method: "GET", url: "", headers: HeaderFields(), body: [])
         let upload = TransportRequest(method: "PUT", url: "", headers: HeaderFields(), bodyFile: "/x")
         for request in [request, upload] {
-            #expect(request.deadline == .seconds(30) && request.maximumAnswer == 65_536)
+            #expect(request.deadline == .seconds(30) && request.maximumAnswer == 4_194_304)
         }
     }
 

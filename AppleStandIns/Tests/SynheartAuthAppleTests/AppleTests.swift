@@ -318,7 +318,7 @@ import os
         #expect(try await launch().isRegistered(appID: Phone.app) == false)
         await expectError(.keyInvalidated) {
             try await launch().sign(
-                appID: Phone.app, scheme: .two, method: "GET", url: FakeService.origin + "/"
+                appID: Phone.app, method: "GET", url: FakeService.origin + "/"
             ).fields.count
         }
         StandInKeychain.failExport(nil)

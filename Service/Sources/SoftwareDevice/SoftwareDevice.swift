@@ -8,6 +8,7 @@ package import SynheartAuth
 package struct SoftwareDevice: Sendable {
     /// The SDK, configured for this device.
     package let sdk: SynheartAuth
+    private let configuration: SynheartAuth.Configuration
     /// What the device was set up with.
     package let settings: Settings
 
@@ -35,29 +36,39 @@ package struct SoftwareDevice: Sendable {
 
     /// A device in `directory`, attested by `authority`, that signs for the auth service and for these origins.
     package init(
-        directory: String, settings: Settings, authority: AppleAuthority, origins: Set<RequestOrigin> = []
+        directory: String, settings: Settings, authority: AppleAuthority, origins: Set<RequestOrigin> = [],
+        scheme: SignatureScheme = .one
     ) throws {
         try self.init(
             directory: directory, settings: settings,
             attestation: SimulatedAppAttest(
                 iosAppID: settings.iosAppID, authority: authority, directory: directory + "/app-attest"),
-            origins: origins)
+            origins: origins, scheme: scheme)
     }
 
     /// A device in `directory`, attested in this way.
     package init(
         directory: String, settings: Settings, attestation: any AttestationProvider,
-        origins: Set<RequestOrigin> = []
+        origins: Set<RequestOrigin> = [], scheme: SignatureScheme = .one
     ) throws {
         var configuration = try SynheartAuth.Configuration(baseUrl: settings.url)
         configuration.storage = FileStorage(directory: directory)
         configuration.keyStore = SoftwareKeyStore(directory: directory + "/keys")
         configuration.attestation = attestation
         configuration.origins = origins
+        configuration.scheme = scheme
         // Standard error is for what the command says.
         configuration.logger = SilentLogger()
         sdk = SynheartAuth(configuration)
+        self.configuration = configuration
         self.settings = settings
+    }
+
+    /// The SDK of the same device, configured for scheme 2.
+    package var sdkOfSchemeTwo: SynheartAuth {
+        var configuration = configuration
+        configuration.scheme = .two
+        return SynheartAuth(configuration)
     }
 }
 

@@ -129,7 +129,7 @@ import Testing
         #expect(lines.allSatisfy { $0.contains(": ") })
     }
 
-    @Test func `a device that has signed under scheme 2 goes on, and signs under the scheme that the user names`()
+    @Test func `a device that has signed under scheme 2 goes on, and signs under scheme 1 no more`()
         async throws
     {
         try await provision()
@@ -137,11 +137,13 @@ import Testing
         let arguments = ["--dir", folder.path("cli"), "--authority", folder.path("authority.pem")]
         _ = try await Binary.run(["device", "register", "--url", service.publicURL, "--app", app] + arguments)
         let url = service.publicURL + Route.status.rawValue
-        for (scheme, lines) in [(["--scheme", "2", "--url", url], 5), ([], 6)] {
+        for (scheme, lines) in [([], 6), (["--scheme", "2", "--url", url], 5), (["--url", url], 5)] {
             let signed = try await Binary.run(["device", "sign"] + scheme + arguments)
             #expect(signed.status == 0 && signed.errors.isEmpty, "\(signed.errors)")
             #expect(signed.output.split(separator: "\n").count == lines, "\(signed.output)")
         }
+        let below = try await Binary.run(["device", "sign"] + arguments)
+        #expect(below.status != 0 && below.errors.contains("scheme 2"), "\(below.errors)")
         for command in ["status", "rotate", "status", "reset"] {
             let done = try await Binary.run(["device", command] + arguments)
             #expect(done.status == 0 && done.errors.isEmpty, "\(command): \(done.errors)")

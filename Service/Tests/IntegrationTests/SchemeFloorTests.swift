@@ -49,10 +49,16 @@ import Testing
         try await running("{}") { service, device in
             let status = TransportRequest(
                 method: "GET", url: service.publicURL + Route.status.rawValue, headers: HeaderFields([]), body: [])
-            let answer = try await device.sdk.send(status, appID: DevelopmentDevice.appID, scheme: .two)
+            let below = try await device.sdk.signRequest(
+                appID: DevelopmentDevice.appID, method: "GET", path: Route.status.rawValue)
+            let answer = try await device.sdkOfSchemeTwo.send(status, appID: DevelopmentDevice.appID)
             #expect(answer.status == 200)
-            let refused = try await device.sdk.send(status, appID: DevelopmentDevice.appID, scheme: .one)
+            let refused = try await URLSessionTransport().send(
+                TransportRequest(
+                    method: "GET", url: status.url, headers: HeaderFields(below.fields.map { ($0.name, $0.value) }),
+                    body: []))
             #expect(refused.status == 400, "the floor was not raised")
+            #expect(try await device.sdk.send(status, appID: DevelopmentDevice.appID).status == 200)
             try await expectWholeLife(device)
         }
     }

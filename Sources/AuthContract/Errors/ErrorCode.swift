@@ -16,6 +16,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case invalidSignature = "INVALID_SIGNATURE"
     case clockSkew = "CLOCK_SKEW"
     case nonceReplay = "NONCE_REPLAY"
+    case misdirectedRequest = "MISDIRECTED_REQUEST"
     case deviceRevoked = "DEVICE_REVOKED"
     case devicePending = "DEVICE_PENDING"
     case keyExpired = "KEY_EXPIRED"
@@ -45,6 +46,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
         case .preconditionFailed: 412
         case .payloadTooLarge: 413
         case .unsupportedMediaType: 415
+        case .misdirectedRequest: 421
         case .rateLimited: 429
         case .internalError: 500
         case .providerUnavailable, .serviceUnavailable: 503
@@ -71,6 +73,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
         case .invalidSignature: "The signature does not verify."
         case .clockSkew: "Request timestamp too far from server time."
         case .nonceReplay: "This request was already seen. Sign again with a new nonce."
+        case .misdirectedRequest: "The request is signed for a scheme and host that are not configured here."
         case .deviceRevoked: "The device is revoked."
         case .devicePending: "The device is not approved yet."
         case .keyExpired: "The key is too old. Rotate it."

@@ -72,8 +72,10 @@ const synheart_native_callbacks *synheart_native_callback_table(void);
  *
  * Every function returns 0 or one of the statuses below. A function with a `result` stores a JSON text there, which the caller
  * frees with synheart_auth_string_free(): its result, or on failure
- *   {"code":"NETWORK_ERROR","class":"NetworkError","message":"...","recovery":"retry","retryable":true,"retry_after_ms":1000}
- * INVALID_STATE_TRANSITION also has "from" and "to".
+ *   {"code":"NETWORK_ERROR","class":"NetworkError","message":"...","recovery":"retry","retryable":true,"retry_after_ms":1000,
+ *    "may_have_happened":true}
+ * "may_have_happened" is for synheart_auth_send(): false only if nothing left, or the service refused the request before it was
+ * accepted. INVALID_STATE_TRANSITION also has "from" and "to".
  */
 
 typedef enum synheart_auth_status {
@@ -98,6 +100,7 @@ typedef enum synheart_auth_status {
     SYNHEART_AUTH_STORAGE_ERROR = 18,
     SYNHEART_AUTH_INVALID_STATE_TRANSITION = 19,
     SYNHEART_AUTH_ANSWER_TOO_LARGE = 20, /* the request may have succeeded */
+    SYNHEART_AUTH_CANCELLED = 21, /* by synheart_auth_cancel() */
     SYNHEART_AUTH_SERVER_ERROR = 100, /* any other code of the service: see "code" in the result */
     SYNHEART_AUTH_INVALID_ARGUMENT = 101
 } synheart_auth_status;
@@ -211,7 +214,7 @@ typedef struct synheart_auth_observer {
 /* Installs the observer, in place of an earlier one. The table is copied. Call it right after making the instance; {} */
 int32_t synheart_auth_set_observer(synheart_auth *handle, const synheart_auth_observer *observer, char **result);
 
-/* Ends the wait of every call under way with this handle, from any thread. The calls return SYNHEART_AUTH_NETWORK_ERROR with recovery
+/* Ends the wait of every call under way with this handle, from any thread. The calls return SYNHEART_AUTH_CANCELLED with recovery
  * "retry". Operations that they began run on, and a later call joins them or finds their result. */
 void synheart_auth_cancel(synheart_auth *handle);
 
@@ -229,14 +232,13 @@ int32_t synheart_auth_get_device_id(synheart_auth *handle, const char *app_id, c
 /* {"state":"registered"} */
 int32_t synheart_auth_get_state(synheart_auth *handle, const char *app_id, char **result);
 /* The six headers of scheme 1 for a request to any host; {"headers":{"X-App-ID":"...", ...}}. SYNHEART_AUTH_SIGNING_FAILED for a
- * device that has signed under scheme 2, whose service refuses scheme 1: call synheart_auth_sign(). */
+ * device that signs under scheme 2: call synheart_auth_sign(). */
 int32_t synheart_auth_sign_request(synheart_auth *handle, const char *app_id, const char *method, const char *path,
                                    const uint8_t *body, int64_t body_length, char **result);
 
 /* A request to sign, or to sign and send. The SDK only reads it, and only during the call. Zero means none, or the default. */
 typedef struct synheart_auth_request {
-    int32_t scheme;         /* 1: signs method, path, time and body; 2 (RFC 9421): query, host and body digest too; 0: the device's,
-                             * which is 1 until a scheme 2 request was accepted */
+    int32_t scheme;         /* 0: the scheme that the device signs with, see synheart_auth_use_scheme(); any other is refused */
     const char *method;     /* scheme 1 converts it to upper case */
     const char *url;        /* absolute, escaped as sent; to the auth service or an allowed origin */
     const char *headers;    /* NULL, or a JSON object of texts, {"Content-Type":"application/json"}: sent, not signed; none of the
@@ -245,17 +247,21 @@ typedef struct synheart_auth_request {
     int64_t body_length;
     const char *body_file;  /* NULL, or under scheme 2 the path of a file to send as the body; it must not change */
     int64_t deadline_ms;    /* of the whole synheart_auth_send(), recoveries included: at most an hour; 0: 30 seconds */
-    int64_t maximum_answer; /* the most bytes of the answer's body; 0: 64 KiB */
+    int64_t maximum_answer; /* the most bytes of the answer's body; 0: 4 MiB */
 } synheart_auth_request;
 
 /* Allows signing for another origin, such as https://api.example.com: https, or this machine. Call it right after making the
  * instance: it clears the instance's caches; {} */
 int32_t synheart_auth_allow_origin(synheart_auth *handle, const char *origin, char **result);
+/* The scheme that the app signs with. 1, the default: method, path, time and body; 2 (RFC 9421): query, host and body digest too. A
+ * device whose service has accepted scheme 2 signs under scheme 2 from then on. Call it right after making the instance; {} */
+int32_t synheart_auth_use_scheme(synheart_auth *handle, int32_t scheme, char **result);
 /* The signature headers of a request that the host sends itself; no network. Under scheme 2 the method's case counts. The request's
  * `headers`, `deadline_ms` and `maximum_answer` are ignored; {"headers":{"X-App-ID":"...", ...}} */
 int32_t synheart_auth_sign(synheart_auth *handle, const char *app_id, const synheart_auth_request *request, char **result);
-/* Signs the request and sends it. Recovers once from each of: a wrong clock, a replayed nonce, a key that is too old (rotates), a
- * lost key (registers), a demanded assertion, and a rotation whose answer was lost. One deadline bounds all of it: after it nothing
+/* Signs the request and sends it. Recovers once from each of: a wrong clock, a key that is too old (rotates), a lost key (registers), a
+ * demanded assertion, a rotation whose answer was lost; and from a replayed nonce, which says that a copy was accepted, for GET, HEAD,
+ * OPTIONS, PUT, DELETE and requests with Idempotency-Key. One deadline bounds all of it: after it nothing
  * is sent, but a rotation or registration that was begun runs on. The SDK may call the host's callbacks meanwhile: hold no lock that
  * they need. Any number of sends may run at once. Follows no redirects.
  *

@@ -21,10 +21,22 @@ package func withDeadline<Value: Sendable>(
     return value
 }
 
-/// Whether a call may still act. It may not after its deadline or its caller's cancellation: the SDK sends nothing for a caller
-/// that was told that the call failed.
+/// Whether a call may still act, and whether it has. It may not act after its deadline or its caller's cancellation: the SDK sends
+/// nothing for a caller that was told that the call failed.
 final class CallLife: Sendable {
-    private let isOver = Locked(false)
+    /// A copy of the request that leaves.
+    struct Copy: Sendable {
+        let remaining: Duration
+        /// Whether an earlier copy may have taken effect.
+        fileprivate let mayHaveHappenedBefore: Bool
+    }
+
+    private struct State: Sendable {
+        var isOver = false
+        var mayHaveHappened = false
+    }
+
+    private let state = Locked(State())
     private let clock: any DeviceClock
     private let end: Duration
 
@@ -34,14 +46,34 @@ final class CallLife: Sendable {
     }
 
     /// Ends the call before its deadline.
-    func finish() { isOver.withLock { $0 = true } }
+    func finish() { state.withLock { $0.isOver = true } }
+
+    /// Whether a copy that left may have taken effect.
+    var mayHaveHappened: Bool { state.withLock { $0.mayHaveHappened } }
 
     /// The remaining time.
     ///
     /// - Throws: `NETWORK_ERROR` if there is none.
+    @discardableResult
     func remaining() throws(SynheartAuthError) -> Duration {
+        try state.withLock { state throws(SynheartAuthError) in try remaining(state) }
+    }
+
+    /// Notes that a copy leaves now, in one step with the check that it may.
+    func leave() throws(SynheartAuthError) -> Copy {
+        try state.withLock { state throws(SynheartAuthError) in
+            let copy = Copy(remaining: try remaining(state), mayHaveHappenedBefore: state.mayHaveHappened)
+            state.mayHaveHappened = true
+            return copy
+        }
+    }
+
+    /// Notes that this copy certainly had no effect.
+    func hadNoEffect(_ copy: Copy) { state.withLock { $0.mayHaveHappened = copy.mayHaveHappenedBefore } }
+
+    private func remaining(_ state: State) throws(SynheartAuthError) -> Duration {
         let remaining = end - clock.continuous
-        guard remaining > .zero, !isOver.withLock({ $0 }) else { throw .deadlinePassed }
+        guard remaining > .zero, !state.isOver else { throw .deadlinePassed }
         return remaining
     }
 }
@@ -54,11 +86,17 @@ extension SynheartAuthError {
 
     /// The identity was reset while the operation waited.
     static var resetMeanwhile: SynheartAuthError {
-        SynheartAuthError(.cancelled, "the identity was reset while the operation waited")
+        SynheartAuthError(.resetMeanwhile, "the identity was reset while the operation waited")
     }
 
-    static var cancelled: SynheartAuthError {
+    package static var cancelled: SynheartAuthError {
         SynheartAuthError(.cancelled, "the call was cancelled while it waited")
+    }
+
+    /// The end of a host's call. Its request, if it sends one, may have taken effect.
+    package static func cancelled(isSend: Bool) -> SynheartAuthError { cancelled.with(mayHaveHappened: isSend) }
+    package static func deadlinePassed(isSend: Bool) -> SynheartAuthError {
+        deadlinePassed.with(mayHaveHappened: isSend)
     }
 }
 

@@ -7,21 +7,31 @@ extension SynheartAuth {
         /// The auth service.
         let origin: AuthOrigin
         /// Sends requests.
-        public var transport: any HTTPTransport
+        public var transport: any HTTPTransport { didSet { own.insert(.transport) } }
         /// Keeps records.
-        public var storage: any RecordStorage { didSet { storageCalls = BlockingCalls() } }
+        public var storage: any RecordStorage {
+            didSet {
+                own.insert(.storage)
+                storageCalls = BlockingCalls()
+            }
+        }
         /// Keeps keys. The SDK uses software keys only if this names them.
-        public var keyStore: any KeyStore { didSet { keyCalls = BlockingCalls() } }
+        public var keyStore: any KeyStore {
+            didSet {
+                own.insert(.keyStore)
+                keyCalls = BlockingCalls()
+            }
+        }
         /// Attests the app and its key.
-        public var attestation: any AttestationProvider
+        public var attestation: any AttestationProvider { didSet { own.insert(.attestation) } }
         /// Tells the time.
-        public var clock: any DeviceClock
+        public var clock: any DeviceClock { didSet { own.insert(.clock) } }
         /// Makes nonces and jitter.
-        public var random: any RandomSource
+        public var random: any RandomSource { didSet { own.insert(.random) } }
         /// Waits between attempts and for deadlines.
-        public var sleeper: any Sleeper
+        public var sleeper: any Sleeper { didSet { own.insert(.sleeper) } }
         /// Receives log entries. By default the unified logging system on Apple's systems; elsewhere standard error in debug builds.
-        public var logger: any AuthLogger
+        public var logger: any AuthLogger { didSet { own.insert(.logger) } }
         /// The origins besides the auth service for which `send` and `sign` sign: https, or this machine.
         public var origins: Set<RequestOrigin> = []
         /// Earlier origins of the auth service, if it moved to another host. A record of theirs moves along. The SDK sends nothing to
@@ -29,11 +39,23 @@ extension SynheartAuth {
         public var aliases: Set<RequestOrigin> = []
         /// An id that the app itself gave this device. Registration sends it; the service stores and shows it, and never trusts it.
         public var deviceLocalID: UUID?
+        /// The scheme that the app signs with: `one` (method, path, time and body), or `two` (RFC 9421), which also covers query, host and
+        /// body digest. A device whose service has accepted scheme 2 signs under scheme 2 from then on, whatever this says: the service
+        /// refuses a lower one. So this is one decision for all of the app's requests.
+        public var scheme = SignatureScheme.one
         /// Whether the SDK rotates a key by itself when it is due.
         public var rotatesAutomatically = true
 
         /// Covers the time that the SDK holds a lock.
         var runningTime: any RunningTime
+
+        /// A part that an app can replace.
+        private enum Part: String, CaseIterable {
+            case transport, storage, keyStore, attestation, clock, random, sleeper, logger
+        }
+
+        /// The parts that the app gave. The others are the platform's.
+        private var own: Set<Part> = []
 
         /// The calls of the storage and the key store. Copies of a configuration share them, because they share a call that hangs.
         private(set) var storageCalls = BlockingCalls()
@@ -58,6 +80,47 @@ extension SynheartAuth {
 
         /// The service's scheme, host and port, such as `https://auth.example.com`.
         public var baseUrl: String { origin.text }
+
+        /// The names of the members in which two configurations differ.
+        func differences(from other: Self) -> [String] {
+            let values: [(String, Bool)] = [
+                ("baseUrl", origin == other.origin), ("origins", origins == other.origins),
+                ("aliases", aliases == other.aliases), ("deviceLocalID", deviceLocalID == other.deviceLocalID),
+                ("scheme", scheme == other.scheme),
+                ("rotatesAutomatically", rotatesAutomatically == other.rotatesAutomatically),
+            ]
+            let parts = Part.allCases.map { part in
+                let isSame =
+                    own.contains(part) ? Self.isSame(value(part), other.value(part)) : !other.own.contains(part)
+                return (part.rawValue, isSame)
+            }
+            return (values + parts).filter { !$0.1 }.map(\.0)
+        }
+
+        private func value(_ part: Part) -> any Sendable {
+            switch part {
+            case .transport: transport
+            case .storage: storage
+            case .keyStore: keyStore
+            case .attestation: attestation
+            case .clock: clock
+            case .random: random
+            case .sleeper: sleeper
+            case .logger: logger
+            }
+        }
+
+        /// Whether two parts are one object, or equal values: `Hashable` ones, or structs whose members are the same.
+        private static func isSame(_ one: Any, _ other: Any) -> Bool {
+            guard type(of: one) == type(of: other) else { return false }
+            if type(of: one) is AnyClass { return one as AnyObject === other as AnyObject }
+            if let one = one as? any Hashable, let other = other as? any Hashable {
+                return AnyHashable(one) == AnyHashable(other)
+            }
+            let (members, others) = (Mirror(reflecting: one), Mirror(reflecting: other))
+            guard members.displayStyle == .struct, members.children.count == others.children.count else { return false }
+            return zip(members.children, others.children).allSatisfy { isSame($0.value, $1.value) }
+        }
 
         var isDevelopment: Bool {
             #if DEBUG

@@ -21,7 +21,7 @@ enum RetryTable {
         case attestAgain
         /// Make a new handle for the attestation provider and attest with it.
         case newHandle
-        /// Sign again with a new time and a new nonce.
+        /// Sign again with a new time and a new nonce, if a second effect does no harm.
         case signAgain
         /// Learn the clock from the service and sign again.
         case learnClock
@@ -105,6 +105,7 @@ enum RetryTable {
         Row(service: .conflict, .none, then: .none),
         Row(service: .preconditionFailed, .none, then: .none),
         Row(service: .unsupportedSigVersion, .signOtherScheme, then: .none),
+        Row(service: .misdirectedRequest, .none, then: .none),
         Row(service: .unauthorized, .none, then: .none),
         Row(service: .forbidden, .none, then: .none),
         Row(service: .rateLimited, .none, then: .retry),
@@ -147,6 +148,10 @@ enum RetryTable {
         case keyTooOldToRotate
         /// The caller no longer waits.
         case deadlinePassed, cancelled
+        /// The identity was reset while the operation waited.
+        case resetMeanwhile
+        /// `configure` was called with other values than before.
+        case configuredOtherwise
     }
 
     static let situations: [Situation: Row] = [
@@ -169,7 +174,9 @@ enum RetryTable {
         .foreignKey: Row(.rotationFailed, .none, then: .reset),
         .keyTooOldToRotate: Row(service: .keyExpired, .none, then: .reset),
         .deadlinePassed: Row(.networkError, .none, then: .retry),
-        .cancelled: Row(.networkError, .none, then: .retry),
+        .cancelled: Row(.cancelled, .none, then: .retry),
+        .configuredOtherwise: Row(.notConfigured, .none, then: .none),
+        .resetMeanwhile: Row(.networkError, .none, then: .retry),
     ]
 
     /// The SDK waits no longer than this for a `Retry-After`.

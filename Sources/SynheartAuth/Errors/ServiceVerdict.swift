@@ -4,7 +4,9 @@ internal import AuthContract
 enum ServiceVerdict {
     /// The error of an answer that is not 2xx. Only a 4xx in the contract's form is a verdict. Anything else, such as a proxy's
     /// page, is a network error.
-    static func error(of answer: TransportAnswer) -> SynheartAuthError {
+    ///
+    /// - Parameter origin: Where the answer comes from.
+    static func error(of answer: TransportAnswer, from origin: RequestOrigin? = nil) -> SynheartAuthError {
         let retryAfter = retryAfter(answer.headers)
         guard let refusal = refusal(answer) else {
             return SynheartAuthError(
@@ -16,9 +18,15 @@ enum ServiceVerdict {
                 .networkError, "the service answered \(SynheartAuthError.Code.server(refusal.code).text)",
                 retryAfter: retryAfter, serverTime: refusal.serverTime)
         }
+        let code = ErrorCode(rawValue: refusal.code)
+        let message =
+            code == .misdirectedRequest
+            ? "configuration error: the service does not accept requests that are signed for \(origin?.description ?? "this origin"); add it to server.other_origins "
+                + "or to the app's authorities"
+            : String(refusal.message.prefix(500))
         return SynheartAuthError(
-            ErrorCode(rawValue: refusal.code).map(RetryTable.reported) ?? .server(refusal.code),
-            String(refusal.message.prefix(500)), retryAfter: retryAfter, serverTime: refusal.serverTime,
+            code.map(RetryTable.reported) ?? .server(refusal.code), message, retryAfter: retryAfter,
+            serverTime: refusal.serverTime,
             assertionDemand: demand)
     }
 
@@ -39,6 +47,14 @@ enum ServiceVerdict {
         return Refusal(
             code: code, message: ErrorCode(rawValue: code)?.message ?? "The service refused.",
             serverTime: serverTime(answer))
+    }
+
+    /// Whether the answer says that the request had no effect: a refusal of the contract that comes before a request is accepted.
+    static func excludesEffect(_ answer: TransportAnswer) -> Bool {
+        guard (400..<500).contains(answer.status), answer.status != 429,
+            let code = refusal(answer).flatMap({ ErrorCode(rawValue: $0.code) })
+        else { return false }
+        return ![.nonceReplay, .rateLimited].contains(code) && code.httpStatus < 500
     }
 
     /// The value of `X-Synheart-Server-Time`; without it the `server_timestamp` of a refusal.

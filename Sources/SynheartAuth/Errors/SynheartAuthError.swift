@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// The error of every operation.
+/// The error of every operation. A cancelled caller gets `CancellationError` instead.
 ///
 /// Two errors are equal if their codes are. The message is for the developer and holds no secret. `cause` is for logs of debug
 /// builds.
@@ -15,6 +15,11 @@ public struct SynheartAuthError: Error, Sendable {
     public var isRetryable: Bool { recovery == .retry }
     /// How long to wait before that, if the service or the SDK knows.
     public var retryAfter: Duration? { details.retryAfter }
+    /// Whether the request of a failed `send` may have taken effect.
+    ///
+    /// It is false only if nothing left the device, or if the service refused the request before it was accepted. It is false for
+    /// errors of other operations.
+    public var mayHaveHappened: Bool { details.mayHaveHappened }
     /// The error below this one.
     public var cause: (any Error)? { details.cause }
     /// The refused transition of an `invalidStateTransition`.
@@ -38,15 +43,18 @@ public struct SynheartAuthError: Error, Sendable {
         let transition: StateTransition?
         let serverTime: UnixTime?
         let assertionDemand: AssertionDemand?
+        let mayHaveHappened: Bool
 
         init(
             _ row: RetryTable.Row, _ message: String, _ retryAfter: Duration?, _ cause: (any Error)?,
-            _ transition: StateTransition?, _ serverTime: UnixTime?, _ assertionDemand: AssertionDemand?
+            _ transition: StateTransition?, _ serverTime: UnixTime?, _ assertionDemand: AssertionDemand?,
+            _ mayHaveHappened: Bool
         ) {
             code = row.code
             self.message = message
             recovery = row.recovery
             remedy = row.remedy
+            self.mayHaveHappened = mayHaveHappened
             self.retryAfter = retryAfter
             self.cause = cause
             self.transition = transition
@@ -107,6 +115,8 @@ public struct SynheartAuthError: Error, Sendable {
         public static let storageError = Self(own: "STORAGE_ERROR")
         /// The answer is larger than the request allows. The request may have succeeded.
         public static let answerTooLarge = Self(own: "ANSWER_TOO_LARGE")
+        /// The caller was cancelled. Operations throw `CancellationError` instead.
+        package static let cancelled = Self(own: "CANCELLED")
         /// The state does not allow this.
         public static let invalidStateTransition = Self(own: "INVALID_STATE_TRANSITION")
 
@@ -170,16 +180,30 @@ public struct SynheartAuthError: Error, Sendable {
 
     private init(
         _ row: RetryTable.Row, _ message: String, retryAfter: Duration? = nil, cause: (any Error)? = nil,
-        transition: StateTransition? = nil, serverTime: UnixTime? = nil, assertionDemand: AssertionDemand? = nil
+        transition: StateTransition? = nil, serverTime: UnixTime? = nil, assertionDemand: AssertionDemand? = nil,
+        mayHaveHappened: Bool = false
     ) {
-        details = Details(row, message, retryAfter, cause, transition, serverTime, assertionDemand)
+        details = Details(
+            row, message, retryAfter, cause, transition, serverTime, assertionDemand, mayHaveHappened)
+    }
+
+    /// The same error of a request that may have taken effect.
+    func with(mayHaveHappened: Bool) -> SynheartAuthError {
+        guard mayHaveHappened != self.mayHaveHappened else { return self }
+        return SynheartAuthError(
+            RetryTable.Row(code, remedy, then: recovery), message, retryAfter: retryAfter, cause: cause,
+            transition: transition, serverTime: serverTime, assertionDemand: assertionDemand,
+            mayHaveHappened: mayHaveHappened)
     }
 
     /// The error of a code that came through a platform channel or the C interface. A code that is not the SDK's own becomes
     /// `server`.
-    public static func fromCode(_ code: String, _ message: String? = nil) -> SynheartAuthError {
+    public static func fromCode(
+        _ code: String, _ message: String? = nil, mayHaveHappened: Bool = false
+    ) -> SynheartAuthError {
         let code = Code(text: code)
         return SynheartAuthError(code, message ?? ErrorTable.row(of: code).message)
+            .with(mayHaveHappened: mayHaveHappened)
     }
 
     /// The error's class in facades of other languages.

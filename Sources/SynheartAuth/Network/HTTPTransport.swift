@@ -1,6 +1,9 @@
 public import AuthContract
 
-/// Sends one request and returns the answer. Follows no redirects, keeps no cookies, caches nothing.
+/// Sends one request and returns the answer. Follows no redirects, answers no demand for a password, keeps no cookies, caches nothing.
+///
+/// A transport puts a request on the wire once. It never sends it again by itself, not even when a connection dies: a second copy may
+/// take effect too.
 public protocol HTTPTransport: Sendable {
     /// Sends the request. Throws if no answer came, or one that is larger than the request allows, or if the request cannot be sent
     /// as it is.
@@ -35,10 +38,13 @@ public struct TransportRequest: Sendable, Hashable {
     /// The most bytes of the answer's body.
     public let maximumAnswer: Int
 
+    /// The usual limit of an answer: 4 MiB.
+    public static let usualMaximumAnswer = 4 * 1024 * 1024
+
     /// A request with a body in memory.
     public init(
         method: String, url: String, headers: HeaderFields, body: [UInt8], deadline: Duration = .seconds(30),
-        maximumAnswer: Int = 64 * 1024
+        maximumAnswer: Int = Self.usualMaximumAnswer
     ) {
         self.method = method
         self.url = url
@@ -52,7 +58,7 @@ public struct TransportRequest: Sendable, Hashable {
     /// A request whose body is a file. The file must not change until the answer arrives.
     public init(
         method: String, url: String, headers: HeaderFields, bodyFile: String, deadline: Duration = .seconds(30),
-        maximumAnswer: Int = 64 * 1024
+        maximumAnswer: Int = Self.usualMaximumAnswer
     ) {
         self.method = method
         self.url = url
@@ -92,7 +98,7 @@ public struct TransportAnswer: Sendable, Hashable {
     }
 }
 
-/// No answer came. It is unknown whether the request arrived, unless `isUnsendable`.
+/// No answer came. It is unknown whether the request took effect, unless `isUnsendable`.
 public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible {
     /// An explanation for logs.
     public let description: String

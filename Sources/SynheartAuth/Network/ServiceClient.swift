@@ -8,6 +8,9 @@ struct ServiceClient: Sendable {
     let sleeper: any Sleeper
     let isDevelopment: Bool
 
+    /// No answer of the service is larger.
+    private static let maximumAnswer = 64 * 1024
+
     /// A 2xx answer.
     struct Response: Sendable {
         let headers: HeaderFields
@@ -43,7 +46,7 @@ struct ServiceClient: Sendable {
         if isDevelopment { lines.append((HeaderName.developmentMode, "true")) }
         let request = TransportRequest(
             method: route.method, url: origin.text + route.rawValue, headers: HeaderFields(lines), body: body,
-            deadline: deadline)
+            deadline: deadline, maximumAnswer: Self.maximumAnswer)
         let sentAt = clock.continuous
         do throws(TransportError) {
             let answer = try await transport.send(request, sleeper)
@@ -64,7 +67,7 @@ struct ServiceClient: Sendable {
         let result: Result<Response, SynheartAuthError> =
             (200..<300).contains(answer.status)
             ? .success(Response(headers: answer.headers, body: answer.body, sentAt: sentAt))
-            : .failure(ServiceVerdict.error(of: answer))
+            : .failure(ServiceVerdict.error(of: answer, from: origin.origin))
         return Outcome(result: result, offset: offset, rotationDemand: ServiceVerdict.rotationDemand(answer.headers))
     }
 }

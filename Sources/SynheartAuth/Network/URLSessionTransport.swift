@@ -6,13 +6,25 @@ internal import Foundation
     internal import FoundationNetworking
 #endif
 
-/// A transport over URLSession.
+/// A transport over URLSession. It puts each request on the wire once.
+///
+/// URLSession sends a request again by itself in three cases, and the second copy may take effect too. A redirect and an
+/// authentication challenge are answered by returning the 3xx or the 401. The third is a reused connection that the server has closed
+/// meanwhile: URLSession repeats what it knows to be idempotent, and libcurl repeats any request. So requests that would be repeated
+/// get a session of their own, whose connection is new (``ConnectionReuse``).
 public final class URLSessionTransport: HTTPTransport {
-    private let session: URLSession
-    private let exchanges: URLSessionExchanges
-    /// Takes a task of the app's own session over, so that the session's delegate goes on serving the app's tasks; nil if the
-    /// transport made the session.
-    private let takeOver: (@Sendable (URLSessionTask) -> Void)?
+    /// A session for many exchanges.
+    private struct Shared: Sendable {
+        let session: URLSession
+        let exchanges: URLSessionExchanges
+        /// Takes a task of the app's own session over, so that the session's delegate goes on serving the app's tasks; nil if the
+        /// transport made the session.
+        let takeOver: (@Sendable (URLSessionTask) -> Void)?
+    }
+
+    private let shared: Shared
+    /// The configuration of sessions for one exchange; nil if all exchanges use the app's own session.
+    private let configuration: URLSessionConfiguration?
 
     /// A transport with a URLSession of its own: no cookies, no cache, no credentials.
     public convenience init() {
@@ -25,31 +37,39 @@ public final class URLSessionTransport: HTTPTransport {
         self.init(configuration)
     }
 
-    /// A transport with a session of this configuration.
-    convenience init(_ configuration: URLSessionConfiguration) {
+    /// A transport with sessions of this configuration.
+    init(_ configuration: URLSessionConfiguration) {
+        shared = Self.open(configuration)
+        self.configuration = configuration
+    }
+
+    /// A transport over the app's own session.
+    init(
+        _ session: URLSession, _ exchanges: URLSessionExchanges, takeOver: @escaping @Sendable (URLSessionTask) -> Void
+    ) {
+        shared = Shared(session: session, exchanges: exchanges, takeOver: takeOver)
+        configuration = nil
+    }
+
+    deinit { if shared.takeOver == nil { shared.session.finishTasksAndInvalidate() } }
+
+    private static func open(_ configuration: URLSessionConfiguration) -> Shared {
         let exchanges = URLSessionExchanges()
-        self.init(
-            URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil), exchanges, takeOver: nil)
+        let session = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil)
+        return Shared(session: session, exchanges: exchanges, takeOver: nil)
     }
 
-    init(_ session: URLSession, _ exchanges: URLSessionExchanges, takeOver: (@Sendable (URLSessionTask) -> Void)?) {
-        (self.session, self.exchanges, self.takeOver) = (session, exchanges, takeOver)
-    }
-
-    deinit { if takeOver == nil { session.finishTasksAndInvalidate() } }
-
-    /// Sends the request. A redirect is returned as the answer.
+    /// Sends the request. A redirect, or a demand for a password, is returned as the answer.
     ///
     /// URLSession escapes some characters of a URL itself. A signature covers the URL as it is sent, so such a URL is refused.
     public func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
         guard let url = URL(string: request.url), url.absoluteString == request.url else {
             throw TransportError("the URL has characters that must be escaped", isUnsendable: true)
         }
-        #if canImport(Security)
-            if request.method.uppercased() == "GET", !request.body.isEmpty || request.bodyFile != nil {
-                throw TransportError("URLSession sends no GET with a body", isUnsendable: true)
-            }
-        #endif
+        // Apple's URLSession refuses it as too large; that of Linux reports a file as unreadable.
+        if request.method.uppercased() == "GET", !request.body.isEmpty || request.bodyFile != nil {
+            throw TransportError("URLSession sends no GET with a body", isUnsendable: true)
+        }
         var message = URLRequest(url: url)
         message.httpMethod = request.method
         for line in request.headers.lines { message.addValue(line.value, forHTTPHeaderField: line.name) }
@@ -57,11 +77,22 @@ public final class URLSessionTransport: HTTPTransport {
         // URLSession's limit is for idle time, and swift-corelibs-foundation drops its fraction: 0.5 s would be none at all. One
         // second more than the deadline, so that the exchange ends at its deadline, below.
         message.timeoutInterval = Double(request.deadline.wholeMilliseconds) / 1000 + 1
+        guard let configuration, !ConnectionReuse.isSafe(for: request.method) else {
+            return try await Self.exchange(message, request, shared)
+        }
+        let own = Self.open(configuration)
+        defer { own.session.finishTasksAndInvalidate() }
+        return try await Self.exchange(message, request, own)
+    }
+
+    private static func exchange(
+        _ message: URLRequest, _ request: TransportRequest, _ shared: Shared
+    ) async throws(TransportError) -> TransportAnswer {
         let task =
-            request.bodyFile.map { session.uploadTask(with: message, fromFile: URL(fileURLWithPath: $0)) }
-            ?? session.dataTask(with: message)
-        takeOver?(task)
-        return try await exchanges.run(task, limit: request.maximumAnswer, deadline: request.deadline)
+            request.bodyFile.map { shared.session.uploadTask(with: message, fromFile: URL(fileURLWithPath: $0)) }
+            ?? shared.session.dataTask(with: message)
+        shared.takeOver?(task)
+        return try await shared.exchanges.run(task, limit: request.maximumAnswer, deadline: request.deadline)
     }
 }
 
@@ -108,8 +139,19 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        // A signature is for one origin and path, so a redirect is not followed.
-        completionHandler(nil)
+        // A signature is for one origin and path, so a redirect is not followed. swift-corelibs-foundation traps if a cancelled task hears
+        // of it, so the handler is called before the exchange can end, or never.
+        running.withLock { running in
+            if running[task.taskIdentifier] != nil { completionHandler(nil) }
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        // With a password the request would be sent again.
+        answerChallenge(challenge, of: task, in: session, completionHandler)
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
@@ -131,12 +173,21 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
             let number = (error as NSError?)?.code ?? 0
             return exchange.continuation.resume(returning: .failure(TransportError("no answer (URL error \(number))")))
         }
+        exchange.continuation.resume(returning: .success(Self.answer(response, exchange.body)))
+    }
+
+    /// Ends the exchange of a task with this response and the body so far.
+    func end(_ task: URLSessionTask, with response: HTTPURLResponse) {
+        guard let exchange = running.withLock({ $0.removeValue(forKey: task.taskIdentifier) }) else { return }
+        exchange.continuation.resume(returning: .success(Self.answer(response, exchange.body)))
+    }
+
+    private static func answer(_ response: HTTPURLResponse, _ body: [UInt8]) -> TransportAnswer {
         let headers = HeaderFields(
             response.allHeaderFields.compactMap { name, value in
                 guard let name = name as? String, let value = value as? String else { return nil }
                 return (name, value)
             })
-        let answer = TransportAnswer(status: response.statusCode, headers: headers, body: exchange.body)
-        exchange.continuation.resume(returning: .success(answer))
+        return TransportAnswer(status: response.statusCode, headers: headers, body: body)
     }
 }

@@ -7,7 +7,7 @@ internal import AuthContract
 struct AuthenticatedSend: Sendable {
     let identity: DeviceIdentity
     let request: TransportRequest
-    /// The scheme that the caller asked for; nil for the device's.
+    /// The scheme that the caller asked for; nil for the one that the device signs with.
     let scheme: SignatureScheme?
     /// Whether the request carries an assertion from the start.
     let asserting: Bool
@@ -39,8 +39,14 @@ struct AuthenticatedSend: Sendable {
                 life.finish()
             }
         }
-        guard let result else { throw .deadlinePassed }
-        return try result.get()
+        // From here on no copy leaves any more.
+        life.finish()
+        do throws(SynheartAuthError) {
+            guard let result else { throw Task.isCancelled ? .cancelled : .deadlinePassed }
+            return try result.get()
+        } catch {
+            throw error.with(mayHaveHappened: life.mayHaveHappened)
+        }
     }
 
     private func attempts() async throws(SynheartAuthError) -> TransportAnswer {
@@ -61,7 +67,7 @@ struct AuthenticatedSend: Sendable {
                 continue
             }
             await applyDemands(of: answer)
-            let verdict = Self.verdict(answer)
+            let verdict = verdict(answer)
             if verdict?.remedy != .signOtherScheme, let record = try? await context.ledger.load() {
                 await context.noteScheme(used, record)
             }
@@ -73,12 +79,12 @@ struct AuthenticatedSend: Sendable {
                 if !isRepeated, verdict.remedy == .finishRotation, try await identity.finishRotation() { continue }
                 if let error = try await confirmed(verdict) { throw error }
                 return answer
-            case _ where isRepeated: throw verdict
+            case _ where isRepeated || verdict.code == .server(ErrorCode.misdirectedRequest.rawValue): throw verdict
             case .learnClock: try await learnClock(verdict)
-            case .signAgain: continue
+            case .signAgain:
+                // A copy was accepted. Signing again would accept a second one.
+                guard mayRepeat else { throw verdict }
             case .rotate: try await identity.rotateAsDemanded()
-            case .signOtherScheme where scheme == nil:
-                context.demands.note(used == .one ? .two : .one, of: place.origin)
             case .assert:
                 context.demands.note(verdict.assertionDemand, on: place.target.path.text, at: place.origin)
             default: return answer
@@ -87,12 +93,7 @@ struct AuthenticatedSend: Sendable {
     }
 
     private func signAndSend() async throws(SynheartAuthError) -> (TransportAnswer, SignatureScheme) {
-        let scheme: SignatureScheme
-        if let known = self.scheme ?? context.demands.scheme(of: place.origin) {
-            scheme = known
-        } else {
-            scheme = try await context.ledger.load().schemeFloor
-        }
+        let scheme = try context.scheme(self.scheme, for: try await context.ledger.load())
         if let problem = HostHeaders.problem(request.headers, scheme) {
             throw SynheartAuthError(.signingFailed, "the request's headers: \(problem)")
         }
@@ -114,12 +115,16 @@ struct AuthenticatedSend: Sendable {
     ) async throws(SynheartAuthError) -> TransportAnswer {
         let headers = HeaderFields(
             (request.headers.lines.map { ($0.name, $0.value) }) + fields.map { ($0.name, $0.value) })
+        let copy = try life.leave()
         let timed = request.with(
             method: scheme == .one ? request.method.uppercased() : request.method, headers: headers,
-            deadline: try life.remaining())
+            deadline: copy.remaining)
         do throws(TransportError) {
-            return try await context.configuration.transport.send(timed, context.sleeper)
+            let answer = try await context.configuration.transport.send(timed, context.sleeper)
+            if ServiceVerdict.excludesEffect(answer) { life.hadNoEffect(copy) }
+            return answer
         } catch {
+            if error.isUnsendable { life.hadNoEffect(copy) }
             let code: SynheartAuthError.Code =
                 error.isUnsendable ? .signingFailed : error == .tooLarge ? .answerTooLarge : .networkError
             throw SynheartAuthError(code, error.description, cause: error)
@@ -132,10 +137,18 @@ struct AuthenticatedSend: Sendable {
         _ = try? await context.ledger.apply(.rotationDemanded(demand))
     }
 
+    /// Whether a second effect of the request does no harm.
+    private var mayRepeat: Bool {
+        ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].contains(request.method.uppercased())
+            || request.headers.contains("Idempotency-Key")
+    }
+
     /// The refusal in an answer; nil for an app's own 4xx.
-    private static func verdict(_ answer: TransportAnswer) -> SynheartAuthError? {
-        guard [400, 401, 403, 409].contains(answer.status), ServiceVerdict.refusal(answer) != nil else { return nil }
-        let verdict = ServiceVerdict.error(of: answer)
+    private func verdict(_ answer: TransportAnswer) -> SynheartAuthError? {
+        guard [400, 401, 403, 409, 421].contains(answer.status), ServiceVerdict.refusal(answer) != nil else {
+            return nil
+        }
+        let verdict = ServiceVerdict.error(of: answer, from: place.origin)
         return answer.status != 400 || verdict.remedy == .signOtherScheme ? verdict : nil
     }
 

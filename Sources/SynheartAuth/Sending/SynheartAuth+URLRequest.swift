@@ -7,14 +7,14 @@ public import AuthContract
     public import Foundation
 #endif
 
-extension SynheartAuth {
+extension DeviceAuthenticating {
     /// Signs a request in place. Its body must be `httpBody`. A later change of method, URL or body breaks the signature, and so
     /// does a redirect.
     ///
     /// - Throws: `SIGNING_FAILED` unless the URL's origin is the auth service's or one of `Configuration.origins`.
     public func sign(
         _ request: inout URLRequest, appID: String, scheme: SignatureScheme? = nil, asserting: Bool = false
-    ) async throws(SynheartAuthError) {
+    ) async throws {
         guard request.httpBodyStream == nil, let url = request.url?.absoluteString else {
             throw SynheartAuthError(.signingFailed, "a request to sign has a URL and no body stream")
         }
@@ -30,30 +30,30 @@ extension SynheartAuth {
     /// - Throws: `SIGNING_FAILED` as above, and if the file cannot be read.
     public func sign(
         _ request: inout URLRequest, appID: String, bodyFile: String
-    ) async throws(SynheartAuthError) {
+    ) async throws {
         guard request.httpBodyStream == nil, request.httpBody == nil, let url = request.url?.absoluteString else {
             throw SynheartAuthError(.signingFailed, "a request to sign has a URL, and no body beside the file")
         }
         let signed = try await sign(
-            appID: appID, scheme: .two, method: request.httpMethod ?? "POST", url: url, body: .file(bodyFile))
+            appID: appID, method: request.httpMethod ?? "POST", url: url, bodyFile: bodyFile)
         for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
     }
 
-    /// Signs a request, sends it and returns its answer, as `URLSession.data(for:)` does, and recovers as ``send(_:appID:scheme:asserting:)``
+    /// Signs a request, sends it and returns its answer, as `URLSession.data(for:)` does, and recovers as ``DeviceAuthenticating/send(_:appID:scheme:asserting:)``
     /// does. Redirects are not followed: a 3xx is the answer.
     ///
     /// - Parameters:
     ///   - request: A request to the auth service or to one of `Configuration.origins`, its body in `httpBody`. Its
     ///     `timeoutInterval` bounds the whole call.
     ///   - appID: The app whose identity signs.
-    ///   - scheme: The scheme; nil: the device's.
+    ///   - scheme: nil for the scheme that the device signs with; any other is refused.
     ///   - asserting: Whether the request carries an App Attest assertion from the start.
     ///   - maximumAnswer: The most bytes of the answer's body.
-    /// - Throws: As ``send(_:appID:scheme:asserting:)``.
+    /// - Throws: As ``DeviceAuthenticating/send(_:appID:scheme:asserting:)``.
     public func data(
         for request: URLRequest, appID: String, scheme: SignatureScheme? = nil, asserting: Bool = false,
-        maximumAnswer: Int = 16 * 1024 * 1024
-    ) async throws(SynheartAuthError) -> (Data, HTTPURLResponse) {
+        maximumAnswer: Int = TransportRequest.usualMaximumAnswer
+    ) async throws -> (Data, HTTPURLResponse) {
         guard request.httpBodyStream == nil, let url = request.url else {
             throw SynheartAuthError(.signingFailed, "a request to send has a URL and no body stream")
         }

@@ -122,7 +122,7 @@ final class IdentityContext: Sendable {
         var record = record
         var seen: Set<SynheartAuthError.Code> = []
         let origin = configuration.origin.origin
-        var scheme = demands.scheme(of: origin) ?? record.schemeFloor
+        var scheme = demands.scheme(of: origin) ?? max(configuration.scheme, record.schemeFloor)
         while true {
             let signed = try await RequestSigner(context: self).sign(
                 scheme, route, body: body, record: record, alias: alias)

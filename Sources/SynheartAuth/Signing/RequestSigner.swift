@@ -12,12 +12,8 @@ struct SignedMessage: Sendable {
 struct RequestSigner: Sendable {
     let context: IdentityContext
 
-    /// Signs a host's request under scheme 1 with the current key.
-    ///
-    /// - Parameter mayBeBelowFloor: Whether a device that has signed under scheme 2 may sign under scheme 1. Its service refuses that.
-    func sign(
-        method: String, path: String, body: [UInt8], mayBeBelowFloor: Bool = true
-    ) async throws(SynheartAuthError) -> SignedMessage {
+    /// Signs a host's request under scheme 1 with the current key, if the device signs under scheme 1.
+    func sign(method: String, path: String, body: [UInt8]) async throws(SynheartAuthError) -> SignedMessage {
         try Self.checkMethod(method)
         do throws(ContractError) {
             _ = try RequestPath(path)
@@ -27,7 +23,7 @@ struct RequestSigner: Sendable {
         let method = method.uppercased()
         try Self.refuseReserved(method: method, path: path)
         if let quick = context.currentQuickSigner() {
-            if !mayBeBelowFloor { try quick.record.checkFloor() }
+            try context.checkSchemeOne(quick.record)
             let (deviceID, timestamp) = try prepare(quick.record)
             let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
             // If the key is gone, the code below finds out why.
@@ -35,7 +31,7 @@ struct RequestSigner: Sendable {
         }
         let known = context.knownVersion()
         return try await context.withCurrentKey { record, key throws(SynheartAuthError) in
-            if !mayBeBelowFloor { try record.checkFloor() }
+            try context.checkSchemeOne(record)
             let signed = try await sign(method: method, path: path, body: body, record: record, alias: key.alias)
             await context.rememberQuickSigner(record, key.alias, known)
             return signed
@@ -48,7 +44,9 @@ struct RequestSigner: Sendable {
     ) async throws(SynheartAuthError) -> SignedMessage {
         guard scheme == .two else {
             guard case .bytes(let body) = body else {
-                throw SynheartAuthError(.signingFailed, "scheme 1 signs the body itself; a file needs scheme 2")
+                throw SynheartAuthError(
+                    .signingFailed,
+                    "scheme 1 signs the body itself; a file or a stream needs Configuration.scheme = .two")
             }
             return try await sign(method: method, path: place.target.path.text, body: body)
         }
@@ -162,17 +160,38 @@ struct RequestSigner: Sendable {
     }
 }
 
-extension IdentityRecord {
-    /// Throws if the device must sign under scheme 2.
-    fileprivate func checkFloor() throws(SynheartAuthError) {
-        guard self.schemeFloor == .one else {
-            throw SynheartAuthError(
-                .signingFailed,
-                "this device signs under scheme 2, which needs the whole URL: use send or sign(method:url:), or name scheme one"
-            )
-        }
+extension SynheartAuthError {
+    /// The device signs under scheme 2, and the arguments do not suffice for it.
+    static var needsWholeURL: SynheartAuthError {
+        SynheartAuthError(
+            .signingFailed,
+            "this device signs under scheme 2 (Configuration.scheme, or the service has accepted it), which needs the whole URL: use send "
+                + "or sign(method:url:)")
+    }
+}
+
+extension IdentityContext {
+    /// The scheme of a host's requests: the higher of the app's and the device's.
+    ///
+    /// - Parameter asked: The scheme that a caller asked for.
+    /// - Throws: `SIGNING_FAILED` if that is another one.
+    func scheme(_ asked: SignatureScheme?, for record: IdentityRecord) throws(SynheartAuthError) -> SignatureScheme {
+        let scheme = max(configuration.scheme, record.schemeFloor)
+        guard let asked, asked != scheme else { return scheme }
+        throw SynheartAuthError(
+            .signingFailed,
+            scheme == .one
+                ? "this device signs under scheme 1: set Configuration.scheme = .two, for all of the app's requests"
+                : "this device signs under scheme 2, and its service refuses scheme 1")
     }
 
+    /// Throws if the device signs under scheme 2.
+    func checkSchemeOne(_ record: IdentityRecord) throws(SynheartAuthError) {
+        if max(configuration.scheme, record.schemeFloor) != .one { throw .needsWholeURL }
+    }
+}
+
+extension IdentityRecord {
     /// The key that signs, if the identity may sign.
     func signingKey() throws(SynheartAuthError) -> KeyReference {
         if self.state == .keyInvalid {

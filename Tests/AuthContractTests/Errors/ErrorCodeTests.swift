@@ -12,7 +12,7 @@ import Testing
         ("INVALID_ASSERTION", 403), ("ROTATION_FAILED", 409), ("UNSUPPORTED_SIG_VERSION", 400), ("UNAUTHORIZED", 401),
         ("CONFLICT", 409), ("PRECONDITION_FAILED", 412),
         ("FORBIDDEN", 403), ("RATE_LIMITED", 429), ("SERVICE_UNAVAILABLE", 503), ("INTERNAL_ERROR", 500),
-        ("ATTESTATION_REQUIRED", 403), ("CONFLICT", 409), ("PRECONDITION_FAILED", 412),
+        ("ATTESTATION_REQUIRED", 403), ("MISDIRECTED_REQUEST", 421),
     ]
 
     @Test(arguments: table) func `each code has its status`(_ code: String, _ status: Int) {

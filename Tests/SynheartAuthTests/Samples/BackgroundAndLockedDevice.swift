@@ -8,8 +8,7 @@ struct BackgroundAndLockedDevice {
             do {
                 try await auth.registerDevice(appID: "com.example.app")
                 return
-            } catch {
-                guard error.isRetryable, error.code == .storageError else { throw error }
+            } catch let error as SynheartAuthError where error.isRetryable && error.code == .storageError {
                 // In an app: UIApplication.protectedDataDidBecomeAvailableNotification.
                 await protectedDataBecomesAvailable()
             }

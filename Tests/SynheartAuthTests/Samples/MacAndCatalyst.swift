@@ -10,8 +10,7 @@ enum MacAndCatalyst {
         do {
             try await auth.registerDevice(appID: "com.example.app")
             mode = .device
-        } catch {
-            guard error.code == .attestationUnavailable else { throw error }
+        } catch let error as SynheartAuthError where error.code == .attestationUnavailable {
             // This Mac cannot prove itself. Another call will not help.
             mode = .signInOnly
         }

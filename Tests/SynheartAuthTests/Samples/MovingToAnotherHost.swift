@@ -6,6 +6,6 @@ enum MovingToAnotherHost {
     static func configure() throws {
         var configuration = try SynheartAuth.Configuration(baseUrl: "https://auth.example.net")
         configuration.aliases = [try RequestOrigin("https://auth.example.com")]
-        SynheartAuth.shared.configure(configuration)
+        try SynheartAuth.shared.configure(configuration)
     }
 }

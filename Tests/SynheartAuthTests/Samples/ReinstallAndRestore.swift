@@ -9,7 +9,7 @@ struct ReinstallAndRestore {
 
     let backend = Backend()
 
-    func start(_ auth: SynheartAuth) async throws(SynheartAuthError) {
+    func start(_ auth: SynheartAuth) async throws {
         let before = try await auth.getDeviceId(appID: "com.example.app")
         let registration = try await auth.registerDevice(appID: "com.example.app")
         if let before, before != registration.deviceId {

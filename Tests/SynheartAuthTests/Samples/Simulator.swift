@@ -12,7 +12,7 @@ enum Simulator {
             configuration.keyStore = SoftwareKeyStore(directory: folder + "/keys")
             configuration.attestation = DevelopmentAttestation()
         #endif
-        SynheartAuth.shared.configure(configuration)
+        try SynheartAuth.shared.configure(configuration)
     }
 
     static func configure(folder: String) throws -> SynheartAuth {

@@ -20,7 +20,8 @@ enum TenMinutes {
 
         var configuration = try SynheartAuth.Configuration(baseUrl: "https://auth.example.com")
         configuration.origins = [try RequestOrigin("https://api.example.com")]
-        auth.configure(configuration)
+        configuration.scheme = .two
+        try auth.configure(configuration)
 
         let reading = try await auth.send(
             TransportRequest(
@@ -32,7 +33,7 @@ enum TenMinutes {
             TransportRequest(
                 method: "PUT", url: "https://api.example.com/v1/recordings/7", headers: HeaderFields(),
                 bodyFile: recording.path, deadline: .seconds(600)),
-            appID: "com.example.app", scheme: .two)
+            appID: "com.example.app")
 
         try await auth.sign(&request, appID: "com.example.app")
 

@@ -6,7 +6,7 @@ struct WhatHappenedWhatToDo {
     func register() async {
         do {
             try await SynheartAuth.shared.registerDevice(appID: "com.example.app")
-        } catch {
+        } catch let error as SynheartAuthError {
             switch error.recovery {
             case .none: report(error)
             case .retry: scheduleRetry(after: error.retryAfter)
@@ -16,7 +16,7 @@ struct WhatHappenedWhatToDo {
             case .reset: askWhetherToStartOver(error)
             case .correctClock: askToSetTheClock()
             }
-        }
+        } catch {}  // The caller was cancelled.
     }
 
     private func report(_ error: SynheartAuthError) {}

@@ -45,12 +45,13 @@ struct FleetDevice: Sendable {
     /// Registers; whether the service answered that it did.
     func enrol() async -> Bool {
         for attempt in 1...Self.enrolments {
-            do throws(SynheartAuthError) {
+            do {
                 let isDone = try await sdk.registerDevice(appID: appID.text).status != .pending
                 registered.withLock { $0 = isDone }
                 return isDone
             } catch {
-                guard error.code == .server(ErrorCode.rateLimited.rawValue), let wait = error.retryAfter,
+                guard let error = error as? SynheartAuthError,
+                    error.code == .server(ErrorCode.rateLimited.rawValue), let wait = error.retryAfter,
                     (try? await Task.sleep(for: wait * attempt)) != nil
                 else { return false }
             }
@@ -60,7 +61,7 @@ struct FleetDevice: Sendable {
 
     /// Replaces the key.
     func rotate() async -> Bool {
-        do throws(SynheartAuthError) {
+        do {
             try await sdk.rotateKey(appID: appID.text)
             return true
         } catch { return false }

@@ -40,7 +40,7 @@ struct DemoPlay {
         try await expect(401, "INVALID_SIGNATURE", .device, headers, phone)
 
         try title("4. Rotate the key")
-        let rotation = try await asking { () async throws(SynheartAuthError) in
+        let rotation = try await asking {
             try await phone.device.sdk.rotateKey(appID: cast.appID.text)
         }
         try fact("effective at", rotation.effectiveAt.iso8601)
@@ -68,7 +68,7 @@ struct DemoPlay {
     }
 
     private func register(_ phone: DemoPhone) async throws -> DeviceRecord {
-        let registration = try await asking { () async throws(SynheartAuthError) in
+        let registration = try await asking {
             try await phone.device.sdk.registerDevice(appID: cast.appID.text)
         }
         let id = try DeviceID(registration.deviceId)
@@ -82,9 +82,9 @@ struct DemoPlay {
     }
 
     private func expectRefusal(_ phone: DemoPhone) async throws {
-        do throws(SynheartAuthError) {
+        do {
             _ = try await phone.device.sdk.registerDevice(appID: cast.appID.text)
-        } catch {
+        } catch let error as SynheartAuthError {
             try fact("\(Route.register.method) \(Route.register.rawValue)", error.code.text)
             guard error.code == .attestationFailed else { throw CommandFailure(.refused, "expected a refusal") }
             return

@@ -33,23 +33,29 @@ struct DeviceCommand: AsyncParsableCommand {
         /// The device that was registered from this folder.
         ///
         /// - Parameter origins: the origins that its requests may go to, besides the auth service.
-        func device(origins: Set<RequestOrigin> = []) throws -> SoftwareDevice {
+        func device(
+            origins: Set<RequestOrigin> = [], scheme: SignatureScheme = .one
+        ) throws -> SoftwareDevice {
             guard let settings = try SoftwareDevice.Settings.load(directory) else {
                 throw CommandFailure(.impossible, "there is no device in \(directory): `device register` makes one")
             }
-            return try device(settings, origins: origins)
+            return try device(settings, origins: origins, scheme: scheme)
         }
 
-        func device(_ settings: SoftwareDevice.Settings, origins: Set<RequestOrigin> = []) throws -> SoftwareDevice {
+        func device(
+            _ settings: SoftwareDevice.Settings, origins: Set<RequestOrigin> = [], scheme: SignatureScheme = .one
+        ) throws -> SoftwareDevice {
             switch settings.platform {
             case .ios:
                 try SoftwareDevice(
-                    directory: directory, settings: settings, authority: try authorities.apple(), origins: origins)
+                    directory: directory, settings: settings, authority: try authorities.apple(), origins: origins,
+                    scheme: scheme)
             case .android:
                 try SoftwareDevice(
                     directory: directory, settings: settings,
                     attestation: SimulatedAndroid(
-                        package: settings.appID.text, authority: try authorities.google()), origins: origins)
+                        package: settings.appID.text, authority: try authorities.google()), origins: origins,
+                    scheme: scheme)
             }
         }
     }
@@ -80,7 +86,7 @@ struct DeviceCommand: AsyncParsableCommand {
                         .refused, "\(folder.directory) holds a device of \(existing.appID): choose another --dir")
                 }
                 let device = try folder.device(settings)
-                let registration = try await asking { () async throws(SynheartAuthError) in
+                let registration = try await asking {
                     try await device.sdk.registerDevice(appID: app)
                 }
                 try settings.save(folder.directory)
@@ -109,7 +115,8 @@ struct DeviceCommand: AsyncParsableCommand {
             help: "Scheme 1: the path, escaped, without a query. Default, without --url: the service's status route.")
         var path: String?
         @Option(help: "The whole URL; needed for scheme 2, which signs all of it.") var url: String?
-        @Option(help: "The signature scheme: 1, or 2 (RFC 9421).") var scheme = 1
+        @Option(help: "The signature scheme: 1, or 2 (RFC 9421). A device that has signed under 2 signs under 2.")
+        var scheme = 1
         @Option(help: "A file with the body; - for standard input.") var body: String?
         @OptionGroup var folder: Folder
         @OptionGroup var output: OutputOptions
@@ -135,19 +142,19 @@ struct DeviceCommand: AsyncParsableCommand {
         private func sign(_ bytes: [UInt8]) async throws -> SignedHeaders {
             guard let url, let scheme = SignatureScheme(rawValue: scheme) else {
                 let device = try folder.device()
-                return try await asking { () async throws(SynheartAuthError) in
+                return try await asking {
                     try await device.sdk.signRequest(
                         appID: device.settings.appID.text, method: method, path: path ?? Route.status.rawValue,
-                        bodyBytes: bytes, scheme: .one)
+                        bodyBytes: bytes)
                 }
             }
             // The user types the URL, and so decides where the request may go.
             let authority = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
             let origin = authority.joined(separator: "/").prefix { $0 != "?" && $0 != "#" }
-            let device = try folder.device(origins: [try RequestOrigin(String(origin))])
-            return try await asking { () async throws(SynheartAuthError) in
+            let device = try folder.device(origins: [try RequestOrigin(String(origin))], scheme: scheme)
+            return try await asking {
                 try await device.sdk.sign(
-                    appID: device.settings.appID.text, scheme: scheme, method: method, url: url, bodyBytes: bytes)
+                    appID: device.settings.appID.text, method: method, url: url, bodyBytes: bytes)
             }
         }
     }
@@ -186,7 +193,7 @@ struct DeviceCommand: AsyncParsableCommand {
         func run() async throws {
             try await reporting {
                 let device = try folder.device()
-                let rotation = try await asking { () async throws(SynheartAuthError) in
+                let rotation = try await asking {
                     try await device.sdk.rotateKey(
                         appID: device.settings.appID.text, reason: compromised ? .compromise : .scheduled)
                 }
@@ -212,7 +219,7 @@ struct DeviceCommand: AsyncParsableCommand {
         func run() async throws {
             try await reporting {
                 let device = try folder.device()
-                try await asking { () async throws(SynheartAuthError) in
+                try await asking {
                     try await device.sdk.resetDeviceIdentity(
                         appID: device.settings.appID.text, reason: .userRequested)
                 }
@@ -224,11 +231,12 @@ struct DeviceCommand: AsyncParsableCommand {
 
 /// Runs an operation of the SDK. Turns its error into a sentence with the code and what to do.
 func asking<Value: Sendable>(
-    _ operation: () async throws(SynheartAuthError) -> Value
+    _ operation: () async throws -> Value
 ) async throws(CommandFailure) -> Value {
     do {
         return try await operation()
     } catch {
+        guard let error = error as? SynheartAuthError else { throw CommandFailure(.impossible, "\(error)") }
         let unanswered: [SynheartAuthError.Code] = [
             .networkError, .storageError, .server(ErrorCode.rateLimited.rawValue),
         ]

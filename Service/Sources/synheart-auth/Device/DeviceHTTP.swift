@@ -25,12 +25,12 @@ struct DeviceHTTP {
         var code: String? { body.object?["error"]?.string }
     }
 
-    /// The headers of a request to one of the service's own routes, under scheme 1.
+    /// The headers of a request to one of the service's own routes, under the scheme that the device signs with.
     func sign(_ route: Route, body: [UInt8] = []) async throws -> [(name: String, value: String)] {
-        try await asking { () async throws(SynheartAuthError) in
-            try await device.sdk.signRequest(
-                appID: device.settings.appID.text, method: route.method, path: route.rawValue, bodyBytes: body,
-                scheme: .one)
+        try await asking {
+            try await device.sdk.sign(
+                appID: device.settings.appID.text, method: route.method, url: device.settings.url + route.rawValue,
+                bodyBytes: body)
         }.fields
     }
 
@@ -38,9 +38,9 @@ struct DeviceHTTP {
     func send(_ route: Route, body: [UInt8] = []) async throws -> Answer {
         let answer = try await send(route, headers: try await sign(route, body: body), body: body)
         guard answer.code == ErrorCode.unsupportedSigVersion.rawValue else { return answer }
-        let headers = try await asking { () async throws(SynheartAuthError) in
-            try await device.sdk.sign(
-                appID: device.settings.appID.text, scheme: .two, method: route.method,
+        let headers = try await asking {
+            try await device.sdkOfSchemeTwo.sign(
+                appID: device.settings.appID.text, method: route.method,
                 url: device.settings.url + route.rawValue, bodyBytes: body)
         }
         return try await send(route, headers: headers.fields, body: body)

@@ -30,33 +30,33 @@ final class TestClient: AuthClient {
         note("configure \(settings.baseUrl)")
     }
 
-    func isRegistered(appID: String) async throws(SynheartAuthError) -> Bool {
+    func isRegistered(appID: String) async throws -> Bool {
         note("isRegistered \(appID)")
         return try await fake.isRegistered(appID: appID)
     }
 
-    func registerDevice(appID: String, joins: Bool) async throws(SynheartAuthError) -> Registration {
+    func registerDevice(appID: String, joins: Bool) async throws -> Registration {
         note("registerDevice \(appID) \(joins)")
         if let gate {
             for await _ in gate { break }
-            if Task.isCancelled { throw .fromCode("NETWORK_ERROR", "the caller cancelled") }
+            try Task.checkCancellation()
         }
         return try await fake.registerDevice(appID: appID, joins: joins)
     }
 
-    func getDeviceId(appID: String) async throws(SynheartAuthError) -> String? {
+    func getDeviceId(appID: String) async throws -> String? {
         note("getDeviceId \(appID)")
         return try await fake.getDeviceId(appID: appID)
     }
 
-    func state(appID: String) async throws(SynheartAuthError) -> IdentityState {
+    func state(appID: String) async throws -> IdentityState {
         note("getState \(appID)")
         return try await fake.state(appID: appID)
     }
 
     func signRequest(
         appID: String, method: String, path: String, bodyBytes: some Collection<UInt8>, scheme: SignatureScheme?
-    ) async throws(SynheartAuthError) -> SignedHeaders {
+    ) async throws -> SignedHeaders {
         note("signRequest \(appID) \(method) \(path) \(Array(bodyBytes)) \(scheme?.rawValue ?? 0)")
         return try await fake.signRequest(
             appID: appID, method: method, path: path, bodyBytes: bodyBytes, scheme: scheme)
@@ -65,14 +65,14 @@ final class TestClient: AuthClient {
     func sign(
         appID: String, scheme: SignatureScheme?, method: String, url: String, bodyBytes: some Collection<UInt8>,
         asserting: Bool
-    ) async throws(SynheartAuthError) -> SignedHeaders {
+    ) async throws -> SignedHeaders {
         note("sign \(appID) \(scheme?.rawValue ?? 0) \(method) \(url) \(Array(bodyBytes)) \(asserting)")
         return SignedHeaders([("Signature", "s")])
     }
 
     func send(
         _ request: TransportRequest, appID: String, scheme: SignatureScheme?, asserting: Bool
-    ) async throws(SynheartAuthError) -> TransportAnswer {
+    ) async throws -> TransportAnswer {
         let headers = request.headers.lines.map { "\($0.name)=\($0.value)" }.joined(separator: ",")
         note(
             "send \(appID) \(scheme?.rawValue ?? 0) \(request.method) \(request.url) \(headers) \(request.body) "
@@ -80,27 +80,27 @@ final class TestClient: AuthClient {
         return try await fake.send(request, appID: appID, scheme: scheme, asserting: asserting)
     }
 
-    func deviceToken(appID: String, audience: String?) async throws(SynheartAuthError) -> DeviceToken {
+    func deviceToken(appID: String, audience: String?) async throws -> DeviceToken {
         note("deviceToken \(appID) \(audience ?? "-")")
         return try await fake.deviceToken(appID: appID, audience: audience)
     }
 
-    func rotateKey(appID: String, reason: RotationReason) async throws(SynheartAuthError) -> KeyRotation {
+    func rotateKey(appID: String, reason: RotationReason) async throws -> KeyRotation {
         note("rotateKey \(appID) \(reason)")
         return try await fake.rotateKey(appID: appID, reason: reason)
     }
 
-    func resetDeviceIdentity(appID: String, reason: ResetReason) async throws(SynheartAuthError) {
+    func resetDeviceIdentity(appID: String, reason: ResetReason) async throws {
         note("resetDeviceIdentity \(appID) \(reason)")
         try await fake.resetDeviceIdentity(appID: appID, reason: reason)
     }
 
-    func maintain(appID: String) async throws(SynheartAuthError) {
+    func maintain(appID: String) async throws {
         note("maintain \(appID)")
         try await fake.maintain(appID: appID)
     }
 
-    func correctClockSkew(serverTimestamp: Double, appID: String?) async throws(SynheartAuthError) {
+    func correctClockSkew(serverTimestamp: Double, appID: String?) async throws {
         note("correctClockSkew \(serverTimestamp) \(appID ?? "-")")
     }
 

@@ -58,13 +58,6 @@ protocol AuthClient: DeviceAuthenticating {
     func configure(
         _ settings: Settings, _ customize: (inout SynheartAuth.Configuration) -> Void
     ) throws(SynheartAuthError)
-
-    func sign(
-        appID: String, scheme: SignatureScheme?, method: String, url: String, bodyBytes: some Collection<UInt8>,
-        asserting: Bool
-    ) async throws -> SignedHeaders
-
-    func correctClockSkew(serverTimestamp: Double, appID: String?) async throws
 }
 
 extension SynheartAuth: AuthClient {

@@ -111,10 +111,10 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
             return value
         } catch let error as ConfiguredOtherwise {
             return Self.failure("NOT_CONFIGURED", error.message)
-        } catch let error as SynheartAuthError where !Task.isCancelled {
-            return Self.failure(error, of: name)
+        } catch let error as SynheartAuthError {
+            return Self.failure(error)
         } catch {
-            // Dart has ended its wait already, and knows whether it was a `send`.
+            // A CancellationError. Dart has ended its wait already, and knows whether it was a `send`.
             return Self.failure(Contract.cancelled, "the caller cancelled")
         }
     }
@@ -192,12 +192,12 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
         ]
     }
 
-    private static func failure(_ error: SynheartAuthError, of method: String) -> FlutterError {
+    private static func failure(_ error: SynheartAuthError) -> FlutterError {
         let details: [String: Any] = [
             "recovery": error.recovery.rawValue,
             "retryAfterMs": error.retryAfter.map { NSNumber(value: $0.milliseconds) } ?? NSNull(),
             "fromService": NSNumber(value: error.code.isFromService),
-            "mayHaveHappened": NSNumber(value: method == "send" && uncertain.contains(error.code.text)),
+            "mayHaveHappened": NSNumber(value: error.mayHaveHappened),
             "from": error.transition?.from.rawValue ?? NSNull(),
             "to": error.transition?.to.rawValue ?? NSNull(),
         ]
@@ -213,10 +213,6 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
         ]
         return FlutterError(code: code, message: message, details: details)
     }
-
-    /// The errors of a `send` after which the request may have taken effect: no answer, none that could be read, or a copy of it
-    /// before.
-    private static let uncertain: Set = ["NETWORK_ERROR", "ANSWER_TOO_LARGE", "NONCE_REPLAY", "RATE_LIMITED"]
 }
 
 extension Duration {

@@ -1,0 +1,31 @@
+#if !canImport(FoundationNetworking)
+    internal import Foundation
+
+    /// When a request may use a connection that served another one before.
+    enum ConnectionReuse {
+        /// If the server has closed the connection, CFNetwork sends an idempotent request again. It reports any other one as failed
+        /// (https://developer.apple.com/library/archive/qa/qa1941/). A copy of a safe request has no effect.
+        static func isSafe(for method: String) -> Bool { !["PUT", "DELETE"].contains(method.uppercased()) }
+    }
+
+    extension URLSessionExchanges {
+        /// Returns the 401, and leaves questions about the connection (its certificates, a proxy's password) to the session's delegate.
+        func answerChallenge(
+            _ challenge: URLAuthenticationChallenge, of task: URLSessionTask, in session: URLSession,
+            _ completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            let space = challenge.protectionSpace
+            let aboutConnection = [NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate]
+            guard space.isProxy() || aboutConnection.contains(space.authenticationMethod) else {
+                return completionHandler(.rejectProtectionSpace, nil)
+            }
+            let delegate = session.delegate as? any URLSessionTaskDelegate
+            let isAsked: Void? =
+                delegate === self
+                ? nil
+                : delegate?.urlSession?(
+                    session, task: task, didReceive: challenge, completionHandler: completionHandler)
+            if isAsked == nil { completionHandler(.performDefaultHandling, nil) }
+        }
+    }
+#endif

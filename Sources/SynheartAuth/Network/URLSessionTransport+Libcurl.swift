@@ -1,0 +1,23 @@
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+
+    /// When a request may use a connection that served another one before.
+    enum ConnectionReuse {
+        /// Never: if the server has closed the connection, libcurl sends the request again (`Curl_retry_request`), whatever its method
+        /// is. No option of URLSession prevents that.
+        static func isSafe(for method: String) -> Bool { false }
+    }
+
+    extension URLSessionExchanges {
+        /// Returns the 401. The response has arrived as a whole. Here any disposition sends the request again, cancels the task, or,
+        /// without a credential, never ends it.
+        func answerChallenge(
+            _ challenge: URLAuthenticationChallenge, of task: URLSessionTask, in session: URLSession,
+            _ completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            if let response = challenge.failureResponse as? HTTPURLResponse { end(task, with: response) }
+            completionHandler(.cancelAuthenticationChallenge, nil)
+        }
+    }
+#endif

@@ -1,0 +1,234 @@
+import AuthContract
+import Bytes
+import Foundation
+
+@testable import SynheartAuth
+
+/// A server that executes every request that it accepts, and counts. It accepts a nonce once, as the contract demands. A request says
+/// in `X-Plan` what shall happen to it, one plan for each nonce, and in `X-Id` whose effect it is.
+final class CountingServer: Sendable {
+    /// What happens to a request on its way.
+    enum Plan: String, Sendable, CaseIterable {
+        /// It is executed and answered.
+        case answer
+        /// It is executed and answered, and the connection is closed a moment later, although nothing said so.
+        case closeAfter
+        /// The connection dies before the request is executed.
+        case dieBefore
+        /// The request is executed, and the connection dies before the answer.
+        case dieAfter
+        /// The request is executed, and the connection is reset.
+        case reset
+        /// The connection dies within the answer's head, or within its body.
+        case dieInHead, dieInBody
+        /// A proxy sends the request twice, and gives the second answer.
+        case twice
+        /// Not executed, but sent elsewhere, or asked for a password.
+        case redirect302, redirect307, redirect308, challenge
+        /// Refused in the contract's form, without being executed.
+        case refused, misdirected, clockSkew, unavailable, rateLimited
+        /// Executed, and never answered.
+        case silent
+
+        var executes: Bool {
+            switch self {
+            case .answer, .closeAfter, .dieAfter, .reset, .dieInHead, .dieInBody, .twice, .silent: true
+            default: false
+            }
+        }
+    }
+
+    private struct State: Sendable {
+        var claims: Set<String> = []
+        var executions: [String: Int] = [:]
+        var copies: [String: Int] = [:]
+        var attempts: [String: Int] = [:]
+    }
+
+    let port: UInt16
+    private let listener: Int32
+    private let state = Locked(State())
+
+    /// How often the request with this id was executed.
+    func executions(of id: String) -> Int { state.withLock { $0.executions[id] ?? 0 } }
+
+    /// The nonces that arrived more than once.
+    var repeatedNonces: [String] { state.withLock { $0.copies.filter { $0.value > 1 }.map(\.key) } }
+
+    /// How many signed requests arrived.
+    var arrivals: Int { state.withLock { $0.copies.values.reduce(0, +) } }
+
+    init() throws {
+        let listener = socket(AF_INET, Socket.stream, 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                bind(listener, pointer, length) == 0 && listen(listener, 256) == 0
+                    && getsockname(listener, pointer, &length) == 0
+            }
+        }
+        guard bound else { throw StorageError("no socket") }
+        self.listener = listener
+        port = UInt16(bigEndian: address.sin_port)
+        Thread.detachNewThread { [weak self] in
+            while true {
+                let connection = accept(listener, nil, nil)
+                guard connection >= 0 else { return }
+                guard let self else { return _ = close(connection) }
+                Thread.detachNewThread { self.serve(Socket(connection)) }
+            }
+        }
+    }
+
+    func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+
+    /// Requests of one connection, until one of them ends it.
+    private func serve(_ socket: Socket) {
+        defer { socket.close() }
+        while let request = socket.read() {
+            guard answer(request, socket) else { return }
+        }
+    }
+
+    /// Returns false if the connection ends.
+    private func answer(_ request: Socket.Request, _ socket: Socket) -> Bool {
+        let id = request.header("x-id")
+        let nonce = request.header("x-synheart-nonce")
+        let plans = request.header("x-plan").split(separator: ",").compactMap { Plan(rawValue: String($0)) }
+        let attempt = state.withLock { state in
+            state.copies[nonce, default: 0] += 1
+            if state.copies[nonce] == 1 { state.attempts[id, default: 0] += 1 }
+            return state.attempts[id, default: 1] - 1
+        }
+        let plan = plans.indices.contains(attempt) ? plans[attempt] : .answer
+        switch plan {
+        case .dieBefore: return false
+        case .redirect302, .redirect307, .redirect308:
+            return socket.write(
+                "HTTP/1.1 \(plan.rawValue.suffix(3)) Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n")
+        case .challenge:
+            return socket.write(
+                "HTTP/1.1 401 Password\r\nWWW-Authenticate: Basic realm=\"test\"\r\nContent-Length: 2\r\n\r\nno")
+        case .refused: return socket.write(Self.refusal(.unknownApp))
+        case .misdirected: return socket.write(Self.refusal(.misdirectedRequest))
+        case .clockSkew: return socket.write(Self.refusal(.clockSkew))
+        case .unavailable: return socket.write(Self.refusal(.serviceUnavailable))
+        case .rateLimited: return socket.write(Self.refusal(.rateLimited))
+        default: break
+        }
+        let isExecuted = execute(id, nonce)
+        if plan == .twice { return socket.write(execute(id, nonce) ? Self.ok : Self.refusal(.nonceReplay)) }
+        guard isExecuted else { return socket.write(Self.refusal(.nonceReplay)) }
+        switch plan {
+        case .closeAfter:
+            _ = socket.write(Self.ok)
+            return false
+        case .dieAfter: return false
+        case .reset:
+            socket.reset()
+            return false
+        case .dieInHead:
+            _ = socket.write("HTTP/1.1 200 OK\r\nContent-")
+            return false
+        case .dieInBody:
+            _ = socket.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+            return false
+        case .silent: return socket.read() != nil
+        default: return socket.write(Self.ok)
+        }
+    }
+
+    private func execute(_ id: String, _ nonce: String) -> Bool {
+        state.withLock { state in
+            guard state.claims.insert(nonce).inserted else { return false }
+            state.executions[id, default: 0] += 1
+            return true
+        }
+    }
+
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    private static func refusal(_ code: ErrorCode) -> String {
+        let body = ErrorBody(
+            code: code.rawValue, message: "refused", requestID: "r", serverTimestamp: UnixTime(TestClock.start / 1000)
+        ).bytes
+        return "HTTP/1.1 \(code.httpStatus) Refused\r\nX-Synheart-Error: \(code.rawValue)\r\nContent-Length: "
+            + "\(body.count)\r\n\r\n" + String(decoding: body, as: UTF8.self)
+    }
+}
+
+/// A connection of a test's server.
+final class Socket {
+    #if canImport(Darwin)
+        static let stream = SOCK_STREAM
+        private static let quietly: Int32 = 0
+    #else
+        static let stream = Int32(SOCK_STREAM.rawValue)
+        private static let quietly = Int32(MSG_NOSIGNAL)
+    #endif
+
+    struct Request {
+        let head: String
+        let body: [UInt8]
+
+        func header(_ name: String) -> String {
+            let line = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name + ":") }
+            return line.map { $0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces) } ?? ""
+        }
+    }
+
+    private let descriptor: Int32
+    private var buffer: [UInt8] = []
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    /// The next request; nil if the connection ended.
+    func read() -> Request? {
+        let end = Array("\r\n\r\n".utf8)
+        var split: Int?
+        while true {
+            if buffer.count >= 4,
+                let start = (0...buffer.count - 4).first(where: { buffer[$0..<$0 + 4].elementsEqual(end) })
+            {
+                split = start + 4
+                break
+            }
+            guard fill() else { return nil }
+        }
+        guard let split else { return nil }
+        let head = String(decoding: buffer[..<split], as: UTF8.self)
+        let length = Int(Request(head: head, body: []).header("content-length")) ?? 0
+        while buffer.count < split + length { guard fill() else { return nil } }
+        let body = Array(buffer[split..<split + length])
+        buffer.removeFirst(split + length)
+        return Request(head: head, body: body)
+    }
+
+    private func fill() -> Bool {
+        var piece = [UInt8](repeating: 0, count: 16_384)
+        let count = recv(descriptor, &piece, piece.count, 0)
+        guard count > 0 else { return false }
+        buffer += piece.prefix(count)
+        return true
+    }
+
+    func write(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        return bytes.withUnsafeBytes { Foundation.send(descriptor, $0.baseAddress, $0.count, Self.quietly) }
+            == bytes.count
+    }
+
+    /// The peer gets a reset instead of an end.
+    func reset() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    func close() { _ = Foundation.close(descriptor) }
+}
