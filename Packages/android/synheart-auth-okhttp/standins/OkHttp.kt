@@ -1,6 +1,7 @@
-// What the interceptor uses of OkHttp 4, with the names that its class files have.
+// What the interceptor uses of OkHttp 4 and 5, with the names that its class files have.
 package okhttp3
 
+import java.io.IOException
 import okio.Buffer
 import okio.BufferedSink
 
@@ -10,58 +11,125 @@ public fun interface Interceptor {
     public interface Chain {
         public fun request(): Request
         public fun proceed(request: Request): Response
+        public fun call(): Call
     }
 }
 
-public class HttpUrl(private val text: String) {
+public class HttpUrl internal constructor(private val text: String) {
     override fun toString(): String = text
 }
 
-public class MediaType
+public class MediaType internal constructor(private val text: String) {
+    override fun toString(): String = text
+}
+
+public interface Call {
+    public fun execute(): Response
+    public fun cancel()
+    public fun isCanceled(): Boolean
+}
+
+/** What carries requests, for tests. */
+internal interface Network {
+    /** A connection for one exchange. Fails before anything was sent. */
+    fun connect(call: Call): Connection
+
+    interface Connection {
+        /** Whether OkHttp would try another way after this one failed: the connection came from the pool, or the host has more addresses. */
+        val hasAnotherRoute: Boolean
+
+        fun exchange(request: Request): Response
+    }
+}
 
 /** Calls the interceptors as OkHttp does: the application's around all copies of a request, the network's around each. */
-public class OkHttpClient private constructor(private val from: Builder) {
-    public fun newCall(request: Request): Call = Call { Links(from.interceptors + FollowUps(), request).proceed(request) }
+public open class OkHttpClient internal constructor(private val from: Builder) {
+    public constructor() : this(Builder())
 
-    public fun interface Call {
-        public fun execute(): Response
-    }
+    public open fun newCall(request: Request): Call = RealCall(request)
 
-    private inner class FollowUps : Interceptor {
-        override fun intercept(chain: Interceptor.Chain): Response {
-            var request = chain.request()
-            while (true) {
-                val response = Links(from.networkInterceptors + Interceptor { from.network(it.request()) }, request).proceed(request)
-                val place = response.location
-                if (!from.followsRedirects || !response.isRedirect || place == null) return response
-                // OkHttp takes all headers along but Authorization, and the tags.
-                request = request.newBuilder().url(HttpUrl(place)).build()
-            }
+    private inner class RealCall(private val request: Request) : Call {
+        @Volatile
+        private var isCanceled = false
+
+        override fun execute(): Response = Links(this, from.interceptors + RetryAndFollowUp(this), request).proceed(request)
+        override fun isCanceled() = isCanceled
+        override fun cancel() {
+            isCanceled = true
         }
     }
 
-    private class Links(private val rest: List<Interceptor>, private val request: Request) : Interceptor.Chain {
+    /** OkHttp's rules of sending again: after failures of connections, and after answers that ask for it. */
+    private inner class RetryAndFollowUp(private val call: Call) : Interceptor {
+        override fun intercept(chain: Interceptor.Chain): Response {
+            var request = chain.request()
+            var prior: Response? = null
+            var followUps = 0
+            while (true) {
+                if (call.isCanceled()) throw IOException("Canceled")
+                val connection = from.network.connect(call)
+                val response = try {
+                    val server = Interceptor { connection.exchange(it.request()) }
+                    Links(call, from.networkInterceptors + server, request).proceed(request)
+                } catch (error: IOException) {
+                    val mayRetry = from.retriesOnConnectionFailure && request.body?.isOneShot() != true && connection.hasAnotherRoute
+                    if (!mayRetry || call.isCanceled()) throw error
+                    continue
+                }
+                val next = followUp(response, prior)
+                if (next == null || next.body?.isOneShot() == true) return response
+                response.close()
+                if (++followUps > MAXIMUM_FOLLOW_UPS) throw java.net.ProtocolException("Too many follow-up requests: $followUps")
+                prior = response
+                request = next
+            }
+        }
+
+        private fun followUp(response: Response, prior: Response?): Request? = when (response.code) {
+            401 -> from.authenticates(response)
+            408 -> response.request.takeIf { from.retriesOnConnectionFailure && prior?.code != 408 && response.header("Retry-After").orZero() == 0 }
+            503 -> response.request.takeIf { prior?.code != 503 && response.header("Retry-After") == "0" }
+            300, 301, 302, 303, 307, 308 -> response.header("Location")?.takeIf { from.followsRedirects }?.let { place ->
+                // OkHttp takes all headers along but Authorization, and the tags.
+                val keepsMethod = response.code == 307 || response.code == 308 || response.request.method in setOf("GET", "HEAD", "PROPFIND")
+                response.request.newBuilder().url(HttpUrl(place)).apply { if (!keepsMethod) method("GET", null) }.build()
+            }
+            else -> null
+        }
+
+        private fun String?.orZero() = this?.toIntOrNull() ?: 0
+    }
+
+    private class Links(private val call: Call, private val rest: List<Interceptor>, private val request: Request) : Interceptor.Chain {
         override fun request() = request
-        override fun proceed(request: Request) = rest.first().intercept(Links(rest.drop(1), request))
+        override fun proceed(request: Request) = rest.first().intercept(Links(call, rest.drop(1), request))
+        override fun call() = call
     }
 
     public class Builder {
         internal val interceptors = mutableListOf<Interceptor>()
         internal val networkInterceptors = mutableListOf<Interceptor>()
         internal var followsRedirects = true
-        internal var network: (Request) -> Response = { throw java.io.IOException("no network") }
+        internal var retriesOnConnectionFailure = true
+
+        /** For tests: what carries requests, and what answers a 401. */
+        internal var network: Network = object : Network {
+            override fun connect(call: Call) = throw IOException("no network")
+        }
+        internal var authenticates: (Response) -> Request? = { null }
         public fun addInterceptor(interceptor: Interceptor): Builder = apply { interceptors.add(interceptor) }
         public fun addNetworkInterceptor(interceptor: Interceptor): Builder = apply { networkInterceptors.add(interceptor) }
         public fun followRedirects(followRedirects: Boolean): Builder = apply { followsRedirects = followRedirects }
         public fun followSslRedirects(followProtocolRedirects: Boolean): Builder = apply { followProtocolRedirects.hashCode() }
-
-        /** For tests: what answers. */
-        public fun network(answer: (Request) -> Response): Builder = apply { network = answer }
         public fun build(): OkHttpClient = OkHttpClient(this)
+    }
+
+    private companion object {
+        const val MAXIMUM_FOLLOW_UPS = 20
     }
 }
 
-public class Headers private constructor(private val lines: List<Pair<String, String>>) {
+public class Headers internal constructor(private val lines: List<Pair<String, String>>) {
     @get:JvmName("size")
     public val size: Int get() = lines.size
     public fun name(index: Int): String = lines[index].first
@@ -76,20 +144,28 @@ public class Headers private constructor(private val lines: List<Pair<String, St
 
 public abstract class RequestBody {
     public abstract fun contentType(): MediaType?
+    public open fun contentLength(): Long = -1
     public abstract fun writeTo(sink: BufferedSink)
+    public open fun isOneShot(): Boolean = false
 
     public companion object {
         @JvmStatic
         @JvmOverloads
-        public fun ByteArray.toRequestBody(contentType: MediaType? = null, offset: Int = 0, byteCount: Int = size): RequestBody =
-            object : RequestBody() {
+        @JvmName("create")
+        public fun ByteArray.toRequestBody(contentType: MediaType? = null, offset: Int = 0, byteCount: Int = size): RequestBody {
+            val bytes = this
+            return object : RequestBody() {
                 override fun contentType() = contentType
-                override fun writeTo(sink: BufferedSink) = sink.write(copyOfRange(offset, offset + byteCount))
+                override fun contentLength() = byteCount.toLong()
+                override fun writeTo(sink: BufferedSink) {
+                    sink.write(bytes.copyOfRange(offset, offset + byteCount))
+                }
             }
+        }
     }
 }
 
-public class Request(
+public class Request internal constructor(
     @get:JvmName("url") public val url: HttpUrl,
     @get:JvmName("method") public val method: String,
     @get:JvmName("headers") public val headers: Headers,
@@ -99,12 +175,14 @@ public class Request(
     public fun newBuilder(): Builder = Builder(this)
     public fun <T> tag(type: Class<out T>): T? = type.cast(tags[type])
 
-    public open class Builder(private val from: Request) {
-        private var method = from.method
-        private var headers = from.headers
-        private var body = from.body
-        private var url = from.url
-        private var tags = from.tags
+    public open class Builder internal constructor(from: Request?) {
+        public constructor() : this(null)
+
+        private var method = from?.method ?: "GET"
+        private var headers = from?.headers ?: Headers(emptyList())
+        private var body = from?.body
+        private var url = from?.url
+        private var tags = from?.tags ?: emptyMap()
         public open fun url(url: HttpUrl): Builder = apply { this.url = url }
         public open fun <T> tag(type: Class<in T>, tag: T?): Builder = apply { tags = tags + (type to tag) }
         public open fun headers(headers: Headers): Builder = apply { this.headers = headers }
@@ -112,26 +190,37 @@ public class Request(
             this.method = method
             this.body = body
         }
-        public open fun build(): Request = Request(url, method, headers, body, tags)
+        public open fun build(): Request = Request(checkNotNull(url) { "url == null" }, method, headers, body, tags)
     }
 }
 
-public class ResponseBody(private val bytes: ByteArray) {
-    public fun bytes(): ByteArray = bytes
+public abstract class ResponseBody : java.io.Closeable {
+    public fun bytes(): ByteArray = content()
+    internal abstract fun content(): ByteArray
+    override fun close() {}
 }
 
-public class Response(
+public class Response internal constructor(
+    internal val request: Request,
     @get:JvmName("code") public val code: Int,
     @get:JvmName("headers") public val headers: Headers,
     private val bytes: ByteArray,
-    internal val location: String? = null,
 ) : java.io.Closeable {
     /** Whether the answer was given back. OkHttp allows one open answer of a chain. */
-    public var isClosed: Boolean = false
+    internal var isClosed: Boolean = false
         private set
-    public val isRedirect: Boolean get() = code in 300..308
-    public fun peekBody(byteCount: Long): ResponseBody = ResponseBody(bytes.copyOf(minOf(byteCount, bytes.size.toLong()).toInt()))
+    public val isRedirect: Boolean get() = code in 300..303 || code in 307..308
+    public val isSuccessful: Boolean get() = code in 200..299
+    public fun peekBody(byteCount: Long): ResponseBody = object : ResponseBody() {
+        override fun content() = bytes.copyOf(minOf(byteCount, bytes.size.toLong()).toInt())
+    }
+
+    internal fun header(name: String): String? =
+        (0 until headers.size).firstOrNull { headers.name(it).equals(name, ignoreCase = true) }?.let(headers::value)
+
     override fun close() {
         isClosed = true
     }
 }
+
+internal fun RequestBody.bytes(): ByteArray = Buffer().also(::writeTo).readByteArray()

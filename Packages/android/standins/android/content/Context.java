@@ -1,5 +1,6 @@
 package android.content;
 
+import androidx.annotation.NonNull;
 import java.io.File;
 
 /** The part of Android's Context that the module uses. {@code ai.synheart.standins.StandInDevice} has one. */
@@ -12,7 +13,10 @@ public abstract class Context {
     /** Made if it can be. */
     public abstract File getNoBackupFilesDir();
 
-    public abstract <T> T getSystemService(Class<T> service);
+    public final <T> T getSystemService(@NonNull Class<T> service) { return service.cast(getSystemService(service.getName())); }
+
+    /** The stand-in names a service by its class. */
+    public abstract Object getSystemService(@NonNull String name);
 
     public abstract Context createDeviceProtectedStorageContext();
 

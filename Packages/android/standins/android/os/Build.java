@@ -1,12 +1,8 @@
 package android.os;
 
-public final class Build {
-    private Build() {}
-
-    public static final class VERSION {
+public class Build {
+    public static class VERSION {
         /** A test may change it. */
         public static volatile int SDK_INT = 36;
-
-        private VERSION() {}
     }
 }

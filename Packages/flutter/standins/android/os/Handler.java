@@ -1,5 +1,6 @@
 package android.os;
 
+import androidx.annotation.NonNull;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 
@@ -11,13 +12,13 @@ public class Handler {
         return thread;
     });
 
-    public Handler(Looper looper) {
+    public Handler(@NonNull Looper looper) {
         if (looper == null) {
             throw new NullPointerException("looper");
         }
     }
 
-    public final boolean post(Runnable task) {
+    public final boolean post(@NonNull Runnable task) {
         MAIN.execute(task);
         return true;
     }

@@ -1,6 +1,9 @@
 package ai.synheart.standins;
 
+import android.os.Build;
 import android.security.KeyStoreException;
+import android.security.StandInKeyStoreExceptions;
+import android.security.StandInKeyStoreExceptions.Provisioning;
 import android.security.keystore.KeyGenParameterSpec;
 import android.security.keystore.KeyProperties;
 import java.io.IOException;
@@ -38,10 +41,12 @@ import java.util.stream.Stream;
  */
 public final class KeystoreDaemon {
     public static final int LOCKED = 2, UNINITIALIZED = 3, SYSTEM_ERROR = 4, PERMISSION_DENIED = 6, KEY_NOT_FOUND = 7, VALUE_CORRUPTED = 8,
-        KEY_PERMANENTLY_INVALIDATED = 17, OUT_OF_KEYS = 22;
+        KEY_PERMANENTLY_INVALIDATED = 17, OUT_OF_KEYS = 22, OUT_OF_KEYS_REQUIRES_SYSTEM_UPGRADE = 23, OUT_OF_KEYS_PENDING_INTERNET = 24,
+        OUT_OF_KEYS_TRANSIENT = 25, OUT_OF_KEYS_PERMANENT = 26, GET_ATTESTATION_APPLICATION_ID_FAILED = 27, INFO_NOT_AVAILABLE = 28;
     public static final int KEY_USER_NOT_AUTHENTICATED = -26, INVALID_OPERATION_HANDLE = -28, TOO_MANY_OPERATIONS = -31, INVALID_KEY_BLOB = -33,
         SECURE_HW_BUSY = -48, SECURE_HW_COMMUNICATION_FAILED = -49, ATTESTATION_KEYS_NOT_PROVISIONED = -79, HARDWARE_TYPE_UNAVAILABLE = -68,
-        DEVICE_LOCKED = -72, UNIMPLEMENTED = -100, UNKNOWN_ERROR = -1000;
+        DEVICE_LOCKED = -72, UNIMPLEMENTED = -100, UNKNOWN_ERROR = -1000,
+        INVALID_INPUT_LENGTH = -21, KEY_RATE_LIMIT_EXCEEDED = -54;
 
     /** A call of the daemon. */
     public enum Call { GET, GENERATE, DELETE, SIGN_START, SIGN_FINISH, CIPHER_START, CIPHER_FINISH }
@@ -75,11 +80,17 @@ public final class KeystoreDaemon {
     }
 
     private static final class Fault {
-        final int code, retryPolicy;
+        final int code;
+        final Provisioning provisioning;
 
-        Fault(int code, int retryPolicy) {
+        Fault(int code, Provisioning provisioning) {
             this.code = code;
-            this.retryPolicy = retryPolicy;
+            this.provisioning = provisioning;
+        }
+
+        /** Whether the fault is one of attesting, which a key without attestation does not need. */
+        boolean isOfAttestation() {
+            return code >= OUT_OF_KEYS && code <= GET_ATTESTATION_APPLICATION_ID_FAILED || code == ATTESTATION_KEYS_NOT_PROVISIONED;
         }
     }
 
@@ -106,15 +117,15 @@ public final class KeystoreDaemon {
 
     /** The next calls of this kind fail with these codes, in this order; 0 lets one through. */
     public synchronized void failNext(Call call, int... codes) {
-        for (int code : codes) next.computeIfAbsent(call, key -> new ArrayDeque<>()).add(new Fault(code, KeyStoreException.RETRY_NEVER));
+        for (int code : codes) next.computeIfAbsent(call, key -> new ArrayDeque<>()).add(new Fault(code, Provisioning.REFUSED));
     }
 
     /** Every call of this kind fails with this code; 0 ends that. */
-    public synchronized void failAlways(Call call, int code) { failAlways(call, code, KeyStoreException.RETRY_NEVER); }
+    public synchronized void failAlways(Call call, int code) { failAlways(call, code, Provisioning.REFUSED); }
 
-    /** Every call of this kind fails with this code and this advice. */
-    public synchronized void failAlways(Call call, int code, int retryPolicy) {
-        if (code == 0) always.remove(call); else always.put(call, new Fault(code, retryPolicy));
+    /** Every call of this kind fails with this code and this status of remote provisioning, which counts for code 22. */
+    public synchronized void failAlways(Call call, int code, Provisioning provisioning) {
+        if (code == 0) always.remove(call); else always.put(call, new Fault(code, provisioning));
     }
 
     /** Every call fails with this code; 0 ends that. */
@@ -174,19 +185,23 @@ public final class KeystoreDaemon {
 
     // What the provider calls.
 
-    void enter(Call call) throws KeyStoreException {
+    void enter(Call call) throws KeyStoreException { enter(call, true); }
+
+    private void enter(Call call, boolean isAttested) throws KeyStoreException {
         CountDownLatch latch;
         Fault fault;
         synchronized (this) {
             counts.merge(call, 1, Integer::sum);
             latch = held.get(call);
             Deque<Fault> faults = next.get(call);
-            fault = faults == null || faults.isEmpty() ? always.get(call) : faults.poll();
+            boolean isQueued = faults != null && !faults.isEmpty();
+            fault = isQueued ? faults.peek() : always.get(call);
+            if (fault != null && !isAttested && fault.isOfAttestation()) fault = null; else if (isQueued) faults.poll();
         }
         if (latch != null) {
             try { latch.await(); } catch (InterruptedException error) { throw failure(SYSTEM_ERROR); }
         }
-        if (fault != null && fault.code != 0) throw new KeyStoreException(fault.code, message(fault.code), fault.retryPolicy);
+        if (fault != null && fault.code != 0) throw StandInKeyStoreExceptions.of(fault.code, message(fault.code), fault.provisioning);
     }
 
     Entry get(String alias) throws KeyStoreException {
@@ -212,10 +227,10 @@ public final class KeystoreDaemon {
     Entry generate(KeyGenParameterSpec spec, boolean isAES) throws KeyStoreException {
         boolean isMade = false;
         try {
-            enter(Call.GENERATE);
+            enter(Call.GENERATE, spec.getAttestationChallenge() != null);
             if (spec.isStrongBoxBacked() && !hasStrongBox) throw failure(HARDWARE_TYPE_UNAVAILABLE);
             byte[] challenge = spec.getAttestationChallenge();
-            if (challenge != null && challenge.length > 128) throw failure(-21);
+            if (challenge != null && challenge.length > 128) throw failure(INVALID_INPUT_LENGTH);
             if (challenge != null && attestation == Attestation.REFUSED) throw failure(UNIMPLEMENTED);
             Entry entry = isAES ? aes(spec) : ec(spec, challenge);
             write(entry);
@@ -259,9 +274,16 @@ public final class KeystoreDaemon {
         }
     }
 
-    static KeyStoreException failure(int code) { return new KeyStoreException(code, message(code), KeyStoreException.RETRY_NEVER); }
+    static KeyStoreException failure(int code) { return StandInKeyStoreExceptions.of(code, message(code), Provisioning.REFUSED); }
 
+    /** Since version 13 the daemon's own text stands in it, which may hold anything. */
     private static String message(int code) {
+        String text = text(code);
+        return Build.VERSION.SDK_INT < 33 ? text
+            : text + " (internal Keystore code: " + code + " message: In load_key: after a fall back from Key not found, Invalid key blob.)";
+    }
+
+    private static String text(int code) {
         switch (code) {
             case LOCKED: return "User authentication required";
             case UNINITIALIZED: return "Keystore not initialized";
@@ -271,6 +293,12 @@ public final class KeystoreDaemon {
             case VALUE_CORRUPTED: return "Key blob corrupted";
             case KEY_PERMANENTLY_INVALIDATED: return "Key permanently invalidated";
             case INVALID_KEY_BLOB: return "Invalid key blob";
+            case INVALID_OPERATION_HANDLE: return "Invalid operation handle";
+            case TOO_MANY_OPERATIONS: return "Too many operations";
+            case KEY_USER_NOT_AUTHENTICATED: return "User not authenticated";
+            case DEVICE_LOCKED: return "Device locked";
+            case UNIMPLEMENTED: return "Not implemented";
+            case UNKNOWN_ERROR: return "Unknown error";
             default: return String.valueOf(code);
         }
     }

@@ -2,6 +2,7 @@ package ai.synheart.standins;
 
 import android.os.Build;
 import android.security.KeyStoreException;
+import android.security.StandInKeyStoreExceptions;
 import android.security.keystore.KeyGenParameterSpec;
 import android.security.keystore.KeyPermanentlyInvalidatedException;
 import android.security.keystore.StrongBoxUnavailableException;
@@ -155,7 +156,7 @@ public final class KeystoreProvider extends Provider {
             } catch (KeyStoreException error) {
                 int code = code(error);
                 if (code == KeystoreDaemon.HARDWARE_TYPE_UNAVAILABLE) throw new StrongBoxUnavailableException("Failed to generate key pair.", error);
-                if (code == KeystoreDaemon.OUT_OF_KEYS) throw new ProviderException("Failed to provision new attestation keys.", error);
+                if (code >= KeystoreDaemon.OUT_OF_KEYS && code <= KeystoreDaemon.OUT_OF_KEYS_PERMANENT) throw new ProviderException("Failed to provision new attestation keys.", error);
                 throw new ProviderException("Failed to generate key pair.", error);
             }
         }
@@ -183,10 +184,7 @@ public final class KeystoreProvider extends Provider {
         }
     }
 
-    private static int code(KeyStoreException error) {
-        String text = error.toString();
-        return Integer.parseInt(text.substring(text.lastIndexOf(' ') + 1, text.length() - 1));
-    }
+    private static int code(KeyStoreException error) { return StandInKeyStoreExceptions.code(error); }
 
     public static final class Signer extends SignatureSpi {
         private String alias;

@@ -3,9 +3,8 @@ package ai.synheart.standins;
 import android.content.Context;
 import com.google.android.gms.tasks.Task;
 import com.google.android.play.core.integrity.IntegrityManager;
-import com.google.android.play.core.integrity.IntegrityServiceException;
 import com.google.android.play.core.integrity.IntegrityTokenResponse;
-import com.google.android.play.core.integrity.StandardIntegrityException;
+import com.google.android.play.core.integrity.StandInFailures;
 import com.google.android.play.core.integrity.StandardIntegrityManager;
 import com.google.android.play.core.integrity.StandardIntegrityManager.StandardIntegrityToken;
 import com.google.android.play.core.integrity.StandardIntegrityManager.StandardIntegrityTokenProvider;
@@ -14,11 +13,12 @@ import com.google.android.play.core.integrity.model.StandardIntegrityErrorCode;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntFunction;
 import java.util.function.Supplier;
 
 /** Play Integrity on the phone: the Play Store's part. A test tells it how to fail, in Google's own codes. */
 public final class PlayStandIn {
-    private static final int NEVER = Integer.MIN_VALUE;
+    private static final int NEVER = Integer.MIN_VALUE, CANCELLED = Integer.MIN_VALUE + 1;
 
     private final String packageName;
     /** Google, which makes the tokens. */
@@ -26,6 +26,8 @@ public final class PlayStandIn {
     /** How often a provider was prepared, and how often a token was asked for. */
     public final AtomicInteger warmUps = new AtomicInteger(), requests = new AtomicInteger();
     private final Deque<Integer> warmUpFaults = new ArrayDeque<>(), requestFaults = new ArrayDeque<>();
+    private final Deque<Runnable> late = new ArrayDeque<>();
+    private volatile boolean answersLate;
     private volatile int lastingFault;
     private volatile int generation;
 
@@ -43,6 +45,23 @@ public final class PlayStandIn {
     /** No answer, ever. */
     public static int neverAnswers() { return NEVER; }
 
+    /** The task is cancelled. */
+    public static int cancels() { return CANCELLED; }
+
+    /** From now on no task is complete when it is returned: {@link #answerLate} completes those that wait. */
+    public void answersLate(boolean answersLate) { this.answersLate = answersLate; }
+
+    /** Completes the tasks that wait, and returns how many there were. */
+    public int answerLate() {
+        Deque<Runnable> waiting;
+        synchronized (late) {
+            waiting = new ArrayDeque<>(late);
+            late.clear();
+        }
+        waiting.forEach(Runnable::run);
+        return waiting.size();
+    }
+
     /** Providers that were prepared until now are invalid from now on, as after hours. */
     public void invalidateProviders() { generation++; }
 
@@ -58,7 +77,7 @@ public final class PlayStandIn {
             return answer(code, () -> new IntegrityTokenResponse() {
                 @Override
                 public String token() { return google.classicToken(packageName, nonce); }
-            }, new IntegrityServiceException(code));
+            }, StandInFailures::classic);
         };
     }
 
@@ -77,9 +96,9 @@ public final class PlayStandIn {
                 return answer(code, () -> new StandardIntegrityToken() {
                     @Override
                     public String token() { return google.standardToken(packageName, hash); }
-                }, new StandardIntegrityException(code));
+                }, StandInFailures::standard);
             };
-            return answer(fault, () -> provider, new StandardIntegrityException(fault));
+            return answer(fault, () -> provider, StandInFailures::standard);
         };
     }
 
@@ -87,8 +106,14 @@ public final class PlayStandIn {
         synchronized (faults) { return faults.isEmpty() ? lastingFault : faults.poll(); }
     }
 
-    private static <Result> Task<Result> answer(int code, Supplier<Result> result, Exception failure) {
-        if (code == NEVER) return new Task<>();
-        return code == 0 ? Task.of(result.get()) : Task.failed(failure);
+    private <Result> Task<Result> answer(int code, Supplier<Result> result, IntFunction<Exception> failure) {
+        PendingTask<Result> task = new PendingTask<>();
+        Runnable completion = () -> {
+            if (code == 0) task.complete(result.get(), null, false);
+            else task.complete(null, code == CANCELLED ? null : failure.apply(code), code == CANCELLED);
+        };
+        if (code == NEVER) return task;
+        if (answersLate) synchronized (late) { late.add(completion); } else completion.run();
+        return task;
     }
 }

@@ -1,9 +1,14 @@
 package android.security.keystore;
 
-import android.security.KeyStoreException;
 import java.security.ProviderException;
 
 /** API 28. */
 public class StrongBoxUnavailableException extends ProviderException {
-    public StrongBoxUnavailableException(String message, KeyStoreException cause) { super(message, cause); }
+    public StrongBoxUnavailableException() { super(); }
+
+    public StrongBoxUnavailableException(String message) { super(message); }
+
+    public StrongBoxUnavailableException(String message, Throwable cause) { super(message, cause); }
+
+    public StrongBoxUnavailableException(Throwable cause) { super(cause); }
 }

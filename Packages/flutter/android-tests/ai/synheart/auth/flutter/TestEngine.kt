@@ -125,7 +125,7 @@ private object NoContext : Context() {
     override fun getApplicationContext(): Context = this
     override fun getPackageName(): String = "ai.synheart.test"
     override fun getNoBackupFilesDir(): File = error("the test's client needs no files")
-    override fun <T> getSystemService(service: Class<T>): T = error("the test's client needs no services")
+    override fun getSystemService(name: String): Any = error("the test's client needs no services")
     override fun createDeviceProtectedStorageContext(): Context = this
     override fun isDeviceProtectedStorage(): Boolean = false
 }

@@ -45,17 +45,30 @@ public final class EventChannel {
                 };
                 // A hot restart listens again without a cancel.
                 if (active.getAndSet(sink) != null) {
-                    handler.onCancel(null);
+                    try {
+                        handler.onCancel(null);
+                    } catch (RuntimeException error) {
+                        // Flutter logs it.
+                    }
                 }
-                handler.onListen(call.arguments, sink);
-                reply.reply(StandardMethodCodec.INSTANCE.encodeSuccessEnvelope(null));
+                try {
+                    handler.onListen(call.arguments, sink);
+                    reply.reply(StandardMethodCodec.INSTANCE.encodeSuccessEnvelope(null));
+                } catch (RuntimeException error) {
+                    active.set(null);
+                    reply.reply(StandardMethodCodec.INSTANCE.encodeErrorEnvelope("error", error.getMessage(), null));
+                }
             } else if (call.method.equals("cancel")) {
                 if (active.getAndSet(null) == null) {
                     reply.reply(StandardMethodCodec.INSTANCE.encodeErrorEnvelope("error", "No active stream to cancel", null));
                     return;
                 }
-                handler.onCancel(call.arguments);
-                reply.reply(StandardMethodCodec.INSTANCE.encodeSuccessEnvelope(null));
+                try {
+                    handler.onCancel(call.arguments);
+                    reply.reply(StandardMethodCodec.INSTANCE.encodeSuccessEnvelope(null));
+                } catch (RuntimeException error) {
+                    reply.reply(StandardMethodCodec.INSTANCE.encodeErrorEnvelope("error", error.getMessage(), null));
+                }
             } else {
                 reply.reply(null);
             }

@@ -1,5 +1,6 @@
 package io.flutter.plugin.common;
 
+import androidx.annotation.Nullable;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -13,7 +14,7 @@ import java.util.Map;
  * Stand-in: the standard message codec, in the host's byte order: one byte for the type, sizes in 1, 3 or 5 bytes, and 8-byte
  * values aligned to 8 bytes. Without the types that this plugin does not use.
  */
-public final class StandardMessageCodec {
+public class StandardMessageCodec {
     public static final StandardMessageCodec INSTANCE = new StandardMessageCodec();
 
     private static final int NULL = 0;
@@ -27,21 +28,36 @@ public final class StandardMessageCodec {
     private static final int LIST = 12;
     private static final int MAP = 13;
 
-    private StandardMessageCodec() {}
+    public StandardMessageCodec() {}
 
-    public ByteBuffer encodeMessage(Object message) {
+    @Nullable
+    public ByteBuffer encodeMessage(@Nullable Object message) {
+        if (message == null) {
+            return null;
+        }
         ByteArrayOutputStream stream = new ByteArrayOutputStream();
         writeValue(stream, message);
-        return ByteBuffer.wrap(stream.toByteArray()).order(ByteOrder.nativeOrder());
+        return direct(stream);
     }
 
-    public Object decodeMessage(ByteBuffer message) {
+    @Nullable
+    public Object decodeMessage(@Nullable ByteBuffer message) {
+        if (message == null) {
+            return null;
+        }
         message.order(ByteOrder.nativeOrder());
         Object value = readValue(message);
         if (message.hasRemaining()) {
             throw new IllegalArgumentException("Message corrupted");
         }
         return value;
+    }
+
+    /** Flutter's messages are direct buffers. */
+    static ByteBuffer direct(ByteArrayOutputStream stream) {
+        ByteBuffer buffer = ByteBuffer.allocateDirect(stream.size()).order(ByteOrder.nativeOrder());
+        buffer.put(stream.toByteArray());
+        return buffer;
     }
 
     void writeValue(ByteArrayOutputStream stream, Object value) {

@@ -40,6 +40,6 @@ public final class StandardMethodCodec {
         for (Object value : values) {
             StandardMessageCodec.INSTANCE.writeValue(stream, value);
         }
-        return ByteBuffer.wrap(stream.toByteArray()).order(ByteOrder.nativeOrder());
+        return StandardMessageCodec.direct(stream);
     }
 }

@@ -1,5 +1,7 @@
 package com.google.android.gms.tasks;
 
-public interface OnCompleteListener<Result> {
-    void onComplete(Task<Result> task);
+import androidx.annotation.NonNull;
+
+public interface OnCompleteListener<TResult> {
+    void onComplete(@NonNull Task<TResult> task);
 }

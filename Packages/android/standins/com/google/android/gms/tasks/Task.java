@@ -1,62 +1,33 @@
 package com.google.android.gms.tasks;
 
-import java.util.ArrayList;
-import java.util.List;
+import androidx.annotation.NonNull;
+import androidx.annotation.Nullable;
 import java.util.concurrent.Executor;
 
-/** A result of Google Play services, now or later. */
-public class Task<Result> {
-    private final List<Runnable> listeners = new ArrayList<>();
-    private boolean isComplete;
-    private Result result;
-    private Exception failure;
+/** A result of Google Play services, now or later. {@code ai.synheart.standins.PendingTask} is one. */
+public abstract class Task<TResult> {
+    public Task() {}
 
-    public static <Result> Task<Result> of(Result result) {
-        Task<Result> task = new Task<>();
-        task.complete(result, null);
-        return task;
+    /** Google calls this listener on the main thread. */
+    @NonNull
+    public Task<TResult> addOnCompleteListener(@NonNull OnCompleteListener<TResult> listener) {
+        throw new UnsupportedOperationException("addOnCompleteListener is not implemented");
     }
 
-    public static <Result> Task<Result> failed(Exception failure) {
-        Task<Result> task = new Task<>();
-        task.complete(null, failure);
-        return task;
+    @NonNull
+    public Task<TResult> addOnCompleteListener(@NonNull Executor executor, @NonNull OnCompleteListener<TResult> listener) {
+        throw new UnsupportedOperationException("addOnCompleteListener is not implemented");
     }
 
-    /** Completes the task once. */
-    public void complete(Result result, Exception failure) {
-        List<Runnable> waiting;
-        synchronized (this) {
-            if (isComplete) return;
-            isComplete = true;
-            this.result = result;
-            this.failure = failure;
-            waiting = new ArrayList<>(listeners);
-            listeners.clear();
-        }
-        waiting.forEach(Runnable::run);
-    }
+    public abstract boolean isComplete();
 
-    public Task<Result> addOnCompleteListener(Executor executor, OnCompleteListener<Result> listener) {
-        Runnable call = () -> executor.execute(() -> listener.onComplete(this));
-        synchronized (this) {
-            if (!isComplete) {
-                listeners.add(call);
-                return this;
-            }
-        }
-        call.run();
-        return this;
-    }
+    public abstract boolean isSuccessful();
 
-    public synchronized boolean isComplete() { return isComplete; }
+    public abstract boolean isCanceled();
 
-    public synchronized boolean isSuccessful() { return isComplete && failure == null; }
+    @Nullable
+    public abstract Exception getException();
 
-    public synchronized Exception getException() { return failure; }
-
-    public synchronized Result getResult() {
-        if (!isSuccessful()) throw new IllegalStateException("the task has no result");
-        return result;
-    }
+    /** Throws {@link IllegalStateException} before there is a result, and {@link RuntimeExecutionException} where there will be none. */
+    public abstract TResult getResult();
 }

@@ -1,28 +1,32 @@
 package io.flutter.embedding.engine.plugins;
 
 import android.content.Context;
+import androidx.annotation.NonNull;
 import io.flutter.plugin.common.BinaryMessenger;
 
 /** Stand-in: what the engine calls of a plugin. */
 public interface FlutterPlugin {
-    void onAttachedToEngine(FlutterPluginBinding binding);
+    void onAttachedToEngine(@NonNull FlutterPluginBinding binding);
 
-    void onDetachedFromEngine(FlutterPluginBinding binding);
+    void onDetachedFromEngine(@NonNull FlutterPluginBinding binding);
 
     /** What the engine lends to a plugin. Flutter's class has a longer constructor, which plugins do not call. */
     class FlutterPluginBinding {
         private final Context applicationContext;
         private final BinaryMessenger binaryMessenger;
 
+        /** Stand-in only. */
         public FlutterPluginBinding(Context applicationContext, BinaryMessenger binaryMessenger) {
             this.applicationContext = applicationContext;
             this.binaryMessenger = binaryMessenger;
         }
 
+        @NonNull
         public Context getApplicationContext() {
             return applicationContext;
         }
 
+        @NonNull
         public BinaryMessenger getBinaryMessenger() {
             return binaryMessenger;
         }

@@ -1,6 +1,7 @@
 package com.google.android.play.core.integrity;
 
 import com.google.android.gms.tasks.Task;
+import java.util.Set;
 
 /** Standard requests: prepared once, answered fast. */
 public interface StandardIntegrityManager {
@@ -11,46 +12,82 @@ public interface StandardIntegrityManager {
     }
 
     abstract class StandardIntegrityToken {
+        public StandardIntegrityToken() {}
+
         public abstract String token();
     }
 
     abstract class PrepareIntegrityTokenRequest {
+        /** Stand-in only: what the Play Store reads. */
         public abstract long cloudProjectNumber();
 
-        public static Builder builder() { return new Builder(); }
+        public static Builder builder() {
+            return new Builder() {
+                private Long number;
 
-        public static class Builder {
-            private long cloudProjectNumber;
+                @Override
+                public Builder setCloudProjectNumber(long number) { this.number = number; return this; }
 
-            public Builder setCloudProjectNumber(long number) { cloudProjectNumber = number; return this; }
+                @Override
+                public PrepareIntegrityTokenRequest build() {
+                    if (number == null) throw new IllegalStateException("Missing required properties: cloudProjectNumber");
+                    long number = this.number;
+                    return new PrepareIntegrityTokenRequest() {
+                        @Override
+                        public long cloudProjectNumber() { return number; }
+                    };
+                }
+            };
+        }
 
-            public PrepareIntegrityTokenRequest build() {
-                long number = cloudProjectNumber;
-                return new PrepareIntegrityTokenRequest() {
-                    @Override
-                    public long cloudProjectNumber() { return number; }
-                };
-            }
+        public abstract static class Builder {
+            public Builder() {}
+
+            public abstract Builder setCloudProjectNumber(long number);
+
+            public abstract PrepareIntegrityTokenRequest build();
         }
     }
 
     abstract class StandardIntegrityTokenRequest {
         public abstract String requestHash();
 
-        public static Builder builder() { return new Builder(); }
+        public abstract Set<Integer> verdictOptOut();
 
-        public static class Builder {
-            private String requestHash;
+        public static Builder builder() {
+            return new Builder() {
+                private String requestHash;
+                private Set<Integer> optOut = Set.of();
 
-            public Builder setRequestHash(String hash) { requestHash = hash; return this; }
+                @Override
+                public Builder setRequestHash(String hash) { requestHash = hash; return this; }
 
-            public StandardIntegrityTokenRequest build() {
-                String hash = requestHash;
-                return new StandardIntegrityTokenRequest() {
-                    @Override
-                    public String requestHash() { return hash; }
-                };
-            }
+                @Override
+                public Builder setVerdictOptOut(Set<Integer> optOut) { this.optOut = Set.copyOf(optOut); return this; }
+
+                @Override
+                public StandardIntegrityTokenRequest build() {
+                    String hash = requestHash;
+                    Set<Integer> verdicts = optOut;
+                    return new StandardIntegrityTokenRequest() {
+                        @Override
+                        public String requestHash() { return hash; }
+
+                        @Override
+                        public Set<Integer> verdictOptOut() { return verdicts; }
+                    };
+                }
+            };
+        }
+
+        public abstract static class Builder {
+            public Builder() {}
+
+            public abstract Builder setRequestHash(String hash);
+
+            public abstract Builder setVerdictOptOut(Set<Integer> optOut);
+
+            public abstract StandardIntegrityTokenRequest build();
         }
     }
 }

@@ -1,6 +1,7 @@
 package ai.synheart.auth
 
 import ai.synheart.auth.concurrency.BlockingCalls
+import ai.synheart.auth.identity.Launch
 import ai.synheart.auth.wire.FormException
 import ai.synheart.auth.wire.RequestOrigin
 import java.security.SecureRandom
@@ -40,6 +41,11 @@ public class Configuration(
     public val deviceLocalId: String? = null,
     /** Whether the client rotates a key by itself when it is due. */
     public val rotatesAutomatically: Boolean = true,
+    /**
+     * What the app signs with. A device that has signed under scheme 2 stays there: its service refuses scheme 1. No call can ask for
+     * another scheme.
+     */
+    public val scheme: SignatureScheme = SignatureScheme.ONE,
 ) {
     internal val origin: RequestOrigin = origin(baseUrl)
     internal val origins: Set<RequestOrigin> = origins.mapTo(HashSet(), ::origin)
@@ -51,6 +57,7 @@ public class Configuration(
     // Every identity of a configuration shares them, because they share a call that hangs.
     internal val keyCalls = BlockingCalls(sleeper)
     internal val storageCalls = BlockingCalls(sleeper)
+    internal val launch = Launch(clock)
 
     init {
         if (deviceLocalId != null && !UUID.matches(deviceLocalId)) throw failure(OwnCode.NOT_CONFIGURED, "deviceLocalId must be a UUID")

@@ -8,6 +8,9 @@ internal enum class Remedy {
     /** Report the error. */
     NONE,
 
+    /** Report the error, also where another refusal would be the caller's answer. */
+    REPORT,
+
     /** Repeat the operation, with the back-off of its [RetryPolicy]. */
     BACK_OFF,
 
@@ -99,9 +102,12 @@ internal data class ServiceCode(override val text: String, override val remedy: 
         val UNSUPPORTED_SIG_VERSION = row("UNSUPPORTED_SIG_VERSION", Remedy.SIGN_OTHER_SCHEME, Recovery.NONE)
         val RATE_LIMITED = row("RATE_LIMITED", Remedy.NONE, Recovery.RETRY)
 
+        /** The service is not configured for the origin that was signed. */
+        val MISDIRECTED_REQUEST = row("MISDIRECTED_REQUEST", Remedy.REPORT, Recovery.NONE)
+
         private val rows = listOf(
             INVALID_CHALLENGE, ATTESTATION_REQUIRED, NOT_REGISTERED, INVALID_SIGNATURE, KEY_EXPIRED, ASSERTION_REQUIRED,
-            UNSUPPORTED_SIG_VERSION, RATE_LIMITED,
+            UNSUPPORTED_SIG_VERSION, RATE_LIMITED, MISDIRECTED_REQUEST,
         ).associateBy { it.text }
 
         private val form = Regex("[A-Z0-9_]{1,64}")
@@ -147,10 +153,15 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** The key store is locked or busy. */
     KEY_STORE_UNAVAILABLE(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
 
-    // The record cannot be read or locked now, cannot be decoded, or belongs to another auth service.
+    /** The key store gave its first suspicious answer about a key. Its next one counts after a pause. */
+    KEY_SUSPECTED(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
+
+    // The record cannot be read, locked or written now, cannot be decoded, is of a newer version, or belongs to another auth service.
     RECORD_UNAVAILABLE(OwnCode.STORAGE_ERROR, Remedy.READ_AGAIN, Recovery.RETRY),
     RECORD_LOCKED(OwnCode.STORAGE_ERROR, Remedy.NONE, Recovery.RETRY),
-    RECORD_DAMAGED(OwnCode.STORAGE_ERROR, Remedy.NONE, Recovery.RESET),
+    RECORD_NOT_WRITTEN(OwnCode.STORAGE_ERROR, Remedy.NONE, Recovery.RETRY),
+    RECORD_DAMAGED(OwnCode.STORAGE_ERROR, Remedy.NONE, Recovery.RETRY),
+    RECORD_OF_NEWER_VERSION(OwnCode.STORAGE_ERROR, Remedy.NONE, Recovery.NONE),
     RECORD_OF_ANOTHER_SERVICE(OwnCode.STORAGE_ERROR, Remedy.NONE, Recovery.RESET),
 
     /** The clock is off by more than the client may learn. */
@@ -162,13 +173,16 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** The service refuses the rotation because the key is too old. */
     KEY_TOO_OLD_TO_ROTATE(ServiceCode.KEY_EXPIRED, Remedy.NONE, Recovery.RESET),
 
+    /** A copy of a request that must not run twice was accepted. */
+    WRITE_REPLAYED(OwnCode.NONCE_REPLAY, Remedy.NONE, Recovery.NONE),
+
     // The caller no longer waits, or the client was closed or reset.
     DEADLINE_PASSED(OwnCode.NETWORK_ERROR, Remedy.NONE, Recovery.RETRY),
     ENDED(OwnCode.NETWORK_ERROR, Remedy.NONE, Recovery.RETRY),
 }
 
 /** What an exception carries. */
-internal class Failure(
+internal data class Failure(
     val code: Code,
     val remedy: Remedy,
     val recovery: Recovery,
@@ -177,6 +191,9 @@ internal class Failure(
     val retryAfter: Duration?,
     /** The service's clock in unix seconds, if the error is a verdict of the service. */
     val serverTime: Long?,
+    val situation: Situation? = null,
+    /** Whether the request of a `send` may have taken effect. */
+    val mayHaveHappened: Boolean = false,
 )
 
 internal val SynheartAuthException.remedy: Remedy get() = failure.remedy
@@ -190,12 +207,18 @@ internal fun failure(
 internal fun failure(
     situation: Situation, message: String, cause: Throwable? = null, retryAfter: Duration? = null, serverTime: Long? = null,
 ): SynheartAuthException =
-    exception(Failure(situation.code, situation.remedy, situation.recovery, message, cause, retryAfter, serverTime))
+    exception(Failure(situation.code, situation.remedy, situation.recovery, message, cause, retryAfter, serverTime, situation))
 
 internal fun invalidTransition(from: IdentityState, to: IdentityState): SynheartAuthException {
     val code = OwnCode.INVALID_STATE_TRANSITION
     val failure = Failure(code, code.remedy, code.recovery, "${from.wire} does not lead to ${to.wire}", null, null, null)
     return InvalidStateTransition(failure, from, to)
+}
+
+/** The same exception of a `send` whose request may have taken effect. */
+internal fun SynheartAuthException.afterRequest(mayHaveHappened: Boolean): SynheartAuthException = when {
+    failure.mayHaveHappened == mayHaveHappened || this is InvalidStateTransition -> this
+    else -> exception(failure.copy(mayHaveHappened = mayHaveHappened)).also { it.stackTrace = stackTrace }
 }
 
 /** The class of each code: the contract for facades in other languages. */

@@ -24,9 +24,9 @@ public interface DeviceKeyStore {
     public fun create(alias: String, challenge: ByteArray?): ByteArray
 
     /**
-     * The public half of a key; null only if the key certainly does not exist.
+     * The public half of a key; null if the store does not find it. The client believes one such answer as little as one failure.
      *
-     * @throws DeviceKeyStoreException if the key is lost, or the store cannot be asked now
+     * @throws DeviceKeyStoreException if the store does not give it
      */
     public fun load(alias: String): ByteArray?
 
@@ -37,6 +37,15 @@ public interface DeviceKeyStore {
      * @throws DeviceKeyStoreException with [DeviceKeyStoreException.Code.NOT_FOUND] if there is no such key
      */
     public fun sign(alias: String, message: ByteArray): ByteArray
+
+    /**
+     * Proves that the store works, by its canary: a key of the same kind and age as this one that signs. A canary that is gone, or
+     * cannot be used any more, is made again and must work then.
+     *
+     * @param alias the name of the key that is missing or cannot be used
+     * @throws DeviceKeyStoreException if the store does not work
+     */
+    public fun check(alias: String)
 
     /** Deletes a key. Succeeds if there is no such key. */
     public fun delete(alias: String)
@@ -51,10 +60,10 @@ public class DeviceKeyStoreException(
 ) : Exception(message, cause) {
     /** What a failure means for the identity. */
     public enum class Code {
-        /** The key certainly does not exist. */
+        /** The store does not find the key. The key is lost after two such answers. */
         NOT_FOUND,
 
-        /** The system refuses the key for good: permanently invalidated, unrecoverable. */
+        /** The system refuses the key for good: one such answer is enough. */
         INVALIDATED,
 
         /** The store is locked or busy. The key may be intact. */
@@ -66,12 +75,9 @@ public class DeviceKeyStoreException(
         /** The app is built or configured wrongly. The client then throws `NOT_CONFIGURED` with the message. */
         MISCONFIGURED,
 
-        /** Anything else. */
+        /** Anything else, such as a key that cannot be used. The key is lost after two such answers. */
         FAILED,
     }
-
-    /** Whether the key is gone for good. */
-    public val isKeyLost: Boolean get() = code == Code.NOT_FOUND || code == Code.INVALIDATED
 }
 
 /** Gets evidence for the app and a key: a Play Integrity token, an Android Key Attestation chain, or both. */
@@ -145,6 +151,13 @@ public interface RecordStorage {
     /** Removes the record. Succeeds if there is none. */
     public fun remove(name: String)
 
+    /**
+     * Proves that the storage works, by its canary: what was written is read back, and a new one can be written.
+     *
+     * @throws StorageException if it does not work
+     */
+    public fun check()
+
     /** Keeps a copy of a record that could not be decoded. */
     public fun setAside(name: String, bytes: ByteArray)
 
@@ -195,7 +208,12 @@ public class StorageException(
     }
 }
 
-/** Sends one request and returns the answer. Follows no redirects, keeps no cookies, caches nothing. */
+/**
+ * Sends one request and returns the answer. Follows no redirects, keeps no cookies, caches nothing.
+ *
+ * It puts a request on the wire once: it does not send it again by itself after a failure, a redirect or a challenge. It does not block
+ * the thread of its caller.
+ */
 public fun interface HttpTransport {
     /**
      * Sends the request. Ends at the request's deadline, and when its caller is cancelled.
@@ -205,13 +223,15 @@ public fun interface HttpTransport {
     public suspend fun send(request: HttpRequest): HttpAnswer
 }
 
-/** No answer came. It is unknown whether the request arrived, unless [isUnsendable]. */
+/** No answer came. */
 public class TransportException(
     message: String,
     /** Whether an answer came that is larger than the request allows. */
     public val isTooLarge: Boolean = false,
     /** Whether the request was not sent, and cannot be sent as it is: no later attempt helps. */
     public val isUnsendable: Boolean = false,
+    /** Whether the request may have arrived. False only if certainly nothing of it was sent. */
+    public val mayHaveArrived: Boolean = !isUnsendable,
     cause: Throwable? = null,
 ) : Exception(message, cause)
 

@@ -11,6 +11,7 @@ import ai.synheart.auth.identity.RequestSigner
 import ai.synheart.auth.identity.StateChanges
 import ai.synheart.auth.identity.existingRegistration
 import ai.synheart.auth.identity.isAuthOrigin
+import ai.synheart.auth.identity.isSuspicion
 import ai.synheart.auth.identity.signing
 import ai.synheart.auth.wire.RequestUrl
 import ai.synheart.auth.wire.isAppId
@@ -59,7 +60,12 @@ public class SynheartAuth(private var configuration: Configuration? = null) : Cl
 
     /** Whether the record says that the device is registered, and its key exists. No network. */
     public suspend fun isRegistered(appId: String): Boolean = background(appId) { identity ->
-        identity.context.existingRegistration(identity.context.ledger.load()) != null
+        try {
+            identity.context.existingRegistration(identity.context.ledger.load()) != null
+        } catch (error: SynheartAuthException) {
+            // The first suspicious answer changes nothing.
+            if (error.isSuspicion) true else throw error
+        }
     }
 
     /**
@@ -93,14 +99,16 @@ public class SynheartAuth(private var configuration: Configuration? = null) : Cl
      * @param method the HTTP method. It is converted to upper case
      * @param path the path as sent: escaped, without the query
      * @param body the body as sent
-     * @param scheme `ONE`, also if the device must sign under scheme 2; null: the device's. Scheme 2 needs the whole URL ([sign])
-     * @throws SynheartAuthException.SigningFailed if a device that has signed under scheme 2 does not name scheme `ONE`
+     * @param scheme null, or the scheme that the device signs with
+     * @throws SynheartAuthException.SigningFailed if the device signs under scheme 2, which needs the whole URL ([sign])
      */
     public suspend fun signRequest(
         appId: String, method: String, path: String, body: ByteArray = ByteArray(0), scheme: SignatureScheme? = null,
     ): Map<String, String> = background(appId) { identity ->
-        if (scheme == SignatureScheme.TWO) throw failure(OwnCode.SIGNING_FAILED, "scheme 2 needs the whole URL: use sign")
-        RequestSigner(identity.context).sign(method, path, body, mayBeBelowFloor = scheme == SignatureScheme.ONE).headers.toMap()
+        if (identity.context.scheme(scheme, identity.context.ledger.load()) == SignatureScheme.TWO) {
+            throw failure(OwnCode.SIGNING_FAILED, "scheme 2 signs the whole URL: use send or sign")
+        }
+        RequestSigner(identity.context).sign(method, path, body).headers.toMap()
     }
 
     /**
@@ -109,8 +117,9 @@ public class SynheartAuth(private var configuration: Configuration? = null) : Cl
      * @param method the HTTP method as sent
      * @param url the whole URL as sent
      * @param body the body as sent
-     * @param scheme the scheme; null: the device's
-     * @throws SynheartAuthException.SigningFailed unless the URL's origin is the auth service's or one of `Configuration.origins`
+     * @param scheme null, or the scheme that the device signs with: the higher of `Configuration.scheme` and what it has signed with
+     * @throws SynheartAuthException.SigningFailed for another scheme, and unless the URL's origin is the auth service's or one of
+     *   `Configuration.origins`
      */
     public suspend fun sign(
         appId: String, method: String, url: String, body: ByteArray = ByteArray(0), scheme: SignatureScheme? = null,
@@ -119,7 +128,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : Cl
         val place = signing { RequestUrl.parse(url) }
         context.configuration.isAuthOrigin(place.origin)
         val record = context.ledger.load()
-        val used = scheme ?: record.schemeFloor
+        val used = context.scheme(scheme, record)
         val signed = RequestSigner(context).sign(used, method, place, body)
         // The client does not see the answer. If the service accepts the request, it accepts no lower scheme any more.
         context.noteScheme(used, record)
@@ -130,12 +139,16 @@ public class SynheartAuth(private var configuration: Configuration? = null) : Cl
      * Signs a request, sends it, and returns the answer, whatever its status.
      *
      * Recovers once from each of `CLOCK_SKEW` (learns the clock), `NONCE_REPLAY` (signs again), `KEY_EXPIRED` (rotates),
-     * `KEY_INVALIDATED` (registers), `UNSUPPORTED_SIG_VERSION` (signs under the other scheme), and a rotation whose answer was lost.
-     * `DEVICE_REVOKED` is thrown with recovery `RESET`: registering automatically would undo a revocation.
+     * `KEY_INVALIDATED` (registers), and a rotation whose answer was lost. `DEVICE_REVOKED` is thrown with recovery `RESET`:
+     * registering automatically would undo a revocation.
+     *
+     * One `send` makes one effect. `NONCE_REPLAY` means that a copy was accepted: a request that is not safe or idempotent by its
+     * method, and carries no `Idempotency-Key`, is not signed again. An error's `mayHaveHappened` says whether the request may have
+     * taken effect.
      *
      * @param request a request to the auth service or to one of `Configuration.origins`. Redirects are not followed. Its deadline
      *   bounds the whole call. The headers must not name what the transport writes or what belongs to the signature
-     * @param scheme the scheme; null: the device's, which is `ONE` until a scheme 2 request was accepted
+     * @param scheme null, or the scheme that the device signs with
      * @param transport what sends the request; null: the configuration's. It is called again for each recovery
      * @throws SynheartAuthException.SigningFailed for another origin or a forbidden header
      * @throws SynheartAuthException.NetworkError if no answer came by the deadline

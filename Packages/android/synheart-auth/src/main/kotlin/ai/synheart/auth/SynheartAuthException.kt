@@ -47,6 +47,12 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
     /** How long to wait before that, if the service or the client knows. */
     public val retryAfter: Duration? get() = failure.retryAfter
 
+    /**
+     * Whether the request of a `send` may have taken effect. False only if nothing of it left, or if the service refused it before
+     * anything happened. Errors of other functions have false.
+     */
+    public val mayHaveHappened: Boolean get() = failure.mayHaveHappened
+
     /** Code and message. */
     override fun toString(): String = "$code: $message"
 

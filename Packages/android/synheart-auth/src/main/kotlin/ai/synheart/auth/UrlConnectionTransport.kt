@@ -1,9 +1,15 @@
 package ai.synheart.auth
 
 import java.io.ByteArrayOutputStream
+import java.io.FilterInputStream
+import java.io.IOException
 import java.io.InputStream
+import java.net.ConnectException
 import java.net.HttpURLConnection
+import java.net.NoRouteToHostException
 import java.net.URL
+import java.net.UnknownHostException
+import javax.net.ssl.SSLHandshakeException
 import kotlin.coroutines.EmptyCoroutineContext
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.Dispatchers
@@ -13,104 +19,152 @@ import kotlinx.coroutines.withTimeoutOrNull
 /**
  * A transport over `HttpURLConnection`: no redirects, no cache. Cookies, proxies and TLS are as the process has them.
  *
+ * A request is on the wire once. The platform sends a request again by itself if a connection fails, or a server asks for a password,
+ * unless its body is streamed: so every request but GET, HEAD and TRACE is, also without a body. (On a JVM, not on Android, the body
+ * of a 401 is lost then. The client reads the code from the headers.) A repeated GET is safe.
+ *
  * Android's HTTP stack escapes some characters of a URL itself. A signature covers the URL as it is sent, so such a URL is refused.
  */
 public class UrlConnectionTransport internal constructor(
     /** Where the exchanges run, which block their threads. */
     private val background: CoroutineDispatcher,
+    /** Where connections are closed. */
+    private val closing: CoroutineDispatcher = background,
 ) : HttpTransport {
-    /** A transport on the threads of [Dispatchers.IO]. */
-    public constructor() : this(Dispatchers.IO)
+    /** A transport on threads of its own: at most 16 exchanges run at once in a process. Others wait for their turn. */
+    public constructor() : this(EXCHANGES, CLOSING)
 
     override suspend fun send(request: HttpRequest): HttpAnswer {
         val path = request.url.substringBefore('?')
         if (path.any { it in CHANGED_IN_PATH } || request.url.drop(path.length).any { it in CHANGED_IN_QUERY }) {
             throw TransportException("the URL has characters that must be escaped", isUnsendable = true)
         }
-        if (request.body.isNotEmpty() && request.method == "GET") {
+        if (request.body.isNotEmpty() && request.method in WITHOUT_BODY) {
             // HttpURLConnection would send a POST.
-            throw TransportException("a GET with a body cannot be sent", isUnsendable = true)
+            throw TransportException("a ${request.method} with a body cannot be sent", isUnsendable = true)
         }
-        val connection = try {
-            URL(request.url).openConnection() as HttpURLConnection
+        val exchange = try {
+            Exchange(URL(request.url).openConnection() as HttpURLConnection, request)
         } catch (error: Exception) {
-            throw TransportException("not a URL", isUnsendable = true, cause = error)
+            throw TransportException("not a URL or a method that the platform sends", isUnsendable = true, cause = error)
         }
-        return withTimeoutOrNull(request.deadline) { run(connection, request) } ?: throw TransportException("no answer in time")
+        return withTimeoutOrNull(request.deadline) { run(exchange) }
+            ?: throw TransportException("no answer in time", mayHaveArrived = exchange.mayHaveLeft)
     }
 
     /** Makes the exchange on another thread. Closing the connection is what ends it early. */
-    private suspend fun run(connection: HttpURLConnection, request: HttpRequest): HttpAnswer =
-        suspendCancellableCoroutine { continuation ->
-            continuation.invokeOnCancellation { inBackground { connection.disconnect() } }
-            inBackground {
-                continuation.resumeWith(
-                    try {
-                        val answer = exchange(connection, request) {
-                            if (!continuation.isActive) throw TransportException("the caller has left")
-                        }
-                        Result.success(answer)
-                    } catch (error: TransportException) {
-                        Result.failure(error)
-                    } catch (error: Exception) {
-                        // IOException, and what the platform's stack throws beside it: a missing permission, a bug.
-                        Result.failure(TransportException("no answer (${error.javaClass.simpleName})", cause = error))
-                    },
-                )
+    private suspend fun run(exchange: Exchange): HttpAnswer = suspendCancellableCoroutine { continuation ->
+        continuation.invokeOnCancellation { closing.inBackground { exchange.connection.disconnect() } }
+        background.inBackground {
+            val result = try {
+                Result.success(exchange.run { if (!continuation.isActive) throw TransportException("the caller has left", mayHaveArrived = false) })
+            } catch (error: TransportException) {
+                Result.failure(error)
+            } catch (error: Exception) {
+                // IOException, and what the platform's stack throws beside it: a missing permission, a bug.
+                val message = "no answer (${error.javaClass.simpleName})"
+                Result.failure(TransportException(message, mayHaveArrived = exchange.mayHaveLeft, cause = error))
             }
-        }
-
-    /** Makes the exchange. [ensureActive] throws if the caller has gone. Closing a connection that is not open yet would end nothing. */
-    private fun exchange(connection: HttpURLConnection, request: HttpRequest, ensureActive: () -> Unit): HttpAnswer {
-        val timeout = request.deadline.inWholeMilliseconds.coerceIn(1, Int.MAX_VALUE.toLong()).toInt()
-        connection.connectTimeout = timeout
-        connection.readTimeout = timeout
-        connection.instanceFollowRedirects = false
-        connection.useCaches = false
-        connection.requestMethod = request.method
-        // Android would ask for gzip and hide it. The limit is for the bytes that arrive.
-        connection.setRequestProperty("Accept-Encoding", "identity")
-        for ((name, value) in request.headers) connection.addRequestProperty(name, value)
-        connection.doOutput = request.body.isNotEmpty()
-        ensureActive()
-        connection.connect()
-        ensureActive()
-        if (request.body.isNotEmpty()) connection.outputStream.use { it.write(request.body) }
-        val status = connection.responseCode
-        if (status < 0) throw TransportException("the answer is not HTTP")
-        val headers = generateSequence(0) { it + 1 }.map { connection.getHeaderFieldKey(it) to connection.getHeaderField(it) }
-            // The first line may be the status, which has no name.
-            .takeWhile { it.second != null }.mapNotNull { (name, value) -> name?.let { it to value } }.toList()
-        val stream = if (status >= 400) connection.errorStream else connection.inputStream
-        return HttpAnswer(status, headers, stream?.use { read(it, request.maximumAnswer, connection) } ?: ByteArray(0))
-    }
-
-    private fun read(stream: InputStream, limit: Int, connection: HttpURLConnection): ByteArray {
-        val body = ByteArrayOutputStream()
-        val piece = ByteArray(8 * 1024)
-        while (true) {
-            val count = stream.read(piece)
-            if (count < 0) return body.toByteArray()
-            body.write(piece, 0, count)
-            if (body.size() > limit) {
-                // Otherwise closing the stream would read the rest.
-                connection.disconnect()
-                throw TransportException("the answer is too large", isTooLarge = true)
-            }
+            continuation.resumeWith(result)
         }
     }
 
-    private fun inBackground(body: () -> Unit) {
-        background.dispatch(EmptyCoroutineContext) {
+    /** One request and its answer. */
+    private class Exchange(val connection: HttpURLConnection, private val request: HttpRequest) {
+        /** Whether a byte may have left. */
+        @Volatile
+        var mayHaveLeft = false
+            private set
+
+        init {
+            connection.requestMethod = request.method
+        }
+
+        /** Makes the exchange. [ensureActive] throws if the caller has gone. Closing a connection that is not open yet would end nothing. */
+        fun run(ensureActive: () -> Unit): HttpAnswer {
+            prepare()
+            ensureActive()
+            connect()
+            if (connection.doOutput) connection.outputStream.use { it.write(request.body) }
+            val status = connection.responseCode
+            if (status < 0) throw TransportException("the answer is not HTTP")
+            val headers = generateSequence(0) { it + 1 }.map { connection.getHeaderFieldKey(it) to connection.getHeaderField(it) }
+                // The first line may be the status, which has no name.
+                .takeWhile { it.second != null }.mapNotNull { (name, value) -> name?.let { it to value } }.toList()
+            val stream = if (status >= 400) connection.errorStream else connection.inputStream
+            if (request.streamsAnswer && status < 400 && stream != null) return HttpAnswer(status, headers, stream = Closing(stream, connection))
+            return HttpAnswer(status, headers, stream?.use(::read) ?: ByteArray(0))
+        }
+
+        private fun prepare() {
+            val timeout = request.deadline.inWholeMilliseconds.coerceIn(1, Int.MAX_VALUE.toLong()).toInt()
+            connection.connectTimeout = timeout
+            connection.readTimeout = timeout
+            connection.instanceFollowRedirects = false
+            connection.useCaches = false
+            // Android would ask for gzip and hide it. The limit is for the bytes that arrive.
+            connection.setRequestProperty("Accept-Encoding", "identity")
+            for ((name, value) in request.headers) connection.addRequestProperty(name, value)
+            if (request.method in WITHOUT_BODY) return
+            connection.doOutput = true
+            connection.setFixedLengthStreamingMode(request.body.size)
+        }
+
+        /** Android sends the head here already. */
+        private fun connect() {
+            mayHaveLeft = true
+            try {
+                connection.connect()
+            } catch (error: IOException) {
+                if (BEFORE_SENDING.any { it.isInstance(error) }) mayHaveLeft = false
+                throw error
+            }
+        }
+
+        private fun read(stream: InputStream): ByteArray {
+            val body = ByteArrayOutputStream()
+            val piece = ByteArray(8 * 1024)
+            while (true) {
+                val count = stream.read(piece)
+                if (count < 0) return body.toByteArray()
+                body.write(piece, 0, count)
+                if (body.size() > request.maximumAnswer) {
+                    // Otherwise closing the stream would read the rest.
+                    connection.disconnect()
+                    throw TransportException("the answer is too large", isTooLarge = true)
+                }
+            }
+        }
+    }
+
+    /** An answer's body. Closing it early does not read the rest. */
+    private class Closing(stream: InputStream, private val connection: HttpURLConnection) : FilterInputStream(stream) {
+        private var hasEnded = false
+
+        override fun read(): Int = super.read().also { if (it < 0) hasEnded = true }
+        override fun read(bytes: ByteArray, offset: Int, length: Int): Int = super.read(bytes, offset, length).also { if (it < 0) hasEnded = true }
+
+        override fun close() {
+            if (hasEnded) super.close() else connection.disconnect()
+        }
+    }
+
+    private companion object {
+        /** Threads besides those of `Dispatchers.IO`, which the app's own code uses. */
+        val EXCHANGES = Dispatchers.IO.limitedParallelism(16)
+        val CLOSING = Dispatchers.IO.limitedParallelism(2)
+        val WITHOUT_BODY = setOf("GET", "HEAD", "TRACE")
+        val BEFORE_SENDING = listOf(
+            ConnectException::class.java, NoRouteToHostException::class.java, UnknownHostException::class.java, SSLHandshakeException::class.java,
+        )
+        const val CHANGED_IN_PATH = "\"<>^`{}|\\"
+        const val CHANGED_IN_QUERY = "\"'<>"
+
+        fun CoroutineDispatcher.inBackground(body: () -> Unit) = dispatch(EmptyCoroutineContext) {
             try {
                 body()
             } catch (_: Exception) {
             }
         }
-    }
-
-    private companion object {
-        const val CHANGED_IN_PATH = "\"<>^`{}|\\"
-        const val CHANGED_IN_QUERY = "\"'<>"
     }
 }

@@ -36,7 +36,10 @@ class DeathTest {
         phone.restart()
         val outside = Outside(dyingAt = point)
         try {
-            operation(phone.client(outside), appId)
+            val client = phone.client(outside)
+            // Long enough that an earlier suspicion counts.
+            phone.clock.elapsedOffset += 2_000
+            operation(client, appId)
         } catch (_: Death) {
         }
         val what = "death after ${outside.calls}"
@@ -49,6 +52,7 @@ class DeathTest {
     private suspend fun expectRecovery(phone: TestPhone, appId: String, case: Case, what: String) {
         try {
             val client = phone.client()
+            phone.clock.elapsedOffset += 2_000
             val registration = client.registerDevice(appId)
             finishRotation(phone, client, appId, what)
             assertEquals(what, 200, statusOf(phone, client, appId))
@@ -113,6 +117,11 @@ class DeathTest {
         { client, appId ->
             client.registerDevice(appId)
             ai.synheart.standins.StandInDevice.current().keystore.let { store -> store.aliases().filter { appId in it }.forEach(store::lose) }
+            try {
+                client.signRequest(appId, "GET", "/")
+            } catch (_: SynheartAuthException.KeystoreError) {
+                // The first suspicion.
+            }
         },
         register,
     )

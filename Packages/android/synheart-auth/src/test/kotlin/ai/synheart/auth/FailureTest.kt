@@ -202,7 +202,8 @@ class FailureTest {
         loseAnswer(World.REGISTER, 5)
         expect<NetworkError>(Recovery.RETRY) { register() }
         phone.keys(appId).forEach(phone.device.keystore::corrupt)
-        expect<KeyInvalidated>(Recovery.REGISTER) { register() }
+        expect<KeystoreError>(Recovery.RETRY) { register() }
+        passTwoSeconds()
         assertEquals(Registration.Status.REGISTERED, register().status)
         expectWorking()
     }
@@ -211,6 +212,8 @@ class FailureTest {
     fun `a pending device whose key became unusable registers again`() = World.run(edits = arrayOf("registration.approval" to "manual")) {
         val first = register()
         phone.keys(appId).forEach(phone.device.keystore::corrupt)
+        expect<KeystoreError>(Recovery.RETRY) { register() }
+        passTwoSeconds()
         val second = register()
         assertEquals(Registration.Status.PENDING, second.status)
         assertNotEquals(first.deviceId, second.deviceId)
@@ -225,7 +228,7 @@ class FailureTest {
     fun `a lost key invalidates the identity, and the next registration starts afresh`() = World.run {
         val first = register().deviceId
         phone.keys(appId).forEach(phone.device.keystore::lose)
-        expect<KeyInvalidated>(Recovery.REGISTER) { client.signRequest(appId, "GET", "/") }
+        expectLost { client.signRequest(appId, "GET", "/") }
         assertEquals(IdentityState.KEY_INVALID, client.state(appId))
         assertTrue(!client.isRegistered(appId))
         expect<KeyInvalidated>(Recovery.REGISTER) { client.signRequest(appId, "GET", "/") }

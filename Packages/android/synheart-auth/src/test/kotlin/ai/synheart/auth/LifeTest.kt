@@ -32,7 +32,8 @@ class LifeTest {
             assertNull(first.keyRotatedAt)
 
             for (scheme in SignatureScheme.entries) {
-                val answer = client.send(appId, HttpRequest("GET", "${phone.service.publicUrl}/auth/v1/device/status"), scheme)
+                val answer = SynheartAuth(phone.configuration(scheme = scheme))
+                    .send(appId, HttpRequest("GET", "${phone.service.publicUrl}/auth/v1/device/status"))
                 assertEquals(String(answer.body), 200, answer.status)
             }
             assertTrue(client.deviceToken(appId).token.count { it == '.' } == 2)

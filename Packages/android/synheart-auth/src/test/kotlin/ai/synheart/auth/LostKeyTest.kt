@@ -24,7 +24,7 @@ class LostKeyTest {
         for (operation in operations) eachLoss { lose ->
             val first = register().deviceId
             phone.keys(appId).forEach(lose)
-            expect<KeyInvalidated>(Recovery.REGISTER) { operation() }
+            expectLost { operation() }
             assertEquals(IdentityState.KEY_INVALID, client.state(appId))
             val second = register()
             assertEquals(Registration.Status.REGISTERED, second.status)
@@ -38,7 +38,7 @@ class LostKeyTest {
     fun `the status of a pending device whose key is lost calls for a registration`() = World.run(edits = arrayOf("registration.approval" to "manual")) {
         val first = register()
         phone.keys(appId).forEach(phone.device.keystore::corrupt)
-        expect<KeyInvalidated>(Recovery.REGISTER) { client.status(appId) }
+        expectLost { client.status(appId) }
         val second = register()
         assertEquals(Registration.Status.PENDING, second.status)
         assertNotEquals(first.deviceId, second.deviceId)
@@ -63,15 +63,23 @@ class LostKeyTest {
     fun `a lost pending key is replaced if no copy of its rotation is open`() = eachLoss { lose ->
         rotateInVainForEvidence()
         lose(nextKey)
+        suspectNextKey()
         client.rotateKey(appId)
         assertEquals(1, phone.keys(appId).size)
         expectWorking()
+    }
+
+    /** The first answer about a pending key is not believed, either. */
+    private fun World.suspectNextKey() {
+        expect<KeystoreError>(Recovery.RETRY) { client.rotateKey(appId) }
+        passTwoSeconds()
     }
 
     @Test
     fun `a lost pending key is kept in the journal while a copy may take effect`() = eachLoss { lose ->
         rotateInVain()
         lose(nextKey)
+        suspectNextKey()
         expect<RotationFailed>(Recovery.RETRY) { client.rotateKey(appId) }
         assertEquals(3, count(World.ROTATE))
         expectWorking()
@@ -85,6 +93,7 @@ class LostKeyTest {
     fun `a pending key that is lost after its copies expired calls for another rotation`() = eachLoss { lose ->
         rotateInVain()
         lose(nextKey)
+        suspectNextKey()
         expireCopies()
         // The current key is intact, so the recovery is not to register.
         expect<RotationFailed>(Recovery.RETRY) { client.rotateKey(appId) }
@@ -104,6 +113,9 @@ class LostKeyTest {
     fun `both keys lost while a copy is open call for a registration, and are no security event`() = eachLoss { lose ->
         rotateInVain()
         phone.keys(appId).forEach(lose)
+        // One suspicion for each of the two keys.
+        suspectNextKey()
+        suspectNextKey()
         expect<KeyInvalidated>(Recovery.REGISTER) { client.rotateKey(appId) }
         assertEquals(IdentityState.KEY_INVALID, client.state(appId))
         assertFalse("${phone.log}", phone.log.any { "FOREIGN_KEY" in it })

@@ -7,13 +7,16 @@ import ai.synheart.auth.identity.IdentityRecord
 import ai.synheart.auth.identity.JournalEntry
 import ai.synheart.auth.identity.KeyAlias
 import ai.synheart.auth.identity.KeyReference
+import ai.synheart.auth.identity.NewerVersionException
 import ai.synheart.auth.identity.RotationSchedule
+import ai.synheart.auth.identity.Suspicion
 import ai.synheart.auth.identity.after
 import ai.synheart.auth.wire.FormException
 import ai.synheart.auth.wire.RotationDemand
 import kotlin.random.Random
 import org.junit.Assert.assertEquals
 import org.junit.Assert.assertFalse
+import org.junit.Assert.assertNotEquals
 import org.junit.Assert.assertThrows
 import org.junit.Assert.assertTrue
 import org.junit.Test
@@ -43,6 +46,8 @@ class RecordTest {
             { IdentityEvent.RotationAbandoned },
             { IdentityEvent.RotationDemanded(RotationDemand(time, RotationReason.entries.random(random))) },
             { IdentityEvent.KeyDisposed },
+            { IdentityEvent.KeySuspected(Suspicion(alias, "launch", time)) },
+            { IdentityEvent.KeyProved(alias) },
             { IdentityEvent.KeyLost(alias) },
             { IdentityEvent.Wiped },
             { IdentityEvent.ResetStarted(ResetReason.entries.random(random)) },
@@ -81,12 +86,15 @@ class RecordTest {
         val text = String(IdentityRecord(appId).toBytes())
         IdentityRecord.parse(text.toByteArray(), appId)
         val others = listOf(
-            "", "{}", "[]", text.dropLast(1), "$text ,", text.replace("\"version\":1", "\"version\":2"), text.replace(appId, "com.example.other"),
+            "", "{}", "[]", text.dropLast(1), "$text ,", text.replace("\"version\":1", "\"version\":0"), text.replace(appId, "com.example.other"),
             text.replace("\"android\"", "\"ios\""), text.replace("unregistered", "registered"), text.replace("\"none\"", "\"active\""),
             text.replace("\"clock_offset_ms\":0", "\"clock_offset_ms\":86400001"), text.replace("\"scheme_floor\":1", "\"scheme_floor\":3"),
             text.replace("{\"version\"", "{\"key_alias\":\"another\",\"key_thumbprint\":\"t\",\"version\""),
             text.replace("{\"version\"", "{\"journal\":{\"operation\":\"another\"},\"version\""),
+            text.replace("{\"version\"", "{\"suspicions\":{\"another\":{\"launch\":\"l\",\"at_ms\":1}},\"version\""),
+            text.replace("{\"version\"", "{\"suspicions\":{\"synheart_auth_$appId\":{}},\"version\""),
         )
+        assertThrows(NewerVersionException::class.java) { IdentityRecord.parse(text.replace("\"version\":1", "\"version\":2").toByteArray(), appId) }
         for (other in others) assertThrows(other, FormException::class.java) { IdentityRecord.parse(other.toByteArray(), appId) }
     }
 
@@ -107,14 +115,61 @@ class RecordTest {
     private fun World.name() = java.security.MessageDigest.getInstance("SHA-256").digest(appId.toByteArray()).joinToString("") { "%02x".format(it) }
 
     @Test
-    fun `a record that cannot be decoded stays until a reset`() = World.run {
+    fun `a damaged record is an error at the first reading, and a lost key 2 s later`() = World.run {
+        val first = register().deviceId
+        storage().write(name(), "no record".toByteArray())
+        restart()
+        for (call in listOf<suspend () -> Any?>({ register() }, { client.signRequest(appId, "GET", "/") }, { client.isRegistered(appId) })) {
+            expect<SynheartAuthException.StorageError>(Recovery.RETRY) { call() }
+            assertEquals("no record", String(storage().read(name())!!))
+        }
+        passTwoSeconds()
+        assertFalse(client.isRegistered(appId))
+        expect<SynheartAuthException.KeyInvalidated>(Recovery.REGISTER) { client.signRequest(appId, "GET", "/") }
+        assertEquals(IdentityState.KEY_INVALID, client.state(appId))
+        assertNotEquals(first, register().deviceId)
+        expectWorking()
+    }
+
+    @Test
+    fun `a damaged record counts over launches, once the later one has run 2 s`() = World.run {
         register()
         storage().write(name(), "no record".toByteArray())
         restart()
-        expect<SynheartAuthException.StorageError>(Recovery.RESET) { register() }
-        expect<SynheartAuthException.StorageError>(Recovery.RESET) { client.signRequest(appId, "GET", "/") }
-        assertEquals("no record", String(storage().read(name())!!))
+        expect<SynheartAuthException.StorageError>(Recovery.RETRY) { register() }
+        passTwoSeconds()
+        restart()
+        expect<SynheartAuthException.StorageError>(Recovery.RETRY) { register() }
+        passTwoSeconds()
+        register()
+        expectWorking()
+        // Another damage is another suspicion.
+        storage().write(name(), "nothing".toByteArray())
+        expect<SynheartAuthException.StorageError>(Recovery.RETRY) { register() }
+    }
+
+    @Test
+    fun `a damaged record can be reset at once`() = World.run {
+        register()
+        storage().write(name(), "no record".toByteArray())
+        restart()
         client.resetDeviceIdentity(appId, ResetReason.KEY_LOST)
+        register()
+        expectWorking()
+    }
+
+    @Test
+    fun `the record of a newer version stays until an update or a reset`() = World.run {
+        register()
+        val newer = String(storage().read(name())!!).replace("\"version\":1", "\"version\":2")
+        storage().write(name(), newer.toByteArray())
+        restart()
+        repeat(3) {
+            expect<SynheartAuthException.StorageError>(Recovery.NONE) { register() }
+            passTwoSeconds()
+        }
+        assertEquals(newer, String(storage().read(name())!!))
+        client.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED)
         register()
         expectWorking()
     }
@@ -135,7 +190,7 @@ class RecordTest {
     @Test
     fun `the record holds no secret`() = World.run {
         register()
-        client.send(appId, HttpRequest("GET", statusUrl), SignatureScheme.TWO)
+        send(scheme = SignatureScheme.TWO)
         val token = client.deviceToken(appId).token
         client.rotateKey(appId)
         val record = String(storage().read(name())!!)

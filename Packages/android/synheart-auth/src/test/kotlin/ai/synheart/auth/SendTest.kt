@@ -21,7 +21,10 @@ class SendTest {
         val origin = "https://api.example.com"
         private val credential = world.service.backendCredential(world.appId)
         val verdicts = CopyOnWriteArrayList<String>()
-        val client = SynheartAuth(world.phone.configuration(origins = setOf(origin)))
+        val client = client(SignatureScheme.ONE)
+
+        /** A client of an app that signs under this scheme. */
+        fun client(scheme: SignatureScheme) = SynheartAuth(world.phone.configuration(origins = setOf(origin), scheme = scheme))
 
         init {
             val network = world.phone.network
@@ -45,7 +48,7 @@ class SendTest {
     fun `a backend verifies requests under both schemes`() = backend { backend ->
         for (scheme in SignatureScheme.entries) {
             val request = HttpRequest("POST", "${backend.origin}/v1/pay%20now", listOf("X-Own" to "1"), "{\"a\":1}".toByteArray())
-            val answer = backend.client.send(appId, request, scheme)
+            val answer = backend.client(scheme).send(appId, request)
             assertEquals("${backend.verdicts}", 200, answer.status)
         }
         assertTrue(backend.verdicts[0].contains("\"signature_scheme\":1") && backend.verdicts[1].contains("\"signature_scheme\":2"))
@@ -56,9 +59,10 @@ class SendTest {
     @Test
     fun `the scheme floor is remembered`() = backend { backend ->
         assertEquals(6, client.signRequest(appId, "GET", "/v1/x").size)
-        backend.client.send(appId, HttpRequest("GET", "${backend.origin}/v1/x"), SignatureScheme.TWO)
-        expect<SynheartAuthException.SigningFailed>(Recovery.NONE) { client.signRequest(appId, "GET", "/v1/x") }
-        assertEquals(6, client.signRequest(appId, "GET", "/v1/x", scheme = SignatureScheme.ONE).size)
+        backend.client(SignatureScheme.TWO).send(appId, HttpRequest("GET", "${backend.origin}/v1/x"))
+        for (scheme in listOf(null, SignatureScheme.ONE)) {
+            expect<SynheartAuthException.SigningFailed>(Recovery.NONE) { client.signRequest(appId, "GET", "/v1/x", scheme = scheme) }
+        }
         val answer = client.send(appId, HttpRequest("GET", statusUrl))
         assertEquals(200, answer.status)
         client.rotateKey(appId)
@@ -66,14 +70,29 @@ class SendTest {
     }
 
     @Test
-    fun `an origin that demands the other scheme gets it, at the cost of one request`() = backend("signature.minimum_scheme" to 2) { backend ->
-        assertEquals(200, backend.client.send(appId, HttpRequest("GET", "${backend.origin}/v1/x")).status)
-        assertEquals(2, backend.verdicts.size)
-        assertEquals(200, backend.client.send(appId, HttpRequest("GET", "${backend.origin}/v1/x")).status)
-        assertEquals(3, backend.verdicts.size)
-        requests.clear()
-        backend.client.rotateKey(appId)
-        assertEquals(1, count(World.ROTATE))
+    fun `the scheme is one decision of the configuration`() = backend { backend ->
+        for ((configured, other) in listOf(SignatureScheme.ONE to SignatureScheme.TWO, SignatureScheme.TWO to SignatureScheme.ONE)) {
+            val client = backend.client(configured)
+            val url = "${backend.origin}/v1/x"
+            val calls = listOf<suspend (SignatureScheme?) -> Any?>(
+                { client.send(appId, HttpRequest("GET", url), it) }, { client.sign(appId, "GET", url, scheme = it) },
+                { client.signRequest(appId, "GET", "/v1/x", scheme = it) },
+            )
+            for (call in calls) {
+                expect<SynheartAuthException.SigningFailed>(Recovery.NONE) { call(other) }
+                if (configured == SignatureScheme.TWO && call === calls.last()) continue
+                call(configured)
+                call(null)
+            }
+            if (configured == SignatureScheme.ONE) assertEquals(6, client.signRequest(appId, "GET", "/v1/x").size)
+        }
+    }
+
+    @Test
+    fun `an app that demands scheme 2 refuses a client that is not configured for it`() = backend("signature.minimum_scheme" to 2) { backend ->
+        assertEquals(400, backend.client.send(appId, HttpRequest("GET", "${backend.origin}/v1/x")).status)
+        assertEquals(1, backend.verdicts.size)
+        assertEquals(200, backend.client(SignatureScheme.TWO).send(appId, HttpRequest("GET", "${backend.origin}/v1/x")).status)
     }
 
     @Test
@@ -120,6 +139,11 @@ class SendTest {
     fun `a lost key is replaced by a new registration while sending`() = backend { backend ->
         val first = client.getDeviceId(appId)
         phone.keys(appId).forEach(phone.device.keystore::lose)
+        val suspected = expect<SynheartAuthException.KeystoreError>(Recovery.RETRY) {
+            backend.client.send(appId, HttpRequest("GET", "${backend.origin}/v1/x"))
+        }
+        assertFalse(suspected.mayHaveHappened)
+        passTwoSeconds()
         assertEquals(200, backend.client.send(appId, HttpRequest("GET", "${backend.origin}/v1/x")).status)
         assertNotEquals(first, client.getDeviceId(appId))
     }
@@ -144,11 +168,14 @@ class SendTest {
     fun `a request that the platform would send otherwise, or not at all, needs no second attempt`() = World.run {
         register()
         for (url in listOf("${service.publicUrl}/a|b", "$statusUrl?a='b'", "${service.publicUrl}/a^b")) {
-            expect<SynheartAuthException.SigningFailed>(Recovery.NONE) { send(url) }
+            expect<SynheartAuthException.SigningFailed>(Recovery.NONE) {
+                client.send(appId, HttpRequest("GET", url), transport = UrlConnectionTransport())
+            }
         }
-        expect<SynheartAuthException.SigningFailed>(Recovery.NONE) {
-            client.send(appId, HttpRequest("GET", statusUrl, body = byteArrayOf(1)))
+        val error = expect<SynheartAuthException.SigningFailed>(Recovery.NONE) {
+            client.send(appId, HttpRequest("GET", statusUrl, body = byteArrayOf(1)), transport = UrlConnectionTransport())
         }
+        assertFalse(error.mayHaveHappened)
     }
 
     @Test
@@ -307,7 +334,7 @@ class SendTest {
         answer(World.CHALLENGE, refusal(503, "SERVICE_UNAVAILABLE"))
         register()
         expectWorking()
-        client.send(appId, HttpRequest("GET", statusUrl), SignatureScheme.TWO)
+        send(scheme = SignatureScheme.TWO)
         secrets.add(client.deviceToken(appId).token)
         client.rotateKey(appId)
         answer(World.ROTATE, refusal(409, "ROTATION_FAILED"))
@@ -315,7 +342,7 @@ class SendTest {
         phone.clock.wallOffset = 3_600_123
         expectWorking()
         phone.keys(appId).forEach(phone.device.keystore::lose)
-        expect<SynheartAuthException.KeyInvalidated>(Recovery.REGISTER) { client.sign(appId, "GET", statusUrl) }
+        expectLost { client.sign(appId, "GET", statusUrl) }
         client.resetDeviceIdentity(appId, ResetReason.KEY_LOST)
         val log = phone.log.joinToString("\n")
         secrets.removeAll(setOf(appId))

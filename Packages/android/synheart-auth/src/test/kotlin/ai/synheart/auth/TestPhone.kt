@@ -10,9 +10,11 @@ import java.util.concurrent.CopyOnWriteArrayList
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
-import kotlin.time.Duration.Companion.minutes
+import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.delay
+import kotlinx.coroutines.runInterruptible
+import kotlinx.coroutines.withContext
 
 /** The process died here. Nothing in the client may catch it. */
 internal class Death : Error("the process dies here")
@@ -74,7 +76,7 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
     /** What replaces an exchange with the service, or looks at it. */
     @Volatile
     var network: suspend (HttpRequest, suspend (HttpRequest) -> HttpAnswer) -> HttpAnswer = { request, send -> send(request) }
-    private val transport = UrlConnectionTransport()
+    private val transport = JvmTransport()
     val google = device.play.google
 
     /** What the service must know of the app. */
@@ -103,9 +105,9 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
     fun configuration(
         outside: Outside = Outside(), baseUrl: String = service.publicUrl, origins: Set<String> = emptySet(),
         aliases: Set<String> = emptySet(), rotatesAutomatically: Boolean = false, deviceLocalId: String? = null,
-        attestation: AttestationProvider? = null,
+        attestation: AttestationProvider? = null, scheme: SignatureScheme = SignatureScheme.ONE,
     ): Configuration {
-        val real = AndroidConfiguration(baseUrl, proof = proof, attestation = attestation, usesStrongBox = false).with(device.context()) {}
+        val real = AndroidConfiguration(baseUrl, proof = proof, attestation = attestation).with(device.context()) {}
         return Configuration(
             baseUrl, keyStore = Keys(real.keyStore, outside), storage = Storage(real.storage, outside),
             attestation = if (attestation === real.attestation) {
@@ -116,12 +118,11 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
             clock = clock,
             transport = { request -> outside.atSuspended("${request.method} ${path(request)}") { network(request, ::exchange) } },
             sleeper = sleeper, logger = { log.add("${it.level} $it") }, origins = origins, aliases = aliases, deviceLocalId = deviceLocalId,
-            rotatesAutomatically = rotatesAutomatically,
+            rotatesAutomatically = rotatesAutomatically, scheme = scheme,
         )
     }
 
-    /** The deadlines of tests are the sleeper's. The transport's own is real time, which passes on a busy machine. */
-    private suspend fun exchange(request: HttpRequest) = transport.send(request.with(request.method, request.headers, 5.minutes))
+    private suspend fun exchange(request: HttpRequest) = transport.send(request)
 
     fun client(outside: Outside = Outside()) = SynheartAuth(configuration(outside))
 
@@ -137,6 +138,7 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
         override fun create(alias: String, challenge: ByteArray?) = outside.at("create") { real.create(alias, challenge) }
         override fun load(alias: String) = outside.at("load") { real.load(alias) }
         override fun sign(alias: String, message: ByteArray) = outside.at("sign") { real.sign(alias, message) }
+        override fun check(alias: String) = outside.at("check") { real.check(alias) }
         override fun delete(alias: String) = outside.at("delete") { real.delete(alias) }
     }
 
@@ -144,6 +146,7 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
         override fun read(name: String) = outside.at("read") { real.read(name) }
         override fun write(name: String, bytes: ByteArray) = outside.at("write") { real.write(name, bytes) }
         override fun remove(name: String) = outside.at("remove") { real.remove(name) }
+        override fun check() = outside.at("check") { real.check() }
         override fun setAside(name: String, bytes: ByteArray) = outside.at("setAside") { real.setAside(name, bytes) }
         override fun version(name: String) = real.version(name)
 
@@ -167,6 +170,25 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
                 current + (name to edited(inner, mapOf(path.substringAfter(".") to value)))
             }
         }
+    }
+}
+
+/** The JVM's own client. On a JVM, `HttpURLConnection` loses the body of a 401 to a streamed request. */
+internal class JvmTransport : HttpTransport {
+    override suspend fun send(request: HttpRequest): HttpAnswer = withContext(Dispatchers.IO) {
+        val builder = java.net.http.HttpRequest.newBuilder(java.net.URI(request.url))
+            .method(request.method, java.net.http.HttpRequest.BodyPublishers.ofByteArray(request.body))
+        for ((name, value) in request.headers) builder.header(name, value)
+        val answer = try {
+            runInterruptible { client.send(builder.build(), java.net.http.HttpResponse.BodyHandlers.ofByteArray()) }
+        } catch (error: java.io.IOException) {
+            throw TransportException("no answer", cause = error)
+        }
+        HttpAnswer(answer.statusCode(), answer.headers().map().flatMap { (name, values) -> values.map { name to it } }, answer.body())
+    }
+
+    private companion object {
+        val client: java.net.http.HttpClient = java.net.http.HttpClient.newBuilder().version(java.net.http.HttpClient.Version.HTTP_1_1).build()
     }
 }
 

@@ -2,6 +2,7 @@ package ai.synheart.auth
 
 import ai.synheart.auth.android.AndroidProof
 import java.util.concurrent.CopyOnWriteArrayList
+import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking
 import org.junit.Assert.assertEquals
 import org.junit.Assert.assertThrows
@@ -58,7 +59,22 @@ internal class World(val phone: TestPhone, val appId: String) {
     suspend fun register() = client.registerDevice(appId)
 
     suspend fun send(url: String = statusUrl, method: String = "GET", scheme: SignatureScheme? = null) =
-        client.send(appId, HttpRequest(method, url), scheme)
+        (if (scheme == null) client else client(scheme)).send(appId, HttpRequest(method, url))
+
+    /** A client of an app that signs under this scheme. */
+    fun client(scheme: SignatureScheme) = SynheartAuth(phone.configuration(scheme = scheme))
+
+    /** The first answer that the key is gone is not believed, the second one is, 2 s later. */
+    suspend fun expectLost(operation: suspend () -> Any?) {
+        val suspected = expect<SynheartAuthException.KeystoreError>(Recovery.RETRY) { operation() }
+        assertEquals(2.seconds, suspected.retryAfter)
+        passTwoSeconds()
+        expect<SynheartAuthException.KeyInvalidated>(Recovery.REGISTER) { operation() }
+    }
+
+    fun passTwoSeconds() {
+        phone.clock.elapsedOffset += 2_000
+    }
 
     /** The rows of the app's devices that are not deregistered. */
     fun liveDevices() = service.devices(appId).filter { it.string("status") != "deregistered" }

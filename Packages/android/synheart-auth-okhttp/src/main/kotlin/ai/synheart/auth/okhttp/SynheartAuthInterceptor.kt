@@ -9,18 +9,26 @@ import ai.synheart.auth.SynheartAuthException
 import ai.synheart.auth.TransportException
 import java.io.IOException
 import java.io.InterruptedIOException
+import kotlin.coroutines.ContinuationInterceptor
+import kotlin.coroutines.CoroutineContext
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withContext
 import okhttp3.Headers
 import okhttp3.Interceptor
+import okhttp3.MediaType
 import okhttp3.OkHttpClient
 import okhttp3.Request
-import okhttp3.RequestBody.Companion.toRequestBody
+import okhttp3.RequestBody
 import okhttp3.Response
 import okio.Buffer
+import okio.BufferedSink
 
 /** Why a request was not signed or not accepted. OkHttp passes on nothing but `IOException`. */
 public class SynheartAuthIOException(
@@ -36,15 +44,17 @@ public class SynheartAuthIOException(
  * ```
  *
  * Every request must go to the auth service or to one of `Configuration.origins`. Its body is held in memory; the answer's is not.
- * A redirect is the answer: a signature is for one URL, and OkHttp would take it along to another one. So a client that is told to
- * follow redirects afterwards throws an `IOException` instead.
+ *
+ * A signed request is on the wire once. OkHttp would send it again after a connection that failed, a redirect, a 401 that an
+ * `Authenticator` answers, a 408 or a 503: it throws an `IOException` instead, or gives the answer. A GET or HEAD whose connection
+ * failed is signed and sent once more.
  *
  * @param deadline the limit of a call, recoveries included, until the head of the answer
  */
 public fun OkHttpClient.Builder.addSynheartAuth(
     auth: SynheartAuth, appId: String, scheme: SignatureScheme? = null, deadline: Duration = 30.seconds,
 ): OkHttpClient.Builder = followRedirects(false).followSslRedirects(false)
-    .addInterceptor(SynheartAuthInterceptor(auth, appId, scheme, deadline)).addNetworkInterceptor(RedirectGuard)
+    .addInterceptor(SynheartAuthInterceptor(auth, appId, scheme, deadline)).addNetworkInterceptor(OnceGuard)
 
 /** Signs a request and sends it. */
 internal class SynheartAuthInterceptor(
@@ -54,8 +64,14 @@ internal class SynheartAuthInterceptor(
         val request = chain.request()
         val exchange = Exchange(chain, request)
         try {
-            val signed = HttpRequest(request.method, request.url.toString(), request.headers.toList(), exchange.bytes, deadline)
-            runBlocking { auth.send(appId, signed, scheme, exchange) }
+            val unsigned = HttpRequest(request.method, request.url.toString(), request.headers.toList(), exchange.bytes, deadline)
+            try {
+                send(unsigned, exchange)
+            } catch (error: SynheartAuthException) {
+                val isSafe = request.method == "GET" || request.method == "HEAD"
+                if (!isSafe || !exchange.hasLostConnection || chain.call().isCanceled()) throw error
+                send(unsigned, exchange)
+            }
             return exchange.take() ?: throw IOException("no answer")
         } catch (error: SynheartAuthException) {
             exchange.close()
@@ -70,31 +86,75 @@ internal class SynheartAuthInterceptor(
         }
     }
 
-    /** Sends each copy of a request through the rest of the chain, and keeps the latest answer. */
+    private fun send(request: HttpRequest, exchange: Exchange) = runBlocking {
+        exchange.thread = checkNotNull(currentCoroutineContext()[ContinuationInterceptor])
+        auth.send(appId, request, scheme, exchange)
+    }
+
+    /** Sends each copy of a request through the rest of the chain, on the thread that OkHttp gave the call, and keeps the latest answer. */
     private class Exchange(private val chain: Interceptor.Chain, private val original: Request) : HttpTransport {
         val bytes: ByteArray = original.body?.let { body -> Buffer().also(body::writeTo).readByteArray() } ?: ByteArray(0)
         private var latest: Response? = null
         private var isClosed = false
 
+        /** The thread of the call. */
+        @Volatile
+        var thread: CoroutineContext = Dispatchers.IO
+
         /** OkHttp's own error, if the latest copy got no answer. */
+        @Volatile
         var failure: IOException? = null
             private set
 
-        override suspend fun send(request: HttpRequest): HttpAnswer = withContext(Dispatchers.IO) {
+        /** Whether the latest copy went into a connection that failed. */
+        @Volatile
+        var hasLostConnection = false
+            private set
+
+        override suspend fun send(request: HttpRequest): HttpAnswer = coroutineScope {
+            // The thread of the call is blocked until OkHttp returns. After the deadline nothing else ends it.
+            val watch = launch(Dispatchers.Default) {
+                try {
+                    awaitCancellation()
+                } finally {
+                    if (!isDone) chain.call().cancel()
+                }
+            }
+            try {
+                withContext(thread) { exchange(request) }
+            } finally {
+                isDone = true
+                watch.cancel()
+            }
+        }
+
+        @Volatile
+        private var isDone = false
+
+        private fun exchange(request: HttpRequest): HttpAnswer {
+            isDone = false
+            val signed = SignedRequest(request.url)
             val builder = original.newBuilder().headers(headers(request.headers))
-                .method(request.method, original.body?.let { bytes.toRequestBody(it.contentType()) })
-                .tag(SignedUrl::class.java, SignedUrl(request.url))
+                .method(request.method, original.body?.let { OneShotBody(bytes, it.contentType()) }).tag(SignedRequest::class.java, signed)
+            replace(null, null)
             val response = try {
-                replace(null, failure = null)
                 chain.proceed(builder.build())
             } catch (error: IOException) {
-                replace(null, error)
-                throw TransportException("no answer", cause = error)
+                throw lost(error, signed)
+            } catch (error: InterruptedException) {
+                Thread.currentThread().interrupt()
+                throw lost(InterruptedIOException("interrupted"), signed)
             }
-            replace(response, failure = null)
+            replace(response, null)
             // Only a refusal is read. Its body stays for the app.
             val body = if (response.code in 400..499) response.peekBody(MAXIMUM_REFUSAL).bytes() else ByteArray(0)
-            HttpAnswer(response.code, response.headers.toList(), body)
+            return HttpAnswer(response.code, response.headers.toList(), body)
+        }
+
+        private fun lost(error: IOException, signed: SignedRequest): TransportException {
+            replace(null, error)
+            hasLostConnection = signed.isSent && !signed.isAnswered && error !is InterruptedIOException
+            return TransportException("no answer", mayHaveArrived = signed.isSent, cause = error)
         }
 
         @Synchronized
@@ -102,6 +162,7 @@ internal class SynheartAuthInterceptor(
             latest?.close()
             latest = response
             this.failure = failure
+            hasLostConnection = false
             // The call has ended without this answer.
             if (isClosed) response?.close()
         }
@@ -126,15 +187,41 @@ internal class SynheartAuthInterceptor(
     }
 }
 
-/** The URL that a request was signed for. */
-internal class SignedUrl(val text: String)
+/** A body that OkHttp sends once, whatever fails or is answered. */
+private class OneShotBody(private val bytes: ByteArray, private val type: MediaType?) : RequestBody() {
+    override fun contentType(): MediaType? = type
+    override fun contentLength(): Long = bytes.size.toLong()
+    override fun isOneShot(): Boolean = true
+    override fun writeTo(sink: BufferedSink) {
+        sink.write(bytes)
+    }
+}
 
-/** Stops a signature on its way to another URL than it is for. */
-internal object RedirectGuard : Interceptor {
+/** One copy of a request: what it was signed for, and whether it went out. */
+internal class SignedRequest(val url: String) {
+    @Volatile
+    var isSent = false
+
+    @Volatile
+    var isAnswered = false
+
+    @Volatile
+    var failure: IOException? = null
+}
+
+/** Lets a signed request out once, and to no other URL than it was signed for. OkHttp calls it with a connection for each copy. */
+internal object OnceGuard : Interceptor {
     override fun intercept(chain: Interceptor.Chain): Response {
         val request = chain.request()
-        val signed = request.tag(SignedUrl::class.java)
-        if (signed != null && signed.text != request.url.toString()) throw IOException("a signed request follows no redirect")
-        return chain.proceed(request)
+        val signed = request.tag(SignedRequest::class.java) ?: return chain.proceed(request)
+        if (signed.url != request.url.toString()) throw IOException("a signed request follows no redirect")
+        if (signed.isSent) throw signed.failure ?: IOException("a signed request is not sent again after its answer")
+        signed.isSent = true
+        try {
+            return chain.proceed(request).also { signed.isAnswered = true }
+        } catch (error: IOException) {
+            signed.failure = error
+            throw error
+        }
     }
 }

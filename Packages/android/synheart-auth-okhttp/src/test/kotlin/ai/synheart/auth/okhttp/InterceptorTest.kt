@@ -4,8 +4,8 @@ import ai.synheart.auth.HttpRequest
 import ai.synheart.auth.SignatureScheme
 import ai.synheart.auth.SynheartAuth
 import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.JvmTransport
 import ai.synheart.auth.TestPhone
-import ai.synheart.auth.UrlConnectionTransport
 import ai.synheart.auth.refusal
 import java.io.IOException
 import java.io.InterruptedIOException
@@ -13,9 +13,11 @@ import java.util.concurrent.CopyOnWriteArrayList
 import kotlin.concurrent.thread
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking
+import okhttp3.Call
 import okhttp3.Headers
 import okhttp3.HttpUrl
 import okhttp3.Interceptor
+import okhttp3.Network
 import okhttp3.OkHttpClient
 import okhttp3.Request
 import okhttp3.RequestBody.Companion.toRequestBody
@@ -30,20 +32,25 @@ import org.junit.Test
 /** The interceptor in a chain that sends to the real service. */
 class InterceptorTest {
     /** The rest of a chain. */
-    private class Chain(private val request: Request, private val first: () -> Response? = { null }) : Interceptor.Chain {
+    private class Chain(private val request: Request, private val first: (Request) -> Response? = { null }) : Interceptor.Chain {
         val sent = CopyOnWriteArrayList<Request>()
         val answers = mutableListOf<Response>()
 
         override fun request() = request
+        override fun call() = object : Call {
+            override fun execute() = error("under way")
+            override fun cancel() = Unit
+            override fun isCanceled() = false
+        }
 
         override fun proceed(request: Request): Response {
             assertTrue("an earlier answer is open", answers.all { it.isClosed })
             sent.add(request)
-            val response = (if (sent.size == 1) first() else null) ?: runBlocking {
+            val response = (if (sent.size == 1) first(request) else null) ?: runBlocking {
                 val bytes = request.body?.let { body -> Buffer().also(body::writeTo).readByteArray() } ?: ByteArray(0)
                 val lines = List(request.headers.size) { request.headers.name(it) to request.headers.value(it) }
-                val answer = UrlConnectionTransport().send(HttpRequest(request.method, request.url.toString(), lines, bytes))
-                Response(answer.status, headers(answer.headers), answer.body)
+                val answer = JvmTransport().send(HttpRequest(request.method, request.url.toString(), lines, bytes))
+                Response(request, answer.status, headers(answer.headers), answer.body)
             }
             return response.also(answers::add)
         }
@@ -76,7 +83,7 @@ class InterceptorTest {
     @Test
     fun `a refusal is recovered from`() = test { auth, appId, url ->
         val refused = refusal(409, "NONCE_REPLAY")
-        val chain = Chain(request("$url/auth/v1/device/status")) { Response(refused.status, headers(refused.headers), refused.body) }
+        val chain = Chain(request("$url/auth/v1/device/status")) { Response(it, refused.status, headers(refused.headers), refused.body) }
         assertEquals(200, interceptor(auth, appId).intercept(chain).code)
         assertEquals(2, chain.sent.size)
         assertEquals(listOf(true, false), chain.answers.map { it.isClosed })
@@ -98,21 +105,30 @@ class InterceptorTest {
     fun `a signature follows no redirect, also where the app switches redirects on`() = test { auth, appId, url ->
         for (follows in listOf(false, true)) {
             val asked = mutableListOf<String>()
-            val client = OkHttpClient.Builder().addSynheartAuth(auth, appId).followRedirects(follows).network { request ->
+            val client = OkHttpClient.Builder().addSynheartAuth(auth, appId).followRedirects(follows).answer { request ->
                 asked.add(request.url.toString())
-                Response(302, headers(emptyList()), ByteArray(0), location = "https://elsewhere.example/")
-            }.build()
+                Response(request, 302, headers(listOf("Location" to "https://elsewhere.example/")), ByteArray(0))
+            }
             val call = client.newCall(request("$url/auth/v1/device/status"))
             if (follows) assertThrows(IOException::class.java) { call.execute() } else assertEquals(302, call.execute().code)
             assertEquals(listOf("$url/auth/v1/device/status"), asked)
         }
-        // The default of a client is not touched otherwise: what is not signed is followed.
-        val plain = OkHttpClient.Builder().addNetworkInterceptor(RedirectGuard).network { request ->
-            if ("elsewhere" in request.url.toString()) Response(200, headers(emptyList()), ByteArray(0))
-            else Response(302, headers(emptyList()), ByteArray(0), location = "https://elsewhere.example/")
-        }.build()
+        // What is not signed is followed.
+        val plain = OkHttpClient.Builder().addNetworkInterceptor(OnceGuard).answer { request ->
+            if ("elsewhere" in request.url.toString()) Response(request, 200, headers(emptyList()), ByteArray(0))
+            else Response(request, 302, headers(listOf("Location" to "https://elsewhere.example/")), ByteArray(0))
+        }
         assertEquals(200, plain.newCall(request("$url/")).execute().code)
     }
+
+    private fun OkHttpClient.Builder.answer(answer: (Request) -> Response): OkHttpClient = apply {
+        network = object : Network {
+            override fun connect(call: Call) = object : Network.Connection {
+                override val hasAnotherRoute = true
+                override fun exchange(request: Request) = answer(request)
+            }
+        }
+    }.build()
 
     @Test
     fun `an interrupted thread ends the call as OkHttp expects`() = test { auth, appId, url ->

@@ -70,6 +70,7 @@ internal class AndroidAttestation(
         } catch (error: DeviceKeyStoreException) {
             throw AttestationException(Code.UNAVAILABLE, "the Keystore does not give the key's certificates", error)
         }
+        if (chain.isEmpty()) throw AttestationException(Code.UNAVAILABLE, "the Keystore does not give the key's certificates")
         val description = KeyDescription.of(chain.first()) ?: return null
         if (description.securityLevel == SOFTWARE || !MessageDigest.isEqual(description.challenge, subject.challenge)) return null
         return chain.map { it.encoded }

@@ -9,6 +9,7 @@ import ai.synheart.auth.DelaySleeper
 import ai.synheart.auth.DeviceClock
 import ai.synheart.auth.HttpTransport
 import ai.synheart.auth.LogEntry
+import ai.synheart.auth.SignatureScheme
 import ai.synheart.auth.Sleeper
 import ai.synheart.auth.SynheartAuth
 import ai.synheart.auth.UrlConnectionTransport
@@ -59,8 +60,11 @@ public class AndroidConfiguration(
     public val proof: AndroidProof = AndroidProof.EITHER,
     /** Which kind of Play Integrity requests to make. Without a project number there are only classic ones. */
     public val requests: IntegrityRequests = if (cloudProjectNumber == null) IntegrityRequests.CLASSIC else IntegrityRequests.STANDARD,
-    /** Whether keys live in the StrongBox, where there is one. A StrongBox is safer and signs slowly. */
-    public val usesStrongBox: Boolean = true,
+    /**
+     * Whether keys live in the StrongBox, where there is one. The StrongBox is a chip of its own, and takes 50 to 500 ms for each
+     * signature; the trusted execution environment, the default, takes 5 to 30 ms. `docs/storage.md` compares the two.
+     */
+    public val usesStrongBox: Boolean = false,
     /** Other attestation than Google's, such as `DevelopmentAttestation` in a debug build for an emulator. */
     public val attestation: AttestationProvider? = null,
     /** Sends requests. */
@@ -75,6 +79,8 @@ public class AndroidConfiguration(
     public val deviceLocalId: String? = null,
     /** Whether the client rotates a key by itself when it is due. */
     public val rotatesAutomatically: Boolean = true,
+    /** What the app signs with. */
+    public val scheme: SignatureScheme = SignatureScheme.ONE,
 ) {
     /**
      * The client's parts on this device.
@@ -94,10 +100,10 @@ public class AndroidConfiguration(
         return Configuration(
             baseUrl = baseUrl,
             keyStore = AndroidKeyStore(keystore, if (attestation == null) proof.ofKeys else AndroidKeyStore.Attestation.NEVER, usesStrongBox),
-            storage = EncryptedStorage(app, keystore),
+            storage = FileStorage(app, EncryptedRecords(keystore)),
             attestation = attestation ?: AndroidAttestation(proof, { tokens(app) }, keystore, sleeper),
             clock = AndroidClock, sleeper = sleeper, transport = transport, logger = logger, origins = origins, aliases = aliases,
-            deviceLocalId = deviceLocalId, rotatesAutomatically = rotatesAutomatically,
+            deviceLocalId = deviceLocalId, rotatesAutomatically = rotatesAutomatically, scheme = scheme,
         )
     }
 

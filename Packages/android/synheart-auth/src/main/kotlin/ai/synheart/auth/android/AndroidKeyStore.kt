@@ -3,6 +3,8 @@ package ai.synheart.auth.android
 import ai.synheart.auth.DeviceKeyStore
 import ai.synheart.auth.DeviceKeyStoreException
 import ai.synheart.auth.DeviceKeyStoreException.Code
+import ai.synheart.auth.wire.hex
+import ai.synheart.auth.wire.sha256
 import android.os.Build
 import android.security.keystore.KeyGenParameterSpec
 import android.security.keystore.KeyProperties
@@ -14,7 +16,9 @@ import java.security.interfaces.ECPublicKey
 import java.security.spec.ECGenParameterSpec
 
 /**
- * Keys in the Android Keystore: in the StrongBox if there is one, else in the trusted execution environment.
+ * Keys in the Android Keystore: in the trusted execution environment, or in the StrongBox where the app asks for it and there is one.
+ *
+ * With each key a canary is made: a key of the same kind and age that nothing else uses.
  *
  * @param attestation whether keys are attested, and whether a key without attestation is better than none
  * @param usesStrongBox whether to try the StrongBox first
@@ -40,8 +44,8 @@ internal class AndroidKeyStore(
     }
 
     /**
-     * Makes a key in the best way that works. Hardware that is busy gets [BUSY_ATTEMPTS] attempts, with a pause between them, before
-     * the next way. A failure also deletes the key that was to be replaced: Android does so since version 12.
+     * Makes a key in the best way that works, and its canary. Hardware that is busy gets [BUSY_ATTEMPTS] attempts, with a pause
+     * between them, before the next way. A failure also deletes the key that was to be replaced: Android does so since version 12.
      */
     override fun create(alias: String, challenge: ByteArray?): ByteArray {
         val ways = ways(isAttested = challenge != null && attestsKeys)
@@ -49,12 +53,13 @@ internal class AndroidKeyStore(
         for (way in ways) {
             for (attempt in 1..BUSY_ATTEMPTS) {
                 val failure = try {
-                    return generate(alias, challenge.takeIf { way.isAttested }, way.isInStrongBox)
+                    return generate(alias, challenge.takeIf { way.isAttested }, way.isInStrongBox).also { makeCanary(alias, way) }
                 } catch (error: Exception) {
-                    error as? DeviceKeyStoreException ?: Keystore.failure(error)
+                    error
                 }
-                failures = failures + failure
-                if (failure.code != Code.UNAVAILABLE) break
+                val fault = KeystoreFault.of(failure)
+                failures = failures + (failure as? DeviceKeyStoreException ?: KeystoreFault.exception(failure))
+                if (fault != KeystoreFault.TEMPORARY && fault != KeystoreFault.OPERATION_DROPPED) break
                 if (attempt < BUSY_ATTEMPTS) keystore.pause()
             }
         }
@@ -75,13 +80,23 @@ internal class AndroidKeyStore(
         return encoding(pair.public)
     }
 
-    override fun load(alias: String): ByteArray? {
-        if (keystore.find(alias) == null) return null
-        return encoding(keystore.chain(alias).first().publicKey)
+    /** A key without a canary works as well. A verdict about it makes a new canary. */
+    private fun makeCanary(alias: String, way: Way) {
+        try {
+            generate(canary(alias), challenge = null, way.isInStrongBox)
+        } catch (_: Exception) {
+        }
     }
 
-    override fun sign(alias: String, message: ByteArray): ByteArray = keystore.using {
-        val key = keystore.find(alias) ?: throw DeviceKeyStoreException(Code.NOT_FOUND, "no such key")
+    override fun load(alias: String): ByteArray? {
+        if (keystore.key(alias) == null) return null
+        // The Keystore answers every failure by no certificates, so they are no proof that the key is lost.
+        val leaf = keystore.chain(alias).firstOrNull() ?: throw DeviceKeyStoreException(Code.FAILED, "the Keystore does not give the certificate")
+        return encoding(leaf.publicKey)
+    }
+
+    override fun sign(alias: String, message: ByteArray): ByteArray = keystore.guarded {
+        val key = keystore.key(alias) ?: throw DeviceKeyStoreException(Code.NOT_FOUND, "no such key")
         if (key !is PrivateKey) throw DeviceKeyStoreException(Code.FAILED, "not a private key")
         try {
             sign(key, message)
@@ -98,7 +113,33 @@ internal class AndroidKeyStore(
         sign()
     }
 
-    override fun delete(alias: String): Unit = keystore.delete(alias)
+    /** Signs with the canary. One that is gone or cannot be used, as the key, is made again: it holds nothing. */
+    override fun check(alias: String) {
+        try {
+            sign(canary(alias), CANARY_MESSAGE)
+            return
+        } catch (error: DeviceKeyStoreException) {
+            if (error.code == Code.UNAVAILABLE || error.code == Code.UNSUPPORTED) throw error
+        }
+        for (way in ways(isAttested = false)) {
+            try {
+                generate(canary(alias), challenge = null, way.isInStrongBox)
+                break
+            } catch (error: Exception) {
+                if (way.isInStrongBox && KeystoreFault.of(error) == KeystoreFault.IMPOSSIBLE) continue
+                throw KeystoreFault.exception(error)
+            }
+        }
+        sign(canary(alias), CANARY_MESSAGE)
+    }
+
+    override fun delete(alias: String) {
+        keystore.delete(alias)
+        try {
+            keystore.delete(canary(alias))
+        } catch (_: DeviceKeyStoreException) {
+        }
+    }
 
     private fun encoding(key: PublicKey): ByteArray {
         val bytes = key.encoded
@@ -106,10 +147,14 @@ internal class AndroidKeyStore(
         return bytes
     }
 
-    private companion object {
-        const val BUSY_ATTEMPTS = 3
+    companion object {
+        private const val BUSY_ATTEMPTS = 3
+        private val CANARY_MESSAGE = "canary".toByteArray()
 
         /** A P-256 key as SubjectPublicKeyInfo. */
-        const val SPKI_LENGTH = 91
+        private const val SPKI_LENGTH = 91
+
+        /** The name of a key's canary. No app id gives a key of such a name. */
+        fun canary(alias: String): String = "synheart_canary_" + sha256(alias.toByteArray()).copyOf(8).hex()
     }
 }

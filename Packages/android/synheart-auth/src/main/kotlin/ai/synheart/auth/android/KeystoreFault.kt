@@ -1,81 +1,106 @@
 package ai.synheart.auth.android
 
+import ai.synheart.auth.DeviceKeyStoreException
+import ai.synheart.auth.DeviceKeyStoreException.Code
 import android.os.Build
 import android.security.KeyStoreException
 import android.security.keystore.BackendBusyException
 import android.security.keystore.KeyPermanentlyInvalidatedException
 import android.security.keystore.StrongBoxUnavailableException
 import android.security.keystore.UserNotAuthenticatedException
-import java.security.UnrecoverableKeyException
 
-/** What a failure of the Android Keystore means. */
-internal enum class KeystoreFault {
-    /** The key does not exist any more, or the system refuses it for good. */
-    LOST,
+/** What a failure of the Android Keystore means: for the key that was used, and for the one that was to be made. */
+internal enum class KeystoreFault(
+    /** What it means for a key that should exist. */
+    val code: Code,
+) {
+    /** The system refuses the key for good. */
+    FINAL(Code.INVALIDATED),
 
-    /** The key cannot be used. If it stays so while other keys work, it is lost. */
-    UNUSABLE,
+    /** No retry is documented. An existing key is suspected to be lost. */
+    SUSPICIOUS(Code.FAILED),
 
-    /** The Keystore is locked or busy, or could not be reached. The key may be intact. */
-    BUSY,
-
-    /** The hardware cannot do this, and will not be able to later. */
-    IMPOSSIBLE,
+    /** The Keystore is locked, busy or restarting. The key may be intact. */
+    TEMPORARY(Code.UNAVAILABLE),
 
     /** An operation was dropped in favour of others. It can be started again at once. */
-    OPERATION_DROPPED,
+    OPERATION_DROPPED(Code.UNAVAILABLE),
 
-    /** Anything else. */
-    OTHER,
+    /** The hardware can do this only after an update of the system. Attempts before that are in vain. */
+    AFTER_UPDATE(Code.UNAVAILABLE),
+
+    /** The hardware cannot do this. */
+    IMPOSSIBLE(Code.FAILED),
     ;
 
     companion object {
         private const val CAUSES = 8
+        private const val TOO_MANY_OPERATIONS = -31
+
+        /** `ERROR_DEVICE_REQUIRES_UPGRADE_FOR_ATTESTATION`, a constant that Android hides although `numericErrorCode` returns it. */
+        private const val REQUIRES_UPGRADE = 17
 
         /**
-         * Before API 33 the daemon's code stands only in the message, and the class of the cause is hidden. A failure that this
-         * does not know is never [LOST].
+         * The meaning of a failure: from API 33 on by the numeric code and the platform's own retry policy, before by the message,
+         * since the class of the cause is hidden there.
          */
         fun of(error: Throwable): KeystoreFault {
-            if (error is KeyPermanentlyInvalidatedException) return LOST
-            if (error is UserNotAuthenticatedException) return BUSY
+            if (error is KeyPermanentlyInvalidatedException) return FINAL
+            if (error is UserNotAuthenticatedException) return TEMPORARY
             if (Build.VERSION.SDK_INT >= 28 && error is StrongBoxUnavailableException) return IMPOSSIBLE
+            if (Build.VERSION.SDK_INT >= 31 && error is BackendBusyException) return TEMPORARY
             val cause = generateSequence(error) { it.cause }.take(CAUSES)
-                .firstOrNull { it.javaClass.name == "android.security.KeyStoreException" }
-            if (cause != null) return byMessage(cause) ?: byCode(cause)
-            if (Build.VERSION.SDK_INT >= 31 && error is BackendBusyException) return BUSY
-            // Without a cause of the daemon: "User changed or deleted their auth credentials", or a key of another form.
-            if (error is UnrecoverableKeyException) return UNUSABLE
-            return OTHER
+                .firstOrNull { it.javaClass.name == "android.security.KeyStoreException" } ?: return SUSPICIOUS
+            return if (Build.VERSION.SDK_INT >= 33 && cause is KeyStoreException) byCode(cause) else byMessage(cause.message.orEmpty())
         }
 
-        private fun byMessage(cause: Throwable): KeystoreFault? = when {
-            cause.says("Key not found") || cause.says("Key permanently invalidated") -> LOST
-            cause.says("Key blob corrupted") || cause.says("Invalid key blob") -> UNUSABLE
-            cause.says("Invalid operation handle") -> OPERATION_DROPPED
-            else -> null
+        /** The error of the client for a failure. */
+        fun exception(error: Exception): DeviceKeyStoreException {
+            val fault = of(error)
+            val message = if (fault.code == Code.UNAVAILABLE) "the Keystore is locked or busy" else "the Keystore failed"
+            return DeviceKeyStoreException(fault.code, message, error)
         }
 
-        private fun Throwable.says(text: String): Boolean = message?.contains(text, ignoreCase = true) ?: false
-
-        private fun byCode(cause: Throwable): KeystoreFault {
-            if (Build.VERSION.SDK_INT < 33) return BUSY
-            val error = cause as? KeyStoreException ?: return BUSY
-            return when (error.numericErrorCode) {
-                KeyStoreException.ERROR_KEY_DOES_NOT_EXIST -> LOST
-                KeyStoreException.ERROR_KEY_CORRUPTED -> UNUSABLE
-                KeyStoreException.ERROR_KEY_OPERATION_EXPIRED -> OPERATION_DROPPED
-                KeyStoreException.ERROR_UNIMPLEMENTED,
-                KeyStoreException.ERROR_INCORRECT_USAGE,
-                KeyStoreException.ERROR_ID_ATTESTATION_FAILURE,
-                KeyStoreException.ERROR_ATTESTATION_CHALLENGE_TOO_LARGE,
-                KeyStoreException.ERROR_DEVICE_REQUIRES_UPGRADE_FOR_ATTESTATION,
+        private fun byCode(error: KeyStoreException): KeystoreFault {
+            if (Build.VERSION.SDK_INT < 33) return SUSPICIOUS
+            val number = error.numericErrorCode
+            if (number == REQUIRES_UPGRADE) return AFTER_UPDATE
+            if (number == KeyStoreException.ERROR_KEY_OPERATION_EXPIRED) return OPERATION_DROPPED
+            if (error.isTransientFailure) {
+                return if (error.retryPolicy == KeyStoreException.RETRY_AFTER_NEXT_REBOOT) AFTER_UPDATE else TEMPORARY
+            }
+            return when (number) {
+                // The last is what a restart of the daemon looks like.
+                KeyStoreException.ERROR_USER_AUTHENTICATION_REQUIRED, KeyStoreException.ERROR_KEYSTORE_UNINITIALIZED,
+                KeyStoreException.ERROR_INTERNAL_SYSTEM_ERROR,
+                -> TEMPORARY
+                KeyStoreException.ERROR_UNIMPLEMENTED, KeyStoreException.ERROR_INCORRECT_USAGE,
+                KeyStoreException.ERROR_ID_ATTESTATION_FAILURE, KeyStoreException.ERROR_ATTESTATION_CHALLENGE_TOO_LARGE,
+                // Google's provisioning server refused this device.
+                KeyStoreException.ERROR_ATTESTATION_KEYS_UNAVAILABLE,
                 -> IMPOSSIBLE
-                // Never again: Google's provisioning server refused this device.
-                KeyStoreException.ERROR_ATTESTATION_KEYS_UNAVAILABLE ->
-                    if (Build.VERSION.SDK_INT >= 34 && error.retryPolicy == KeyStoreException.RETRY_NEVER) IMPOSSIBLE else BUSY
-                else -> BUSY
+                // The public code is the one of a damaged key.
+                KeyStoreException.ERROR_KEYMINT_FAILURE -> if (internalCode(error) == TOO_MANY_OPERATIONS) TEMPORARY else SUSPICIOUS
+                else -> SUSPICIOUS
             }
         }
+
+        private val internal = Regex("internal Keystore code: (-?[0-9]{1,6})\\)$")
+
+        private fun internalCode(error: KeyStoreException): Int? = internal.find(error.toString())?.groupValues?.get(1)?.toIntOrNull()
+
+        private fun byMessage(message: String): KeystoreFault = when {
+            message.startsWith("Invalid operation handle") -> OPERATION_DROPPED
+            TEMPORARY_MESSAGES.any { message.startsWith(it) } || message.substringBefore(' ') in TEMPORARY_NUMBERS -> TEMPORARY
+            else -> SUSPICIOUS
+        }
+
+        private val TEMPORARY_MESSAGES = listOf(
+            "User authentication required", "User not authenticated", "Device locked", "Keystore not initialized", "System error",
+            "Too many operations",
+        )
+
+        /** Codes for which Android has no text: too many operations, busy, not reachable, rate limit, application id missing, device locked. */
+        private val TEMPORARY_NUMBERS = setOf("-26", "-31", "-48", "-49", "-54", "-65", "-72")
     }
 }

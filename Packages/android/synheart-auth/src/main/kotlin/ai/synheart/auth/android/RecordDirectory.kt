@@ -13,6 +13,8 @@ import java.nio.file.Path
 import java.nio.file.StandardCopyOption
 import java.nio.file.StandardOpenOption
 import java.nio.file.attribute.BasicFileAttributes
+import java.nio.file.attribute.FileAttribute
+import java.nio.file.attribute.PosixFilePermissions
 import java.util.UUID
 import java.util.concurrent.TimeUnit
 
@@ -34,6 +36,7 @@ internal class RecordDirectory(private val directory: File) {
         ensureExists()
         val temporary = File(directory, ".$name.${UUID.randomUUID()}$TEMPORARY")
         try {
+            Files.newByteChannel(temporary.toPath(), OPTIONS, OWNER_ONLY).close()
             FileOutputStream(temporary).use { stream ->
                 stream.write(bytes)
                 stream.fd.sync()
@@ -147,6 +150,8 @@ internal class RecordDirectory(private val directory: File) {
         /** A larger file is not the client's. */
         const val MAXIMUM_SIZE = 256L * 1024
         const val TEMPORARY = ".tmp"
+        val OPTIONS = setOf(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
+        val OWNER_ONLY: FileAttribute<*> = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
         const val NANOSECONDS = 1_000_000_000L
     }
 }

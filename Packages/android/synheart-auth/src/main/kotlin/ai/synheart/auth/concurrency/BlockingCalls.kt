@@ -17,8 +17,8 @@ internal enum class CallKind(
     /** Whether the call changes something that other processes read. */
     val isChange: Boolean = false,
 ) {
-    CREATE_KEY(true), LOAD_KEY, SIGN, DELETE_KEY(true),
-    READ_RECORD, WRITE_RECORD(true), REMOVE_RECORD(true), SET_RECORD_ASIDE, LOCK_RECORD,
+    CREATE_KEY(true), LOAD_KEY, SIGN, CHECK_KEYS, DELETE_KEY(true),
+    READ_RECORD, WRITE_RECORD(true), REMOVE_RECORD(true), SET_RECORD_ASIDE, CHECK_STORAGE, LOCK_RECORD,
 }
 
 /** The call did not return within its limit, or an earlier call of its kind still hangs. */

@@ -8,7 +8,10 @@ import ai.synheart.auth.HttpTransport
 import ai.synheart.auth.OwnCode
 import ai.synheart.auth.Remedy
 import ai.synheart.auth.SignatureScheme
+import ai.synheart.auth.Situation
 import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.TransportException
+import ai.synheart.auth.afterRequest
 import ai.synheart.auth.concurrency.CallLife
 import ai.synheart.auth.concurrency.deadlinePassed
 import ai.synheart.auth.concurrency.withDeadline
@@ -31,7 +34,7 @@ import ai.synheart.auth.wire.upperAscii
 internal class AuthenticatedSend(
     private val identity: DeviceIdentity,
     private val request: HttpRequest,
-    /** The scheme that the caller asked for; null for the device's. */
+    /** The scheme that the caller asked for. */
     private val scheme: SignatureScheme?,
     /** What sends the request. The client's own calls go by the configuration's. */
     private val transport: HttpTransport,
@@ -42,10 +45,16 @@ internal class AuthenticatedSend(
     private val life = CallLife(request.deadline, context.configuration.clock)
     private val signer = RequestSigner(context)
 
+    /** Whether a copy of the request may have been accepted. */
+    @Volatile
+    private var mayHaveHappened = false
+
     /** The answer, or an error at the request's deadline. A rotation or registration that the call began runs on, but the request is not
      * sent any more. */
     suspend fun run(): HttpAnswer = try {
         withDeadline(request.deadline, context.configuration.sleeper) { attempts() } ?: throw deadlinePassed()
+    } catch (error: SynheartAuthException) {
+        throw error.afterRequest(mayHaveHappened)
     } finally {
         life.finish()
     }
@@ -54,7 +63,7 @@ internal class AuthenticatedSend(
         val recovered = HashSet<String>()
         while (true) {
             life.remaining()
-            val used = scheme ?: context.schemes[url.origin.text] ?: context.ledger.load().schemeFloor
+            val used = context.scheme(scheme, context.ledger.load())
             val answer = try {
                 signAndSend(used)
             } catch (error: SynheartAuthException) {
@@ -64,15 +73,22 @@ internal class AuthenticatedSend(
             }
             applyDemands(answer)
             val verdict = verdict(answer)
-            if (verdict?.remedy != Remedy.SIGN_OTHER_SCHEME) noteScheme(used)
-            if (verdict == null) return answer
+            if (verdict == null) {
+                noteScheme(used)
+                return answer
+            }
             val isRepeated = !recovered.add(verdict.code)
             if (isRepeated && !verdict.endsIdentity) throw verdict
             when (verdict.remedy) {
                 Remedy.LEARN_CLOCK -> learnClock(verdict)
-                Remedy.SIGN_AGAIN -> {}
+                Remedy.REPORT -> throw failure(
+                    verdict.failure.code, "the service at ${url.origin.text} is not configured for this origin: ${verdict.message}", verdict,
+                )
+                // A copy was accepted. Another one must change nothing more.
+                Remedy.SIGN_AGAIN -> if (!isRepeatable) {
+                    throw failure(Situation.WRITE_REPLAYED, "a copy of this request was accepted; it is not sent again", verdict)
+                }
                 Remedy.ROTATE -> identity.rotateAsDemanded()
-                Remedy.SIGN_OTHER_SCHEME -> if (scheme == null) context.schemes[url.origin.text] = used.other else return answer
                 Remedy.ASSERT ->
                     throw failure(OwnCode.ATTESTATION_UNAVAILABLE, "this device has no App Attest key to assert with", verdict)
                 Remedy.FINISH_ROTATION, Remedy.CONFIRM -> {
@@ -90,8 +106,22 @@ internal class AuthenticatedSend(
         problemOfHostHeaders(request.headers, scheme)?.let { throw failure(OwnCode.SIGNING_FAILED, "the request's headers: $it") }
         val signed = signer.sign(scheme, request.method, url, request.body)
         val method = if (scheme == SignatureScheme.ONE) request.method.upperAscii() else request.method
-        return context.configuration.exchange(request.with(method, request.headers + signed.headers, life.remaining()), transport)
+        val copy = request.with(method, request.headers + signed.headers, life.remaining())
+        val before = mayHaveHappened
+        mayHaveHappened = true
+        val answer = try {
+            context.configuration.exchange(copy, transport)
+        } catch (error: SynheartAuthException) {
+            if (!error.mayHaveArrived) mayHaveHappened = before
+            throw error
+        }
+        if (answer.isRefusedUnseen) mayHaveHappened = before
+        return answer
     }
+
+    /** Whether a second copy has no second effect. */
+    private val isRepeatable: Boolean
+        get() = request.method.upperAscii() in IDEMPOTENT || request.headers.any { it.first.equals("Idempotency-Key", ignoreCase = true) }
 
     private suspend fun noteScheme(used: SignatureScheme) {
         try {
@@ -128,13 +158,23 @@ internal class AuthenticatedSend(
     }
 
     private companion object {
+        /** Safe or idempotent methods (RFC 9110 section 9.2). */
+        val IDEMPOTENT = setOf("GET", "HEAD", "OPTIONS", "PUT", "DELETE")
+
+        /** Whether nothing left. */
+        val SynheartAuthException.mayHaveArrived: Boolean get() = (cause as? TransportException)?.mayHaveArrived ?: true
+
+        /** Whether the answer is a refusal that comes before a request is accepted. */
+        val HttpAnswer.isRefusedUnseen: Boolean
+            get() = status in 400..499 && status != 429 && refusal.let { it != null && it.code != OwnCode.NONCE_REPLAY.text }
+
         /** Whether the verdict counts only if the auth service says so itself. */
         val SynheartAuthException.endsIdentity: Boolean get() = remedy == Remedy.FINISH_ROTATION || remedy == Remedy.CONFIRM
 
         /** The refusal in an answer; null for an app's own 4xx. */
         fun verdict(answer: HttpAnswer): SynheartAuthException? {
-            if (answer.status !in setOf(400, 401, 403, 409) || answer.refusal == null) return null
-            return answer.error().takeIf { answer.status != 400 || it.remedy == Remedy.SIGN_OTHER_SCHEME }
+            if (answer.status !in setOf(401, 403, 409, 421) || answer.refusal == null) return null
+            return answer.error().takeIf { answer.status != 421 || it.remedy == Remedy.REPORT }
         }
     }
 }

@@ -22,6 +22,7 @@ import ai.synheart.auth.wire.FormException
 import ai.synheart.auth.wire.PublicKey
 import ai.synheart.auth.wire.Route
 import ai.synheart.auth.wire.challengeRequest
+import ai.synheart.auth.wire.rawSignature
 import java.util.concurrent.ConcurrentHashMap
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
@@ -36,6 +37,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     val ledger = IdentityLedger(appId, configuration, log, changes)
     private val service = ServiceClient(configuration)
     private val signer = RequestSigner(this)
+    private val judge = KeyJudge(configuration, ledger) { kind, body -> keys(kind, body) }
 
     /** The scheme that an origin accepted after it had refused the other one. */
     val schemes = ConcurrentHashMap<String, SignatureScheme>()
@@ -75,33 +77,36 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         if (configuration.keyCalls.hasChangeLeftBehind) throw error(silent(null))
     }
 
-    /** The client's error for a failure of the key store. */
-    fun error(error: DeviceKeyStoreException): SynheartAuthException = when (error.code) {
-        DeviceKeyStoreException.Code.NOT_FOUND, DeviceKeyStoreException.Code.INVALIDATED ->
-            failure(OwnCode.KEY_INVALIDATED, "the key is gone", error)
+    /** The client's error for a failure of the key store that says nothing of an existing key. */
+    private fun error(error: DeviceKeyStoreException): SynheartAuthException = when (error.code) {
         DeviceKeyStoreException.Code.MISCONFIGURED -> failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
         DeviceKeyStoreException.Code.UNAVAILABLE -> failure(Situation.KEY_STORE_UNAVAILABLE, error.message.orEmpty(), error)
-        DeviceKeyStoreException.Code.UNSUPPORTED, DeviceKeyStoreException.Code.FAILED ->
-            failure(OwnCode.KEYSTORE_ERROR, error.message.orEmpty(), error)
+        else -> failure(OwnCode.KEYSTORE_ERROR, error.message.orEmpty(), error)
     }
 
-    /** Makes a key. A key that was never made cannot be invalidated. */
+    /** Makes a key. A key that was never made cannot be lost. */
     suspend fun createKey(alias: String, challenge: ByteArray?): PublicKey = try {
-        parsed(keys(CallKind.CREATE_KEY) { it.create(alias, challenge) })
+        keys(CallKind.CREATE_KEY) { parsed(it.create(alias, challenge)) }
     } catch (error: DeviceKeyStoreException) {
-        throw if (error.isKeyLost) failure(OwnCode.KEYSTORE_ERROR, error.message.orEmpty(), error) else error(error)
+        throw error(error)
     }
 
-    /** The key under this alias; null if it is gone. */
-    suspend fun loadKey(alias: String): PublicKey? = try {
-        keys(CallKind.LOAD_KEY) { it.load(alias) }?.let(::parsed)
-    } catch (error: DeviceKeyStoreException) {
-        if (error.isKeyLost) null else throw error(error)
+    /** The referenced key; null if it is lost. Throws if that is not certain. */
+    suspend fun publicKey(reference: KeyReference): PublicKey? = try {
+        judge.ask(reference.alias, CallKind.LOAD_KEY) { store ->
+            store.load(reference.alias)?.let(::parsed)?.takeIf { it.thumbprint == reference.thumbprint }
+        }
+    } catch (_: SynheartAuthException.KeyInvalidated) {
+        null
     }
 
-    /** The key under this alias, if it is the referenced one. */
-    suspend fun publicKey(reference: KeyReference): PublicKey? =
-        loadKey(reference.alias)?.takeIf { it.thumbprint == reference.thumbprint }
+    /** Signs with a key. Throws `KEY_INVALIDATED` only if it is lost. */
+    suspend fun sign(alias: String, message: ByteArray): ByteArray {
+        val signature = judge.ask(alias, CallKind.SIGN) { it.sign(alias, message) }
+        signing { rawSignature(signature) }
+        ledger.noteProof(alias)
+        return signature
+    }
 
     /** Deletes a key, best effort. If the hardware refuses, the alias is abandoned. Throws if the key store does not answer: a late
      * deletion must not hit a new key of the same name. */
@@ -181,7 +186,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     ): ServiceClient.Answer {
         var current = record
         val seen = HashSet<String>()
-        var scheme = schemes[configuration.baseUrl] ?: record.schemeFloor
+        var scheme = schemes[configuration.baseUrl] ?: scheme(null, record)
         while (true) {
             val signed = signer.sign(scheme, route, body, current, alias)
             try {
@@ -208,6 +213,22 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     suspend fun <Value> signAsCurrent(
         keyOf: (IdentityRecord) -> KeyReference = IdentityRecord::signingKey, body: suspend (IdentityRecord, KeyReference) -> Value,
     ): Value = signer.signAsCurrent(keyOf, body)
+
+    /**
+     * What the app's requests are signed with: the configuration's scheme, or the device's floor if that is higher.
+     *
+     * @throws SynheartAuthException `SIGNING_FAILED` if the caller asks for another one, which would move the device behind the back
+     *   of other callers, or be refused
+     */
+    fun scheme(asked: SignatureScheme?, record: IdentityRecord): SignatureScheme {
+        val used = maxOf(configuration.scheme, record.schemeFloor)
+        if (asked == null || asked == used) return used
+        throw failure(
+            OwnCode.SIGNING_FAILED,
+            if (configuration.scheme == used) "Configuration.scheme is $used, and this call asks for $asked"
+            else "this device signs under scheme 2 since a request under it was accepted, and this call asks for $asked",
+        )
+    }
 
     /** Raises the device's scheme floor after a request under this scheme: the service does too. */
     suspend fun noteScheme(scheme: SignatureScheme, record: IdentityRecord) {

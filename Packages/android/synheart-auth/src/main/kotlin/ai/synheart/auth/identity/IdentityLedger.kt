@@ -15,8 +15,10 @@ import ai.synheart.auth.concurrency.CallKind
 import ai.synheart.auth.concurrency.NoAnswerException
 import ai.synheart.auth.failure
 import ai.synheart.auth.wire.FormException
+import ai.synheart.auth.wire.JsonObject
 import ai.synheart.auth.wire.hex
 import ai.synheart.auth.wire.sha256
+import ai.synheart.auth.wire.writeJson
 import java.io.Closeable
 import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.CancellationException
@@ -29,6 +31,9 @@ internal class IdentityLedger(
     private val changes: StateChanges,
 ) {
     private val name = sha256(appId.toByteArray()).hex()
+
+    /** No app id has a NUL. */
+    private val nameOfDamage = sha256("$appId\u0000damaged".toByteArray()).hex()
     private val storage = configuration.storage
     private val calls = configuration.storageCalls
 
@@ -36,6 +41,14 @@ internal class IdentityLedger(
 
     @Volatile
     private var known: Known? = null
+
+    /** Whether the record, as last read or written here, has suspicions. */
+    @Volatile
+    private var hasSuspicions = false
+
+    /** Whether this process found the record damaged. */
+    @Volatile
+    private var hasDamage = false
 
     /** Reads the record; a blank one if there is none. Throws for the record of another auth service. */
     suspend fun load(): IdentityRecord {
@@ -59,23 +72,29 @@ internal class IdentityLedger(
         )
     }
 
+    /** What reading the record gave: null bytes if there is none. */
+    private class Reading(val version: RecordVersion?, val bytes: ByteArray?)
+
     /** Reads the record, also one of another auth service, so that it can be reset. */
     suspend fun loadOfAnyOrigin(): IdentityRecord {
-        // Read before the record, so that a change in between invalidates it.
-        val version = version()
-        known?.let { if (version != null && it.version == version) return it.record }
         var attempt = 0
         while (true) {
             try {
-                val bytes = call(CallKind.READ_RECORD) { storage.read(name) }
-                val record = if (bytes == null) IdentityRecord(appId) else decode(bytes)
-                known = version?.let { Known(it, record) }
+                val before = known
+                val reading = call(CallKind.READ_RECORD) {
+                    // Read before the record, so that a change in between invalidates it.
+                    val version = version()
+                    if (before != null && version == before.version) null else Reading(version, storage.read(name))
+                } ?: return before!!.record
+                val record = reading.bytes?.let { decode(it) } ?: IdentityRecord(appId)
+                known = reading.version?.let { Known(it, record) }
+                hasSuspicions = record.suspicions.isNotEmpty()
                 changes.noteState(appId, record.state)
                 return record
             } catch (error: StorageException) {
                 when (error.code) {
-                    StorageException.Code.DAMAGED -> throw damaged(error)
-                    StorageException.Code.MISCONFIGURED -> throw storageError("the record was not read", error)
+                    StorageException.Code.DAMAGED -> return damaged(null, error)
+                    StorageException.Code.MISCONFIGURED -> throw failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
                     StorageException.Code.UNAVAILABLE -> {
                         val delay = RetryPolicy.STORAGE.delay(attempt, 0.0)
                         if (error.cause is NoAnswerException || delay == null) {
@@ -95,6 +114,16 @@ internal class IdentityLedger(
         null
     }
 
+    /** Notes that a suspected key signed. No I/O without a suspicion. */
+    suspend fun noteProof(alias: String) {
+        if (hasSuspicions) tryApply(IdentityEvent.KeyProved(alias))
+    }
+
+    /** Proves that the storage works. Throws [StorageException]. */
+    suspend fun checkStorage() {
+        call(CallKind.CHECK_STORAGE) { storage.check() }
+    }
+
     /** Applies an event to the current record and persists the result. */
     suspend fun apply(event: IdentityEvent): IdentityRecord = withLock(Scope.RECORD) {
         val before = loadOfAnyOrigin()
@@ -108,12 +137,16 @@ internal class IdentityLedger(
         if (after != before) {
             known = null
             try {
-                call(CallKind.WRITE_RECORD) { storage.write(name, after.toBytes()) }
+                known = call(CallKind.WRITE_RECORD) {
+                    storage.write(name, after.toBytes())
+                    // No other process writes before the lock is released.
+                    version()
+                }?.let { Known(it, after) }
             } catch (error: StorageException) {
                 throw storageError("the record was not written", error)
             }
-            // No other process writes before the lock is released.
-            known = version()?.let { Known(it, after) }
+            hasSuspicions = after.suspicions.isNotEmpty()
+            forgetDamage()
             if (after.state != before.state) {
                 log.transition(before.state, after.state, after.deviceId)
                 changes.send(appId, before.state, after.state)
@@ -134,7 +167,10 @@ internal class IdentityLedger(
     suspend fun clear(): Unit = withLock(Scope.RECORD) {
         known = null
         try {
-            call(CallKind.REMOVE_RECORD) { storage.remove(name) }
+            call(CallKind.REMOVE_RECORD) {
+                storage.remove(name)
+                storage.remove(nameOfDamage)
+            }
         } catch (error: StorageException) {
             throw storageError("the record was not removed", error)
         }
@@ -187,25 +223,66 @@ internal class IdentityLedger(
     private suspend fun decode(bytes: ByteArray): IdentityRecord = try {
         IdentityRecord.parse(bytes, appId)
     } catch (error: FormException) {
-        // Keep a copy for diagnosis. The record stays, so that nothing starts over silently.
-        try {
-            call(CallKind.SET_RECORD_ASIDE) { storage.setAside(name, bytes) }
-        } catch (_: StorageException) {
-        }
-        throw damaged(error)
+        damaged(bytes, error)
+    } catch (error: NewerVersionException) {
+        throw failure(Situation.RECORD_OF_NEWER_VERSION, "the record is of a newer version of the SDK: update the app", error)
     }
 
-    private fun damaged(cause: Exception): SynheartAuthException {
-        val error = failure(Situation.RECORD_DAMAGED, "the record cannot be decoded", cause)
+    /**
+     * A record that was damaged at two readings at least 2 s apart is kept aside and counts as `keyInvalid`: the next registration
+     * replaces it. The first reading is an error that a retry may mend.
+     *
+     * @param bytes the record; null if the storage cannot open it
+     */
+    private suspend fun damaged(bytes: ByteArray?, cause: Exception): IdentityRecord {
+        hasDamage = true
+        val subject = bytes?.let { sha256(it).hex() } ?: "unreadable"
+        val history = damage(subject)
+        val remaining = history?.let(configuration.launch::remainingMillis)
+        val verdict = VerdictTable.verdict(PlatformAnswer.SUSPICIOUS, remaining, Canaries.WORK)
+        if (verdict !is Verdict.Suspected) {
+            return IdentityRecord(appId, state = IdentityState.KEY_INVALID).also { changes.noteState(appId, it.state) }
+        }
+        val error = failure(
+            Situation.RECORD_DAMAGED, "the record cannot be decoded", cause, retryAfter = verdict.retryAfterMillis.milliseconds,
+        )
         log.event(LogEntry.Event.OPERATION_FAILED, LogEntry.Level.ERROR, error = error)
-        return error
+        if (verdict.isFirst) {
+            try {
+                if (bytes != null) call(CallKind.SET_RECORD_ASIDE) { storage.setAside(name, bytes) }
+                val note = writeJson(subject to configuration.launch.suspicion(subject).toJson())
+                call(CallKind.WRITE_RECORD) { storage.write(nameOfDamage, note) }
+            } catch (_: StorageException) {
+                // Without the note the next reading is the first one again.
+            }
+        }
+        throw error
+    }
+
+    /** The suspicion about the record itself, which cannot be part of it. */
+    private suspend fun damage(subject: String): Suspicion? = try {
+        val note = call(CallKind.READ_RECORD) { storage.read(nameOfDamage) }
+        note?.let { JsonObject.parse(it).optionalObject(subject) }?.let { suspicion(subject, it) }
+    } catch (_: StorageException) {
+        null
+    } catch (_: FormException) {
+        null
+    }
+
+    private suspend fun forgetDamage() {
+        if (!hasDamage) return
+        try {
+            call(CallKind.REMOVE_RECORD) { storage.remove(nameOfDamage) }
+            hasDamage = false
+        } catch (_: StorageException) {
+        }
     }
 
     private fun storageError(what: String, error: StorageException) =
         if (error.code == StorageException.Code.MISCONFIGURED) {
             failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
         } else {
-            failure(OwnCode.STORAGE_ERROR, "$what: ${error.message}", error)
+            failure(Situation.RECORD_NOT_WRITTEN, "$what: ${error.message}", error)
         }
 
     private companion object {

@@ -70,6 +70,8 @@ internal data class IdentityRecord(
     val schemeFloor: SignatureScheme = SignatureScheme.ONE,
     /** The running operation, or the rest of an interrupted one. */
     val journal: JournalEntry? = null,
+    /** The first suspicious answers of the key store, by the keys' aliases. */
+    val suspicions: Map<String, Suspicion> = emptyMap(),
 ) {
     /** The persisted form. */
     fun toBytes(): ByteArray = writeJson(
@@ -89,6 +91,7 @@ internal data class IdentityRecord(
         "must_rotate_reason" to rotationDemand?.reason?.wire,
         "scheme_floor" to schemeFloor.number,
         "journal" to journal?.toJson(),
+        "suspicions" to suspicions.takeIf { it.isNotEmpty() }?.mapValues { it.value.toJson() },
     )
 
     /** Whether the state allows the identity, and the identity has what it needs. */
@@ -108,7 +111,9 @@ internal data class IdentityRecord(
         /** Reads a persisted record, strictly. Another version, another app or a contradictory state is an error, never a fresh start. */
         fun parse(bytes: ByteArray, appId: String): IdentityRecord {
             val json = JsonObject.parse(bytes)
-            if (json.long("version") != VERSION) throw FormException("the record has another version")
+            val version = json.long("version")
+            if (version > VERSION) throw NewerVersionException()
+            if (version != VERSION) throw FormException("the record has another version")
             if (json.string("app_id") != appId) throw FormException("the record is another app's")
             if (json.string("platform") != PLATFORM) throw FormException("the record is another platform's")
             val record = IdentityRecord(
@@ -128,12 +133,16 @@ internal data class IdentityRecord(
                     SignatureScheme.entries.find { it.number.toLong() == number } ?: throw FormException("scheme_floor is unknown")
                 },
                 journal = json.optionalObject("journal")?.let { journalEntry(it, appId) },
+                suspicions = json.optionalObject("suspicions")?.let { suspicions(it, appId) }.orEmpty(),
             )
             if (!record.isConsistent) throw FormException("the record contradicts itself")
             return record
         }
     }
 }
+
+/** The record is intact, and of a later version of the client. */
+internal class NewerVersionException : Exception("the record is of a newer version of the SDK")
 
 /** The names of an app's keys. The record says which of the two is current; after a rotation they alternate. */
 internal object KeyAlias {
@@ -145,6 +154,15 @@ internal object KeyAlias {
 
     /** The other name. */
     fun other(alias: String, appId: String): String = both(appId).first { it != alias }
+}
+
+internal fun Suspicion.toJson(): Map<String, Any?> = mapOf("launch" to launch, "at_ms" to atMillis)
+
+internal fun suspicion(subject: String, json: JsonObject) = Suspicion(subject, json.string("launch"), json.long("at_ms"))
+
+private fun suspicions(json: JsonObject, appId: String): Map<String, Suspicion> = json.members.keys.associateWith { alias ->
+    if (alias !in KeyAlias.both(appId)) throw FormException("a suspicion is of another app's key")
+    suspicion(alias, json.optionalObject(alias) ?: throw FormException("a suspicion is missing"))
 }
 
 private fun JournalEntry.toJson(): Map<String, Any?> = when (this) {

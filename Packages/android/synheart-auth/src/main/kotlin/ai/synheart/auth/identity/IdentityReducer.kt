@@ -40,6 +40,12 @@ internal sealed interface IdentityEvent {
     data class RotationDemanded(val demand: RotationDemand) : IdentityEvent
     data object KeyDisposed : IdentityEvent
 
+    /** The first suspicious answer about a key. */
+    data class KeySuspected(val suspicion: Suspicion) : IdentityEvent
+
+    /** The suspected key signed. */
+    data class KeyProved(val alias: String) : IdentityEvent
+
     /** Ignored unless the record still names the lost key. */
     data class KeyLost(val alias: String) : IdentityEvent
     data object Wiped : IdentityEvent
@@ -58,7 +64,7 @@ internal sealed interface IdentityEvent {
 internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (event) {
     is IdentityEvent.ChallengeReceived -> moved(Cause.CHALLENGE).copy(authOrigin = event.authOrigin)
     is IdentityEvent.KeyReady -> moved(Cause.KEY).run {
-        if (event.isReused && journal != null) this else copy(journal = JournalEntry.Registration(event.key, isSent = false))
+        if (event.isReused && journal != null) this else unsuspected(event.key.alias).copy(journal = JournalEntry.Registration(event.key, isSent = false))
     }
     IdentityEvent.RegistrationSending -> {
         val entry = journal as? JournalEntry.Registration ?: throw refusal(IdentityState.REGISTERING)
@@ -76,23 +82,27 @@ internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (
     IdentityEvent.RotationKeyForgotten -> withRotation {
         if (lastCopy != null) throw refusal(IdentityState.REGISTERING)
         copy(thumbprint = null)
-    }
+    }.unsuspected((journal as? JournalEntry.Rotation)?.alias.orEmpty())
     is IdentityEvent.RotationConfirmed -> promoted(event.at)
     is IdentityEvent.RotationSuspended -> withRotation { copy(isRefused = event.isRefused) }.moved(Cause.ROTATION_END)
     IdentityEvent.RotationAbandoned -> {
         val rotation = journal as? JournalEntry.Rotation ?: throw refusal(IdentityState.REGISTERED)
-        moved(Cause.ROTATION_END).copy(journal = JournalEntry.Disposal(rotation.alias))
+        unsuspected(rotation.alias).moved(Cause.ROTATION_END).copy(journal = JournalEntry.Disposal(rotation.alias))
     }
     is IdentityEvent.RotationDemanded -> copy(rotationDemand = event.demand)
     IdentityEvent.KeyDisposed -> if (journal is JournalEntry.Disposal) copy(journal = null) else this
 
+    is IdentityEvent.KeySuspected ->
+        if (event.suspicion.subject !in knownAliases || event.suspicion.subject in suspicions) this
+        else copy(suspicions = suspicions + (event.suspicion.subject to event.suspicion))
+    is IdentityEvent.KeyProved -> unsuspected(event.alias)
     is IdentityEvent.KeyLost ->
         if (identity != Identity.ACTIVE || key?.alias != event.alias) {
             this
         } else {
             // A key lost during a rotation passes through `registered`, as the state table demands.
             val registered = if (state == IdentityState.REGISTERING) moved(Cause.ROTATION_END) else this
-            registered.moved(Cause.KEY_LOSS).copy(identity = Identity.NONE)
+            registered.moved(Cause.KEY_LOSS).copy(identity = Identity.NONE, suspicions = emptyMap())
         }
     IdentityEvent.Wiped -> moved(Cause.WIPE).blank()
 
@@ -102,6 +112,17 @@ internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (
         if (identity == Identity.ACTIVE && event.scheme > schemeFloor) copy(schemeFloor = event.scheme) else this
     is IdentityEvent.AuthOriginMoved -> copy(authOrigin = event.origin)
 }
+
+/** The keys that the record names. */
+internal val IdentityRecord.knownAliases: Set<String>
+    get() = setOfNotNull(
+        key?.alias,
+        when (val entry = journal) {
+            is JournalEntry.Registration -> entry.key.alias
+            is JournalEntry.Rotation -> entry.alias
+            else -> null
+        },
+    )
 
 /** A record without an identity. It keeps the clock offset, which belongs to the device. */
 private fun IdentityRecord.blank() = IdentityRecord(appId, clockOffset = clockOffset)
@@ -122,7 +143,8 @@ private fun IdentityRecord.failed(forgetsKey: Boolean): IdentityRecord {
     if (identity == Identity.ACTIVE) throw refusal(IdentityState.UNREGISTERED)
     // The service may have this key. The next registration uses it again.
     val kept = journal as? JournalEntry.Registration ?: key?.let { JournalEntry.Registration(it, isSent = true) }
-    return moved(Cause.FAILURE).blank().copy(journal = kept.takeUnless { forgetsKey })
+    val failed = moved(Cause.FAILURE).blank()
+    return if (forgetsKey) failed else failed.copy(journal = kept, suspicions = suspicions.filterKeys { it == kept?.key?.alias })
 }
 
 private fun IdentityRecord.rotating(event: IdentityEvent.RotationStarted): IdentityRecord {
@@ -142,12 +164,15 @@ private fun IdentityRecord.withRotation(edit: JournalEntry.Rotation.() -> Journa
     return copy(journal = rotation.edit())
 }
 
+/** The key works, or the next key of this name is another one. */
+private fun IdentityRecord.unsuspected(alias: String) = if (alias in suspicions) copy(suspicions = suspicions - alias) else this
+
 private fun IdentityRecord.promoted(at: Long): IdentityRecord {
     val rotation = journal as? JournalEntry.Rotation
     val thumbprint = rotation?.thumbprint
     if (identity != Identity.ACTIVE || thumbprint == null || key == null) throw refusal(IdentityState.REGISTERED)
     return moved(Cause.ROTATION_END).copy(
-        key = KeyReference(rotation.alias, thumbprint), keyRotatedAt = at, rotationDemand = null,
+        suspicions = emptyMap(), key = KeyReference(rotation.alias, thumbprint), keyRotatedAt = at, rotationDemand = null,
         journal = JournalEntry.Disposal(key.alias),
     )
 }

@@ -2,14 +2,12 @@ package ai.synheart.auth.identity
 
 import ai.synheart.auth.AttestationEvidence
 import ai.synheart.auth.AttestationSubject
-import ai.synheart.auth.DeviceKeyStoreException
 import ai.synheart.auth.OwnCode
 import ai.synheart.auth.Registration
 import ai.synheart.auth.Remedy
 import ai.synheart.auth.RetryPolicy
 import ai.synheart.auth.Situation
 import ai.synheart.auth.SynheartAuthException
-import ai.synheart.auth.concurrency.CallKind
 import ai.synheart.auth.failure
 import ai.synheart.auth.fraction
 import ai.synheart.auth.remedy
@@ -113,9 +111,11 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
             throw refusal(failure(OwnCode.ATTESTATION_FAILED, "there is no evidence for this challenge"), key)
         }
         val keyProof = try {
-            context.keys(CallKind.SIGN) { it.sign(key.reference.alias, registrationProofMessage(nonce)) }
-        } catch (error: DeviceKeyStoreException) {
-            throw RegistrationFailure(context.error(error), forgetsKey = error.isKeyLost)
+            context.sign(key.reference.alias, registrationProofMessage(nonce))
+        } catch (error: SynheartAuthException.KeyInvalidated) {
+            // The next attempt makes another one.
+            val lost = failure(Situation.KEY_STORE_UNAVAILABLE, "the new key is lost", error)
+            throw RegistrationFailure(lost, Remedy.NEW_CHALLENGE, forgetsKey = true)
         }
         if (configuration.clock.elapsedMillis >= challenge.goodUntilMillis) {
             throw failure(OwnCode.CHALLENGE_EXPIRED, "the challenge expired on the way")

@@ -1,12 +1,10 @@
 package ai.synheart.auth.identity
 
-import ai.synheart.auth.DeviceKeyStoreException
 import ai.synheart.auth.IdentityState
 import ai.synheart.auth.OwnCode
 import ai.synheart.auth.SignatureScheme
 import ai.synheart.auth.Situation
 import ai.synheart.auth.SynheartAuthException
-import ai.synheart.auth.concurrency.CallKind
 import ai.synheart.auth.failure
 import ai.synheart.auth.wire.FormException
 import ai.synheart.auth.wire.Header
@@ -35,19 +33,12 @@ internal inline fun <Value> signing(body: () -> Value): Value = try {
 
 /** Signs requests under both schemes. */
 internal class RequestSigner(private val context: IdentityContext) {
-    /**
-     * Signs a host's request under scheme 1 with the current key.
-     *
-     * @param mayBeBelowFloor whether a device that has signed under scheme 2 may sign under scheme 1. Its service refuses that
-     */
-    suspend fun sign(method: String, path: String, body: ByteArray, mayBeBelowFloor: Boolean = true): SignedMessage {
+    /** Signs a host's request under scheme 1 with the current key. */
+    suspend fun sign(method: String, path: String, body: ByteArray): SignedMessage {
         checkMethod(method)
         signing { checkPath(path) }
         refuseReserved(method, path)
-        return signAsCurrent { record, key ->
-            if (!mayBeBelowFloor) checkFloor(record)
-            signSchemeOne(method, path, body, record, key.alias)
-        }
+        return signAsCurrent { record, key -> signSchemeOne(method, path, body, record, key.alias) }
     }
 
     /** Signs a host's request under the given scheme with the current key. */
@@ -71,7 +62,7 @@ internal class RequestSigner(private val context: IdentityContext) {
         method: String, path: String, body: ByteArray, record: IdentityRecord, alias: String,
     ): SignedMessage {
         val timestamp = timestamp(record)
-        val signature = sign(schemeOneMessage(method, path, timestamp, body), alias)
+        val signature = context.sign(alias, schemeOneMessage(method, path, timestamp, body))
         val headers = listOf(
             Header.APP_ID to context.appId, Header.DEVICE_ID to record.device(), Header.SIGNATURE to signature.base64(),
             Header.TIMESTAMP to timestamp.toString(), Header.NONCE to context.configuration.random.uuid(), Header.SIGNATURE_VERSION to "1",
@@ -84,12 +75,13 @@ internal class RequestSigner(private val context: IdentityContext) {
     ): SignedMessage {
         val timestamp = timestamp(record)
         // The record knows the current key. A pending key signs too while a rotation is settled.
-        val thumbprint = record.key?.takeIf { it.alias == alias }?.thumbprint ?: context.loadKey(alias)?.thumbprint
-            ?: throw failure(OwnCode.KEY_INVALIDATED, "the key is gone")
+        val thumbprint = record.key?.takeIf { it.alias == alias }?.thumbprint
+            ?: (record.journal as? JournalEntry.Rotation)?.takeIf { it.alias == alias }?.thumbprint
+            ?: throw failure(OwnCode.KEY_INVALIDATED, "the record does not name the key")
         val digest = contentDigest(body)
         val parameters = SchemeTwo.parameters(timestamp, context.configuration.random.uuid(), thumbprint)
         val base = SchemeTwo.base(method, url.origin, url.target, digest, context.appId, record.device(), parameters)
-        val signature = sign(base, alias)
+        val signature = context.sign(alias, base)
         val headers = listOf(
             Header.APP_ID to context.appId, Header.DEVICE_ID to record.device(), Header.CONTENT_DIGEST to digest,
             Header.SIGNATURE_INPUT to "${SchemeTwo.LABEL}=$parameters",
@@ -99,8 +91,8 @@ internal class RequestSigner(private val context: IdentityContext) {
     }
 
     /**
-     * Runs [body] with the current key. If the key is gone, or is found and cannot sign, checks whether another process has just
-     * replaced it, and else marks it as lost.
+     * Runs [body] with the current key. If the key is lost, checks whether another process has just replaced it, and else marks it as
+     * lost.
      */
     suspend fun <Value> signAsCurrent(
         keyOf: (IdentityRecord) -> KeyReference = IdentityRecord::signingKey, body: suspend (IdentityRecord, KeyReference) -> Value,
@@ -130,27 +122,8 @@ internal class RequestSigner(private val context: IdentityContext) {
         return timestamp
     }
 
-    /** A DER signature that was checked: scheme 2 and the service need its two numbers. */
-    suspend fun sign(message: ByteArray, alias: String): ByteArray = try {
-        context.keys(CallKind.SIGN) { it.sign(alias, message) }.also { signing { rawSignature(it) } }
-    } catch (error: DeviceKeyStoreException) {
-        throw if (error.code == DeviceKeyStoreException.Code.FAILED) {
-            failure(OwnCode.SIGNING_FAILED, "the key store did not sign", error)
-        } else {
-            context.error(error)
-        }
-    }
-
     private fun checkMethod(method: String) {
         if (!isMethod(method)) throw failure(OwnCode.SIGNING_FAILED, "not an HTTP method")
-    }
-
-    private fun checkFloor(record: IdentityRecord) {
-        if (record.schemeFloor == SignatureScheme.ONE) return
-        throw failure(
-            OwnCode.SIGNING_FAILED,
-            "this device signs under scheme 2, which needs the whole URL: use send or sign, or name scheme ONE",
-        )
     }
 
     private companion object {

@@ -1,8 +1,8 @@
 package ai.synheart.auth.identity
 
 import ai.synheart.auth.LogEntry
-import ai.synheart.auth.Recovery
 import ai.synheart.auth.ResetReason
+import ai.synheart.auth.Situation
 import ai.synheart.auth.SynheartAuthException
 import ai.synheart.auth.concurrency.withDeadline
 import ai.synheart.auth.wire.Route
@@ -17,7 +17,7 @@ internal class Resetter(private val context: IdentityContext) {
             ledger.loadOfAnyOrigin()
         } catch (error: SynheartAuthException) {
             // A record that cannot be decoded names no device. One that cannot be read now may.
-            if (error.recovery != Recovery.RESET) throw error
+            if (error.failure.situation !in UNDECODABLE) throw error
             return deleteEverything()
         }
         if (record == IdentityRecord(context.appId)) return
@@ -48,7 +48,7 @@ internal class Resetter(private val context: IdentityContext) {
                     break
                 } catch (error: SynheartAuthException) {
                     // After an unanswered rotation the service may accept only the other key.
-                    if (error !is SynheartAuthException.KeyInvalidated && !error.isInvalidSignature) break
+                    if (error !is SynheartAuthException.KeyInvalidated && !error.isSuspicion && !error.isInvalidSignature) break
                 }
             }
         }
@@ -57,5 +57,6 @@ internal class Resetter(private val context: IdentityContext) {
     private companion object {
         /** The longest wait for the service. */
         val LIMIT = 3.seconds
+        val UNDECODABLE = setOf(Situation.RECORD_DAMAGED, Situation.RECORD_OF_NEWER_VERSION)
     }
 }

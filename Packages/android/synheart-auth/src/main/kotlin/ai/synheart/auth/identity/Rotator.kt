@@ -2,7 +2,6 @@ package ai.synheart.auth.identity
 
 import ai.synheart.auth.AttestationEvidence
 import ai.synheart.auth.AttestationSubject
-import ai.synheart.auth.DeviceKeyStoreException
 import ai.synheart.auth.DeviceStatus
 import ai.synheart.auth.IdentityState
 import ai.synheart.auth.KeyRotation
@@ -13,7 +12,6 @@ import ai.synheart.auth.RotationReason
 import ai.synheart.auth.ServiceCode
 import ai.synheart.auth.Situation
 import ai.synheart.auth.SynheartAuthException
-import ai.synheart.auth.concurrency.CallKind
 import ai.synheart.auth.failure
 import ai.synheart.auth.remedy
 import ai.synheart.auth.wire.PublicKey
@@ -128,24 +126,24 @@ internal class Rotator(private val context: IdentityContext) {
         val key = context.createKey(pending.alias, challenge)
         return try {
             prove(key, pending.alias, record)
-        } catch (error: DeviceKeyStoreException) {
-            throw if (error.isKeyLost) failure(OwnCode.KEYSTORE_ERROR, error.message.orEmpty(), error) else context.error(error)
+        } catch (error: SynheartAuthException.KeyInvalidated) {
+            throw failure(Situation.KEY_STORE_UNAVAILABLE, "the new key is lost", error)
         }
     }
 
-    /** The pending key that the journal names; null if it is gone, or is found and cannot sign any more. */
+    /** The pending key that the journal names; null if it is lost. */
     private suspend fun earlierKey(reference: KeyReference, record: IdentityRecord): NewKey? {
         val key = context.publicKey(reference) ?: return null
         return try {
             prove(key, reference.alias, record)
-        } catch (error: DeviceKeyStoreException) {
-            if (error.isKeyLost) null else throw context.error(error)
+        } catch (_: SynheartAuthException.KeyInvalidated) {
+            null
         }
     }
 
     private suspend fun prove(key: PublicKey, alias: String, record: IdentityRecord): NewKey {
         val message = rotationProofMessage(record.device(), key.base64)
-        return NewKey(key, context.keys(CallKind.SIGN) { it.sign(alias, message) })
+        return NewKey(key, context.sign(alias, message))
     }
 
     private suspend fun send(newKey: NewKey, record: IdentityRecord, evidence: Evidence?): Long {

@@ -6,7 +6,7 @@ import ai.synheart.auth.android.PhoneRule.Companion.CHALLENGE
 import ai.synheart.standins.KeystoreDaemon
 import ai.synheart.standins.KeystoreDaemon.Call
 import android.os.Build
-import android.security.KeyStoreException
+import android.security.StandInKeyStoreExceptions.Provisioning
 import java.security.KeyFactory
 import java.security.Signature
 import java.security.spec.X509EncodedKeySpec
@@ -116,9 +116,12 @@ class AndroidKeyStoreTest {
 
     @Test
     fun `attestation keys that are not provisioned yet are asked for again, then done without`() {
-        phone.keystore.failNext(Call.GENERATE, KeystoreDaemon.OUT_OF_KEYS, KeystoreDaemon.OUT_OF_KEYS)
-        phone.keystore.failAlways(Call.GENERATE, KeystoreDaemon.OUT_OF_KEYS, KeyStoreException.RETRY_WHEN_CONNECTIVITY_AVAILABLE)
-        expect(Code.UNAVAILABLE) { phone.keys().create(ALIAS, CHALLENGE) }
+        phone.keystore.failAlways(Call.GENERATE, KeystoreDaemon.OUT_OF_KEYS, Provisioning.PENDING_CONNECTIVITY)
+        expect(Code.UNAVAILABLE) { phone.keys(AndroidKeyStore.Attestation.ALWAYS).create(ALIAS, CHALLENGE) }
+        assertEquals(1, phone.keys().run {
+            create(ALIAS, CHALLENGE)
+            Keystore().chain(ALIAS).size
+        })
         phone.keystore.failAlways(Call.GENERATE, 0)
         assertNotNull(phone.keys().create(ALIAS, CHALLENGE))
     }
@@ -146,124 +149,139 @@ class AndroidKeyStoreTest {
 
     // Failures
 
-    private val transient = listOf(
+    private val temporary = listOf(
         KeystoreDaemon.SYSTEM_ERROR, KeystoreDaemon.LOCKED, KeystoreDaemon.UNINITIALIZED, KeystoreDaemon.SECURE_HW_BUSY,
         KeystoreDaemon.SECURE_HW_COMMUNICATION_FAILED, KeystoreDaemon.TOO_MANY_OPERATIONS, KeystoreDaemon.DEVICE_LOCKED,
-        KeystoreDaemon.KEY_USER_NOT_AUTHENTICATED, KeystoreDaemon.UNKNOWN_ERROR, KeystoreDaemon.PERMISSION_DENIED,
+        KeystoreDaemon.KEY_USER_NOT_AUTHENTICATED, KeystoreDaemon.KEY_RATE_LIMIT_EXCEEDED, KeystoreDaemon.INVALID_OPERATION_HANDLE,
     )
+    private val suspicious = listOf(
+        KeystoreDaemon.INVALID_KEY_BLOB, KeystoreDaemon.VALUE_CORRUPTED, KeystoreDaemon.UNKNOWN_ERROR, KeystoreDaemon.PERMISSION_DENIED,
+        KeystoreDaemon.UNIMPLEMENTED,
+    )
+    private val versions = listOf(26, 28, 30, 31, 33, 34, 36)
+
+    private fun eachVersion(body: () -> Unit) = versions.forEach {
+        Build.VERSION.SDK_INT = it
+        body()
+    }
 
     @Test
-    fun `a daemon that fails never makes a key absent or lost, on any version`() {
-        val key = phone.keys().create(ALIAS, CHALLENGE)
-        for (version in listOf(26, 28, 30, 31, 33, 34, 36)) {
-            Build.VERSION.SDK_INT = version
-            for (code in transient) {
-                phone.keystore.failEverything(code)
-                expect(Code.UNAVAILABLE) { phone.keys().load(ALIAS) }
-                expect(Code.UNAVAILABLE) { phone.keys().sign(ALIAS, message) }
-                phone.keystore.failEverything(0)
-                assertArrayEquals(key, phone.keys().load(ALIAS))
-            }
+    fun `an answer with a documented retry is temporary, on any version`() = eachVersion {
+        phone.keys().create(ALIAS, CHALLENGE)
+        for (code in temporary) {
+            phone.keystore.failAlways(Call.SIGN_START, code)
+            expect(Code.UNAVAILABLE) { phone.keys().sign(ALIAS, message) }
+            phone.keystore.works()
         }
     }
 
     @Test
-    fun `a look-up that fails between two that work never makes a key absent`() {
+    fun `any other answer makes the key suspicious, on any version`() = eachVersion {
         phone.keys().create(ALIAS, CHALLENGE)
-        for (version in listOf(30, 36)) {
-            Build.VERSION.SDK_INT = version
-            // One failed call at each of the first calls that a load makes.
-            for (before in 0..5) {
-                repeat(before) { phone.keystore.failNext(Call.GET, 0) }
-                phone.keystore.failNext(Call.GET, KeystoreDaemon.SYSTEM_ERROR)
-                try {
-                    assertNotNull(phone.keys().load(ALIAS))
-                } catch (error: ai.synheart.auth.DeviceKeyStoreException) {
-                    assertEquals(Code.UNAVAILABLE, error.code)
-                }
-                phone.keystore.works()
-                assertNotNull(phone.keys().load(ALIAS))
-            }
+        for (code in suspicious) {
+            phone.keystore.failAlways(Call.SIGN_START, code)
+            expect(Code.FAILED) { phone.keys().sign(ALIAS, message) }
+            phone.keystore.works()
         }
     }
 
     @Test
-    fun `Android 11's daemon restarts and reports every key as absent, and the key comes back`() {
-        Build.VERSION.SDK_INT = 30
-        val key = phone.keys().create(ALIAS, CHALLENGE)
-        phone.keystore.failEverything(KeystoreDaemon.SYSTEM_ERROR)
-        expect(Code.UNAVAILABLE) { phone.keys().load(ALIAS) }
-        // It works again between the first look and the canary's.
-        phone.keystore.failEverything(0)
-        phone.keystore.failNext(Call.GET, KeystoreDaemon.SYSTEM_ERROR, KeystoreDaemon.SYSTEM_ERROR)
-        assertArrayEquals(key, phone.keys().load(ALIAS))
-        assertEquals(1, phone.pauses)
+    fun `the daemon's own text in a message decides nothing from version 13 on`() {
+        // Its text speaks of keys that were not found. The code is the one of a locked device.
+        for (version in listOf(33, 36)) {
+            Build.VERSION.SDK_INT = version
+            phone.keys().create(ALIAS, CHALLENGE)
+            phone.keystore.failAlways(Call.GET, KeystoreDaemon.LOCKED)
+            expect(Code.UNAVAILABLE) { phone.keys().load(ALIAS) }
+            phone.keystore.works()
+        }
     }
 
     @Test
-    fun `a key that is not there is believed after a second look, while the canary works`() {
-        assertNull(phone.keys().load(ALIAS))
-        assertEquals(1, phone.pauses)
+    fun `a key that the system invalidated is final where an operation starts, and suspicious at a look-up`() = eachVersion {
         phone.keys().create(ALIAS, CHALLENGE)
-        phone.keystore.lose(ALIAS)
+        phone.keystore.failAlways(Call.SIGN_START, KeystoreDaemon.KEY_PERMANENTLY_INVALIDATED)
+        expect(Code.INVALIDATED) { phone.keys().sign(ALIAS, message) }
+        phone.keystore.works()
+        phone.keystore.failAlways(Call.GET, KeystoreDaemon.KEY_PERMANENTLY_INVALIDATED)
+        expect(Code.FAILED) { phone.keys().sign(ALIAS, message) }
+        phone.keystore.works()
+    }
+
+    @Test
+    fun `a key that is not found is absent, which the client does not believe at once`() {
         assertNull(phone.keys().load(ALIAS))
         expect(Code.NOT_FOUND) { phone.keys().sign(ALIAS, message) }
     }
 
+    // The canary
+
     @Test
-    fun `a key that is not there is not believed while the canary cannot be used`() {
-        phone.keystore.failAlways(Call.CIPHER_START, KeystoreDaemon.SYSTEM_ERROR)
-        expect(Code.UNAVAILABLE) { phone.keys().load(ALIAS) }
+    fun `the canary has the level of the key, and is made with it`() {
+        for (usesStrongBox in listOf(true, false)) {
+            phone.keys(usesStrongBox = usesStrongBox).create(ALIAS, CHALLENGE)
+            assertEquals(usesStrongBox, phone.keystore.isInStrongBox(AndroidKeyStore.canary(ALIAS)))
+            phone.keys(usesStrongBox = usesStrongBox).check(ALIAS)
+        }
+        phone.keys().delete(ALIAS)
+        assertEquals(emptyList<String>(), phone.keystore.aliases())
     }
 
     @Test
-    fun `a key that comes back at the second look is there`() {
-        Build.VERSION.SDK_INT = 30
-        val key = phone.keys().create(ALIAS, CHALLENGE)
-        phone.keystore.failNext(Call.GET, KeystoreDaemon.SYSTEM_ERROR, KeystoreDaemon.SYSTEM_ERROR)
-        assertArrayEquals(key, phone.keys().load(ALIAS))
-    }
-
-    @Test
-    fun `a key that the system invalidated is lost`() {
-        for (version in listOf(30, 36)) {
-            Build.VERSION.SDK_INT = version
-            phone.keys().create(ALIAS, CHALLENGE)
-            phone.keystore.failAlways(Call.SIGN_START, KeystoreDaemon.KEY_PERMANENTLY_INVALIDATED)
-            expect(Code.INVALIDATED) { phone.keys().sign(ALIAS, message) }
-            phone.keystore.failAlways(Call.SIGN_START, 0)
-            phone.keys().sign(ALIAS, message)
+    fun `a canary that is gone, or cannot be used, is made again`() {
+        phone.keys().create(ALIAS, CHALLENGE)
+        val canary = AndroidKeyStore.canary(ALIAS)
+        for (loss in listOf(phone.keystore::lose, phone.keystore::corrupt, phone.keystore::invalidate)) {
+            loss(canary)
+            phone.keys().check(ALIAS)
+            assertTrue(canary in phone.keystore.aliases())
         }
     }
 
     @Test
-    fun `a key that the hardware no longer knows, as after a restore, is lost`() {
-        for (version in listOf(28, 31, 33, 36)) {
-            Build.VERSION.SDK_INT = version
-            for (code in listOf(KeystoreDaemon.INVALID_KEY_BLOB, KeystoreDaemon.VALUE_CORRUPTED)) {
-                phone.keys().create(ALIAS, CHALLENGE)
-                phone.keystore.failAlways(Call.SIGN_START, code)
-                expect(Code.INVALIDATED) { phone.keys().sign(ALIAS, message) }
-                phone.keystore.failAlways(Call.SIGN_START, 0)
-            }
+    fun `a canary that cannot be used or made now says that the platform is unwell`() {
+        phone.keys().create(ALIAS, CHALLENGE)
+        val canary = AndroidKeyStore.canary(ALIAS)
+        for (code in temporary) {
+            phone.keystore.failAlways(Call.SIGN_START, code)
+            expect(Code.UNAVAILABLE) { phone.keys().check(ALIAS) }
+            phone.keystore.works()
         }
-    }
-
-    @Test
-    fun `a key that seems lost once is not lost`() {
-        phone.keys().create(ALIAS, CHALLENGE)
-        phone.keystore.failNext(Call.SIGN_START, KeystoreDaemon.INVALID_KEY_BLOB)
-        phone.keys().sign(ALIAS, message)
-        phone.keystore.failNext(Call.SIGN_START, KeystoreDaemon.INVALID_KEY_BLOB, KeystoreDaemon.SYSTEM_ERROR)
-        expect(Code.UNAVAILABLE) { phone.keys().sign(ALIAS, message) }
-    }
-
-    @Test
-    fun `no key is lost while the hardware knows none`() {
-        phone.keys().create(ALIAS, CHALLENGE)
         phone.keystore.failAlways(Call.SIGN_START, KeystoreDaemon.INVALID_KEY_BLOB)
-        phone.keystore.failAlways(Call.CIPHER_START, KeystoreDaemon.INVALID_KEY_BLOB)
-        expect(Code.UNAVAILABLE) { phone.keys().sign(ALIAS, message) }
+        expect(Code.FAILED) { phone.keys().check(ALIAS) }
+        phone.keystore.works()
+        phone.keystore.lose(canary)
+        phone.keystore.failAlways(Call.GENERATE, KeystoreDaemon.SYSTEM_ERROR)
+        expect(Code.UNAVAILABLE) { phone.keys().check(ALIAS) }
+    }
+
+    @Test
+    fun `a key whose canary cannot be made is a key`() {
+        phone.keystore.failNext(Call.GENERATE, 0, KeystoreDaemon.SYSTEM_ERROR)
+        phone.keys().create(ALIAS, CHALLENGE)
+        assertEquals(listOf(ALIAS), phone.keystore.aliases())
+        phone.keys().check(ALIAS)
+    }
+
+    // Remote provisioning
+
+    @Test
+    fun `each answer of remote provisioning leads to what the platform documents`() {
+        for ((code, attempts) in listOf(
+            KeystoreDaemon.OUT_OF_KEYS_TRANSIENT to 3, KeystoreDaemon.OUT_OF_KEYS_PENDING_INTERNET to 3,
+            KeystoreDaemon.GET_ATTESTATION_APPLICATION_ID_FAILED to 3, KeystoreDaemon.OUT_OF_KEYS_PERMANENT to 1,
+            KeystoreDaemon.OUT_OF_KEYS_REQUIRES_SYSTEM_UPGRADE to 1, KeystoreDaemon.INFO_NOT_AVAILABLE to 3,
+        )) {
+            val before = phone.keystore.count(Call.GENERATE)
+            phone.keystore.failAlways(Call.GENERATE, code)
+            val isOfAttestation = code != KeystoreDaemon.INFO_NOT_AVAILABLE
+            val keys = phone.keys(AndroidKeyStore.Attestation.ALWAYS, usesStrongBox = false)
+            expect(if (code == KeystoreDaemon.OUT_OF_KEYS_PERMANENT) Code.FAILED else Code.UNAVAILABLE) { keys.create(ALIAS, CHALLENGE) }
+            assertEquals("$code", attempts, phone.keystore.count(Call.GENERATE) - before)
+            // A key without attestation needs none of it.
+            if (isOfAttestation) assertNotNull(phone.keys(usesStrongBox = false).create(ALIAS, CHALLENGE))
+            phone.keystore.works()
+        }
     }
 
     @Test
@@ -281,7 +299,7 @@ class AndroidKeyStoreTest {
     fun `certificates that the Keystore withholds do not make a key absent`() {
         phone.keys().create(ALIAS, CHALLENGE)
         phone.keystore.failNext(Call.GET, 0, KeystoreDaemon.SYSTEM_ERROR)
-        expect(Code.UNAVAILABLE) { phone.keys().load(ALIAS) }
+        expect(Code.FAILED) { phone.keys().load(ALIAS) }
     }
 
     @Test

@@ -48,6 +48,10 @@ class AndroidLifeTest {
 
         val deviceIds: List<String> get() = phone.service.devices(appId).map { it.string("device_id") }
 
+        fun passTwoSeconds() {
+            phone.clock.elapsedOffset += 2_000
+        }
+
         fun signs(client: SynheartAuth = client()): Boolean = runBlocking {
             client.send(appId, HttpRequest("GET", "${phone.service.publicUrl}/auth/v1/device/status")).status == 200
         }
@@ -58,7 +62,7 @@ class AndroidLifeTest {
         body: suspend Life.() -> Unit,
     ) = TestPhone(policy).use { phone ->
         val appId = phone.service.newApp(phone.record(*edits))
-        runBlocking { Life(phone, appId, AndroidConfiguration(phone.service.publicUrl, proof = proof)).body() }
+        runBlocking { Life(phone, appId, AndroidConfiguration(phone.service.publicUrl, proof = proof, usesStrongBox = true)).body() }
     }
 
     private inline fun <reified Failure : SynheartAuthException> expect(recovery: Recovery, crossinline body: suspend () -> Any?): Failure {
@@ -201,7 +205,7 @@ class AndroidLifeTest {
         for (call in Call.entries) {
             for (code in listOf(
                 KeystoreDaemon.SYSTEM_ERROR, KeystoreDaemon.LOCKED, KeystoreDaemon.SECURE_HW_BUSY, KeystoreDaemon.UNKNOWN_ERROR,
-                KeystoreDaemon.TOO_MANY_OPERATIONS,
+                KeystoreDaemon.TOO_MANY_OPERATIONS, KeystoreDaemon.INVALID_KEY_BLOB, KeystoreDaemon.VALUE_CORRUPTED,
             )) {
                 phone.device.keystore.failAlways(call, code)
                 val client = client()
@@ -273,43 +277,63 @@ class AndroidLifeTest {
         assertTrue(signs(client))
     }
 
+    /** Ways in which a phone loses a key for good. */
+    private val losses = listOf<(KeystoreDaemon, String) -> Unit>(
+        KeystoreDaemon::lose, KeystoreDaemon::corrupt, { keystore, _ -> keystore.deleteEverything() },
+        { keystore, _ -> keystore.aliases().forEach(keystore::corrupt) },
+    )
+
     @Test
-    fun `a key that vanished leads to a new registration`() = life {
-        val client = client()
-        val deviceId = client.registerDevice(appId).deviceId
-        phone.device.keystore.lose("synheart_auth_$appId")
-        expect<SynheartAuthException.KeyInvalidated>(Recovery.REGISTER) { client.signRequest(appId, "GET", "/") }
-        assertNotEquals(deviceId, client.registerDevice(appId).deviceId)
-        assertTrue(signs(client))
+    fun `a lost key leads to a new registration, in one process`() {
+        for (loss in losses) life {
+            val client = client()
+            val deviceId = client.registerDevice(appId).deviceId
+            loss(phone.device.keystore, "synheart_auth_$appId")
+            val suspected = expect<SynheartAuthException.KeystoreError>(Recovery.RETRY) { client.signRequest(appId, "GET", "/") }
+            assertEquals(2.seconds, suspected.retryAfter)
+            assertTrue(client.isRegistered(appId))
+            assertEquals(IdentityState.REGISTERED, client.state(appId))
+            passTwoSeconds()
+            expect<SynheartAuthException.KeyInvalidated>(Recovery.REGISTER) { client.signRequest(appId, "GET", "/") }
+            assertNotEquals(deviceId, client.registerDevice(appId).deviceId)
+            assertTrue(signs(client))
+        }
+    }
+
+    /** What an app does at each launch. The phone has lost the key. */
+    private fun Life.launch(client: SynheartAuth) = expect<SynheartAuthException.KeystoreError>(Recovery.RETRY) {
+        client.registerDevice(appId)
+        // A key that is found and cannot be used is noticed here.
+        client.signRequest(appId, "GET", "/")
     }
 
     @Test
-    fun `cleared credentials leave a damaged record, which a reset ends`() = life {
+    fun `a lost key leads to a new registration at the second launch, without a reset`() {
+        for (loss in losses) life {
+            val deviceId = client().registerDevice(appId).deviceId
+            loss(phone.device.keystore, "synheart_auth_$appId")
+            phone.restart()
+            launch(client())
+            phone.restart()
+            val second = client()
+            passTwoSeconds()
+            second.registerDevice(appId)
+            assertTrue(signs(second))
+            assertNotEquals(deviceId, second.getDeviceId(appId))
+        }
+    }
+
+    @Test
+    fun `the Keystore's data on another phone are a new device at the second launch`() = life {
         val deviceId = client().registerDevice(appId).deviceId
-        phone.device.keystore.deleteEverything()
+        // A maker's own tool copies the app's data with its records, and the Keystore's blobs, which the other hardware refuses.
+        phone.device.keystore.aliases().forEach(phone.device.keystore::corrupt)
         phone.restart()
         val client = client()
-        expect<SynheartAuthException.StorageError>(Recovery.RESET) { client.signRequest(appId, "GET", "/") }
-        expect<SynheartAuthException.StorageError>(Recovery.RESET) { client.registerDevice(appId) }
-        client.resetDeviceIdentity(appId, ResetReason.KEY_LOST)
-        assertNotEquals(deviceId, client.registerDevice(appId).deviceId)
+        launch(client)
+        passTwoSeconds()
         assertTrue(signs(client))
-    }
-
-    @Test
-    fun `Keystore keys that cannot be used leave a damaged record, which a reset ends`() {
-        for (corrupted in listOf(listOf("synheart_auth_records"), listOf("synheart_auth_records", "synheart_auth_canary"))) {
-            life {
-                val deviceId = client().registerDevice(appId).deviceId
-                corrupted.forEach(phone.device.keystore::corrupt)
-                phone.restart()
-                val client = client()
-                expect<SynheartAuthException.StorageError>(Recovery.RESET) { client.registerDevice(appId) }
-                client.resetDeviceIdentity(appId, ResetReason.KEY_LOST)
-                assertNotEquals(deviceId, client.registerDevice(appId).deviceId)
-                assertTrue(signs(client))
-            }
-        }
+        assertNotEquals(deviceId, client.getDeviceId(appId))
     }
 
     @Test

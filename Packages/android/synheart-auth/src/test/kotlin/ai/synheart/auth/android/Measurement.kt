@@ -40,9 +40,15 @@ object Measurement {
                     val signing = measureNanoTime { repeat(SIGNATURES) { client.signRequest(appId, "POST", "/v1/readings", ByteArray(256)) } }
                     println("signatures, one after another: ${rate(SIGNATURES, signing)}/s")
                     for (scheme in SignatureScheme.entries) {
+                        val sender = SynheartAuth.create(
+                            phone.device.context(),
+                            AndroidConfiguration(
+                                service.publicUrl, proof = AndroidProof.KEY_ATTESTATION, rotatesAutomatically = false, scheme = scheme,
+                            ),
+                        )
                         val sending = measureNanoTime {
                             List(CONCURRENT) {
-                                async(Dispatchers.Default) { repeat(REQUESTS / CONCURRENT) { client.send(appId, status(service), scheme) } }
+                                async(Dispatchers.Default) { repeat(REQUESTS / CONCURRENT) { sender.send(appId, status(service)) } }
                             }.awaitAll()
                         }
                         println("signed requests to the service (debug build), $CONCURRENT at a time, scheme $scheme: ${rate(REQUESTS, sending)}/s")

@@ -17,7 +17,7 @@ object OtherProcess {
     fun main(arguments: Array<String>) {
         val (phone, what, name, url) = arguments
         val context = StandInDevice.start(File(phone).toPath()).context()
-        val storage = EncryptedStorage(context, Keystore())
+        val storage = FileStorage(context, EncryptedRecords(Keystore()))
         when (what) {
             "lock", "hold" -> {
                 val lock = storage.tryLock(name, "operation")

@@ -49,7 +49,7 @@ class PhoneRule : ExternalResource() {
         attestation: AndroidKeyStore.Attestation = AndroidKeyStore.Attestation.IF_POSSIBLE, usesStrongBox: Boolean = true,
     ) = AndroidKeyStore(Keystore(pause = ::pause), attestation, usesStrongBox)
 
-    internal fun storage() = EncryptedStorage(device.context(), Keystore(pause = ::pause))
+    internal fun storage() = FileStorage(device.context(), EncryptedRecords(Keystore()))
 
     fun pause() {
         pauses++

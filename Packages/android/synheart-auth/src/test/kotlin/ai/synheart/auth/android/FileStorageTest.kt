@@ -4,8 +4,14 @@ import ai.synheart.auth.StorageException.Code
 import ai.synheart.standins.KeystoreDaemon
 import ai.synheart.standins.KeystoreDaemon.Call
 import android.os.Build
+import android.security.keystore.KeyGenParameterSpec
+import android.security.keystore.KeyProperties
 import java.io.File
+import java.nio.file.Files
+import java.nio.file.attribute.PosixFilePermissions
 import java.util.concurrent.TimeUnit
+import javax.crypto.Cipher
+import javax.crypto.KeyGenerator
 import org.junit.Assert.assertArrayEquals
 import org.junit.Assert.assertEquals
 import org.junit.Assert.assertFalse
@@ -15,8 +21,9 @@ import org.junit.Assert.assertNull
 import org.junit.Assert.assertTrue
 import org.junit.Rule
 import org.junit.Test
+import org.junit.rules.TemporaryFolder
 
-class EncryptedStorageTest {
+class FileStorageTest {
     @get:Rule
     val phone = PhoneRule()
 
@@ -37,35 +44,11 @@ class EncryptedStorageTest {
     }
 
     @Test
-    fun `a record lies encrypted in the folder that is in no backup`() {
+    fun `a record is a plain file of its owner in the folder that is in no backup`() {
         phone.storage().write(name, record)
-        assertTrue(file.isFile)
-        assertFalse(String(file.readBytes(), Charsets.ISO_8859_1).contains("registered"))
-        val first = file.readBytes()
-        phone.storage().write(name, record)
-        assertFalse(first.contentEquals(file.readBytes()))
-    }
-
-    @Test
-    fun `one record cannot take another's place`() {
-        val other = "cd".repeat(32)
-        phone.storage().write(name, record)
-        file.copyTo(File(folder, "$other.record"))
-        expect(Code.DAMAGED) { phone.storage().read(other) }
-    }
-
-    @Test
-    fun `every changed byte is noticed`() {
-        phone.storage().write(name, record)
-        val bytes = file.readBytes()
-        for (index in bytes.indices) {
-            file.writeBytes(bytes.copyOf().also { it[index] = (it[index] + 1).toByte() })
-            expect(Code.DAMAGED) { phone.storage().read(name) }
-        }
-        for (length in bytes.indices) {
-            file.writeBytes(bytes.copyOf(length))
-            expect(Code.DAMAGED) { phone.storage().read(name) }
-        }
+        assertArrayEquals(record, file.readBytes())
+        assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(file.toPath())))
+        assertEquals(emptyList<String>(), phone.keystore.aliases())
     }
 
     @Test
@@ -104,20 +87,53 @@ class EncryptedStorageTest {
         assertArrayEquals(key, locked.keyStore.load(PhoneRule.ALIAS))
     }
 
+    // Records of earlier versions
+
+    /** Writes the record as earlier versions did, encrypted by a key of the Keystore. */
+    private fun writeEncrypted(name: String = this.name) {
+        val key = KeyGenerator.getInstance("AES", Keystore.PROVIDER).run {
+            init(
+                KeyGenParameterSpec.Builder(KEY, KeyProperties.PURPOSE_ENCRYPT or KeyProperties.PURPOSE_DECRYPT)
+                    .setBlockModes(KeyProperties.BLOCK_MODE_GCM).setEncryptionPaddings(KeyProperties.ENCRYPTION_PADDING_NONE)
+                    .setKeySize(256).build(),
+            )
+            generateKey()
+        }
+        val bytes = Cipher.getInstance("AES/GCM/NoPadding").run {
+            init(Cipher.ENCRYPT_MODE, key)
+            updateAAD("synheart-auth/record/v1\n$name".toByteArray())
+            val sealed = doFinal(record)
+            byteArrayOf(1) + iv + sealed
+        }
+        phone.storage().write(name, bytes)
+    }
+
     @Test
-    fun `a Keystore that fails makes a record unavailable, never absent or damaged`() {
-        phone.storage().write(name, record)
-        for (version in listOf(26, 30, 31, 33, 36)) {
+    fun `an encrypted record of an earlier version is read, and plain from then on`() {
+        writeEncrypted()
+        assertArrayEquals(record, phone.storage().read(name))
+        assertArrayEquals(record, file.readBytes())
+        phone.keystore.deleteEverything()
+        assertArrayEquals(record, phone.storage().read(name))
+    }
+
+    @Test
+    fun `an encrypted record that another process holds is read and stays`() {
+        writeEncrypted()
+        phone.storage().tryLock(name, "record")!!.use { assertArrayEquals(record, phone.storage().read(name)) }
+        assertEquals(1, file.readBytes().first().toInt())
+    }
+
+    @Test
+    fun `a Keystore that is locked or busy makes an encrypted record unavailable, never absent or damaged`() {
+        for (version in listOf(26, 31, 33, 36)) {
             Build.VERSION.SDK_INT = version
-            for (code in listOf(
-                KeystoreDaemon.SYSTEM_ERROR, KeystoreDaemon.LOCKED, KeystoreDaemon.SECURE_HW_BUSY, KeystoreDaemon.UNKNOWN_ERROR,
-                KeystoreDaemon.TOO_MANY_OPERATIONS,
-            )) {
-                for (call in listOf(Call.GET, Call.CIPHER_START, Call.CIPHER_FINISH)) {
+            for (code in listOf(KeystoreDaemon.SYSTEM_ERROR, KeystoreDaemon.LOCKED, KeystoreDaemon.SECURE_HW_BUSY, KeystoreDaemon.TOO_MANY_OPERATIONS)) {
+                for (call in listOf(Call.CIPHER_START, Call.CIPHER_FINISH)) {
+                    writeEncrypted()
                     phone.keystore.failAlways(call, code)
                     expect(Code.UNAVAILABLE) { phone.storage().read(name) }
-                    expect(Code.UNAVAILABLE) { phone.storage().write(name, "new".toByteArray()) }
-                    phone.keystore.failAlways(call, 0)
+                    phone.keystore.works()
                     assertArrayEquals(record, phone.storage().read(name))
                 }
             }
@@ -125,97 +141,71 @@ class EncryptedStorageTest {
     }
 
     @Test
-    fun `a Keystore that reports the records' key as absent once does not replace it`() {
-        Build.VERSION.SDK_INT = 30
-        phone.storage().write(name, record)
-        phone.keystore.failNext(Call.GET, KeystoreDaemon.SYSTEM_ERROR, KeystoreDaemon.SYSTEM_ERROR)
-        phone.storage().write("cd".repeat(32), record)
-        assertArrayEquals(record, phone.storage().read(name))
+    fun `an encrypted record that cannot be opened is damaged, and a copy stays`() {
+        val losses = listOf<() -> Unit>(
+            { phone.keystore.deleteEverything() }, { phone.keystore.corrupt(KEY) }, { phone.keystore.invalidate(KEY) },
+            { file.writeBytes(file.readBytes().also { it[20] = (it[20] + 1).toByte() }) }, { file.writeBytes(byteArrayOf(1, 2, 3)) },
+        )
+        for (loss in losses) {
+            writeEncrypted()
+            loss()
+            expect(Code.DAMAGED) { phone.storage().read(name) }
+            assertTrue(File(folder, "$name.unreadable").delete())
+        }
     }
 
     @Test
-    fun `a record whose key is lost is damaged, and a copy stays`() {
-        phone.storage().write(name, record)
-        phone.keystore.deleteEverything()
+    fun `one encrypted record cannot take another's place`() {
+        writeEncrypted("cd".repeat(32))
+        File(folder, "${"cd".repeat(32)}.record").copyTo(file)
         expect(Code.DAMAGED) { phone.storage().read(name) }
-        assertTrue(file.isFile)
-        assertTrue(File(folder, "$name.unreadable").isFile)
-        // Not a dead end: a reset removes it, and the next record has a new key.
-        phone.storage().remove(name)
-        assertNull(phone.storage().read(name))
+    }
+
+    // The canary, and storage that fails
+
+    @Test
+    fun `the canary is read back, and is another one after each check`() {
+        val canary = File(folder, "canary")
+        phone.storage().check()
+        val first = canary.readText()
+        phone.storage().check()
+        assertNotEquals(first, canary.readText())
+        canary.writeText("another")
+        expect(Code.UNAVAILABLE) { phone.storage().check() }
+    }
+
+    @Test
+    fun `storage without space is unavailable, and the old record stays`() {
         phone.storage().write(name, record)
+        val room = folder.resolveSibling("room")
+        assertTrue(folder.renameTo(room))
+        // Linux' device without space. It takes no new file, as a full disk.
+        Files.createSymbolicLink(folder.toPath(), java.nio.file.Path.of("/proc"))
+        expect(Code.UNAVAILABLE) { phone.storage().write(name, record) }
+        expect(Code.UNAVAILABLE) { phone.storage().check() }
+        Files.delete(folder.toPath())
+        assertTrue(room.renameTo(folder))
         assertArrayEquals(record, phone.storage().read(name))
     }
 
     @Test
-    fun `a records' key that exists and cannot be used is replaced by the next record`() {
-        for (corrupted in listOf(listOf(KEY), listOf(KEY, CANARY))) {
-            phone.storage().write(name, record)
-            corrupted.forEach(phone.keystore::corrupt)
-            expect(Code.DAMAGED) { phone.storage().read(name) }
-            phone.storage().remove(name)
-            assertNull(phone.storage().read(name))
-            phone.storage().write(name, record)
-            assertArrayEquals(record, phone.storage().read(name))
+    fun `a work profile has records of its own, and they are unavailable while it is off`() {
+        phone.storage().write(name, record)
+        val profile = TemporaryFolder().apply { create() }
+        try {
+            val work = ai.synheart.standins.StandInDevice.start(profile.root.toPath())
+            val storage = FileStorage(work.context(), EncryptedRecords(Keystore()))
+            assertNull(storage.read(name))
+            storage.write(name, "work".toByteArray())
+            work.reboot()
+            expect(Code.UNAVAILABLE) { storage.read(name) }
+            work.unlock()
+            assertEquals("work", String(storage.read(name)!!))
+        } finally {
+            profile.delete()
             phone.restart()
-            assertArrayEquals(record, phone.storage().read(name))
         }
-    }
-
-    @Test
-    fun `a records' key that the system invalidated is replaced by the next record`() {
-        for (version in listOf(26, 31, 36)) {
-            Build.VERSION.SDK_INT = version
-            phone.storage().write(name, record)
-            phone.keystore.invalidate(KEY)
-            expect(Code.DAMAGED) { phone.storage().read(name) }
-            phone.storage().remove(name)
-            phone.storage().write(name, record)
-            assertArrayEquals(record, phone.storage().read(name))
-        }
-    }
-
-    @Test
-    fun `a replaced key leaves the other records damaged, never absent`() {
-        val other = "cd".repeat(32)
-        phone.storage().write(other, record)
-        phone.keystore.corrupt(KEY)
-        phone.storage().write(name, record)
         assertArrayEquals(record, phone.storage().read(name))
-        expect(Code.DAMAGED) { phone.storage().read(other) }
-    }
-
-    @Test
-    fun `a records' key that seems unusable once is not replaced`() {
-        phone.storage().write(name, record)
-        phone.keystore.failNext(Call.CIPHER_START, KeystoreDaemon.INVALID_KEY_BLOB)
-        phone.storage().write("cd".repeat(32), record)
-        assertArrayEquals(record, phone.storage().read(name))
-    }
-
-    @Test
-    fun `no records' key is replaced while the hardware knows none`() {
-        phone.storage().write(name, record)
-        phone.keystore.failAlways(Call.CIPHER_START, KeystoreDaemon.INVALID_KEY_BLOB)
-        expect(Code.UNAVAILABLE) { phone.storage().write("cd".repeat(32), record) }
-        phone.keystore.works()
-        assertArrayEquals(record, phone.storage().read(name))
-    }
-
-    @Test
-    fun `a record set aside is encrypted, too`() {
-        phone.storage().setAside(name, record)
-        assertFalse(String(File(folder, "$name.unreadable").readBytes(), Charsets.ISO_8859_1).contains("registered"))
-        assertNull(phone.storage().read(name))
-    }
-
-    @Test
-    fun `a write that fails leaves the old record and no other file`() {
-        phone.storage().write(name, record)
-        phone.keystore.failNext(Call.CIPHER_FINISH, KeystoreDaemon.SYSTEM_ERROR)
-        expect(Code.UNAVAILABLE) { phone.storage().write(name, "new".toByteArray()) }
-        assertArrayEquals(record, phone.storage().read(name))
-        assertEquals(setOf("$name.record", "key.lock"), folder.list()!!.toSet())
     }
 
     @Test
@@ -277,13 +267,6 @@ class EncryptedStorageTest {
     }
 
     @Test
-    fun `two processes that both find no key make one`() {
-        val processes = (1..3).map { OtherProcess.start(phone.path, "write", "$it".repeat(64)) }
-        for (process in processes) assertEquals("written", process.inputStream.bufferedReader().readLine())
-        for (number in 1..3) assertArrayEquals("$number".repeat(64).toByteArray(), phone.storage().read("$number".repeat(64)))
-    }
-
-    @Test
     fun `a process that is killed while it writes leaves a whole record`() {
         repeat(4) { round ->
             val writer = OtherProcess.start(phone.path, "write again and again", name)
@@ -310,6 +293,5 @@ class EncryptedStorageTest {
 
     private companion object {
         const val KEY = "synheart_auth_records"
-        const val CANARY = "synheart_auth_canary"
     }
 }

@@ -1,0 +1,97 @@
+package ai.synheart.auth.android
+
+import ai.synheart.auth.RecordStorage
+import ai.synheart.auth.RecordVersion
+import ai.synheart.auth.StorageException
+import ai.synheart.auth.StorageException.Code
+import android.content.Context
+import android.os.UserManager
+import java.io.Closeable
+import java.io.File
+import java.io.IOException
+import java.util.UUID
+
+/**
+ * Records as plain files of mode 0600 in the app's directory for files that are in no backup.
+ *
+ * A record holds nothing secret, and no key of the Keystore encrypts it: a Keystore that lost its keys would take the record along.
+ * In credential-encrypted storage everything is unavailable until the user has unlocked the device once since it started: files
+ * there are "not found" until then.
+ *
+ * @param earlier opens records that an earlier version of this client encrypted
+ */
+internal class FileStorage(private val context: Context, private val earlier: EncryptedRecords) : RecordStorage {
+    override fun read(name: String): ByteArray? = withDirectory { directory ->
+        val bytes = directory.read(file(name)) ?: return@withDirectory null
+        if (!EncryptedRecords.isEncrypted(bytes)) return@withDirectory bytes
+        val opened = try {
+            earlier.open(name, bytes)
+        } catch (error: StorageException) {
+            if (error.code == Code.DAMAGED) directory.copy(file(name), to = aside(name))
+            throw error
+        }
+        migrate(directory, name, bytes, opened)
+        opened
+    }
+
+    /** Replaces an encrypted record, unless another process writes one just now. */
+    private fun migrate(directory: RecordDirectory, name: String, encrypted: ByteArray, opened: ByteArray) {
+        try {
+            tryLock(name, "record")?.use {
+                if (directory.read(file(name)).contentEquals(encrypted)) directory.write(file(name), opened)
+            }
+        } catch (_: IOException) {
+        }
+    }
+
+    override fun write(name: String, bytes: ByteArray): Unit = withDirectory { it.write(file(name), bytes) }
+
+    override fun remove(name: String): Unit = withDirectory { it.remove(file(name)) }
+
+    override fun setAside(name: String, bytes: ByteArray): Unit = withDirectory { it.write(aside(name), bytes) }
+
+    override fun tryLock(name: String, scope: String): Closeable? = withDirectory { it.tryLock("$name.$scope.lock") }
+
+    override fun version(name: String): RecordVersion? = if (isUnlocked()) directory().version(file(name)) else null
+
+    /** Reads the canary of the last check, and writes another one. */
+    override fun check(): Unit = withDirectory { directory ->
+        val lock = directory.tryLock("$CANARY.lock") ?: throw IOException("another process checks the storage")
+        lock.use {
+            val earlier = directory.read(CANARY)
+            if (earlier != null && earlier.size != CANARY_SIZE) throw IOException("the canary is not what was written")
+            val canary = UUID.randomUUID().toString().toByteArray()
+            directory.write(CANARY, canary)
+            if (!directory.read(CANARY).contentEquals(canary)) throw IOException("the canary is not what was written")
+        }
+    }
+
+    private fun <Value> withDirectory(body: (RecordDirectory) -> Value): Value {
+        if (!isUnlocked()) throw StorageException(Code.UNAVAILABLE, "the device was not unlocked since it started")
+        try {
+            return body(directory())
+        } catch (error: IOException) {
+            throw StorageException(Code.UNAVAILABLE, "the storage cannot be reached now, or is full", error)
+        }
+    }
+
+    private fun directory(): RecordDirectory {
+        val parent: File? = context.noBackupFilesDir
+        if (parent == null || !parent.isDirectory) throw StorageException(Code.UNAVAILABLE, "the app's storage is not there")
+        return RecordDirectory(File(parent, "ai.synheart.auth"))
+    }
+
+    private fun isUnlocked(): Boolean =
+        context.isDeviceProtectedStorage || context.getSystemService(UserManager::class.java)?.isUserUnlocked ?: true
+
+    private fun file(name: String) = "$name.record"
+
+    private fun aside(name: String) = "$name.unreadable"
+
+    private companion object {
+        const val CANARY = "canary"
+
+        /** A UUID as text. */
+        const val CANARY_SIZE = 36
+    }
+}

@@ -1,0 +1,105 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.Configuration
+import ai.synheart.auth.DeviceKeyStore
+import ai.synheart.auth.DeviceKeyStoreException
+import ai.synheart.auth.OwnCode
+import ai.synheart.auth.Situation
+import ai.synheart.auth.StorageException
+import ai.synheart.auth.SynheartAuthException
+import ai.synheart.auth.concurrency.CallKind
+import ai.synheart.auth.failure
+import kotlin.time.Duration.Companion.milliseconds
+
+/** Asks the key store for what a key gives that should exist, and judges its answers by [VerdictTable]. */
+internal class KeyJudge(private val configuration: Configuration, private val ledger: IdentityLedger, private val calls: KeyCalls) {
+    /** Makes one call of the key store. Throws [DeviceKeyStoreException] alone. */
+    fun interface KeyCalls {
+        suspend fun make(kind: CallKind, body: (DeviceKeyStore) -> Any?): Any?
+    }
+
+    /** An answer, and what came with it. */
+    private class Answer<Value>(val kind: PlatformAnswer, val value: Value?, val error: DeviceKeyStoreException?)
+
+    /**
+     * What the key of this alias gives. A null of [body] is "not found".
+     *
+     * @throws SynheartAuthException `KEY_INVALIDATED` only after a verdict that the key is lost. An error with recovery `RETRY`
+     *   otherwise: the platform is unwell, or this is the first suspicious answer
+     */
+    suspend fun <Value : Any> ask(alias: String, kind: CallKind, body: (DeviceKeyStore) -> Value?): Value {
+        val first = answer(kind, body)
+        val remaining = if (first.kind == PlatformAnswer.SUSPICIOUS) remainingMillis(alias) else null
+        return when (val verdict = VerdictTable.verdict(first.kind, remaining)) {
+            Verdict.Intact -> first.value!!
+            Verdict.Lost -> throw lost(first.error)
+            Verdict.Unwell -> throw unwell(first.error)
+            is Verdict.Suspected -> {
+                if (verdict.isFirst) ledger.tryApply(IdentityEvent.KeySuspected(configuration.launch.suspicion(alias)))
+                throw failure(
+                    Situation.KEY_SUSPECTED, "the key store does not give the key", first.error,
+                    retryAfter = verdict.retryAfterMillis.milliseconds,
+                )
+            }
+            Verdict.AskCanaries -> decide(alias, kind, body)
+        }
+    }
+
+    /** How long the earlier suspicious answer about a key is too young to count; null if there is none. */
+    private suspend fun remainingMillis(alias: String): Long? {
+        val record = ledger.loadOfAnyOrigin()
+        // Another process has replaced the key meanwhile. Its answer says nothing of the new one.
+        if (alias !in record.knownAliases) throw lost(null)
+        return record.suspicions[alias]?.let(configuration.launch::remainingMillis)
+    }
+
+    /** The second suspicious answer counts only if the canaries work and the key still does not. */
+    private suspend fun <Value : Any> decide(alias: String, kind: CallKind, body: (DeviceKeyStore) -> Value?): Value {
+        val failure = canaries(alias)
+        val last = answer(kind, body)
+        return when (VerdictTable.verdict(last.kind, remainingMillis = 0, if (failure == null) Canaries.WORK else Canaries.FAIL)) {
+            Verdict.Intact -> last.value!!
+            Verdict.Lost -> throw lost(last.error)
+            else -> throw unwell(failure ?: last.error)
+        }
+    }
+
+    private suspend fun <Value : Any> answer(kind: CallKind, body: (DeviceKeyStore) -> Value?): Answer<Value> = try {
+        @Suppress("UNCHECKED_CAST")
+        val value = calls.make(kind, body) as Value?
+        Answer(if (value == null) PlatformAnswer.SUSPICIOUS else PlatformAnswer.WORKS, value, null)
+    } catch (error: DeviceKeyStoreException) {
+        Answer(error.answer, null, error)
+    }
+
+    /** What is wrong with the platform; null if the canaries of the keys and of the storage work. */
+    private suspend fun canaries(alias: String): Exception? = try {
+        calls.make(CallKind.CHECK_KEYS) { it.check(alias) }
+        ledger.checkStorage()
+        null
+    } catch (error: DeviceKeyStoreException) {
+        error
+    } catch (error: StorageException) {
+        error
+    }
+
+    private fun lost(error: DeviceKeyStoreException?) = failure(OwnCode.KEY_INVALIDATED, "the key is gone", error)
+
+    private fun unwell(error: Exception?) = when ((error as? DeviceKeyStoreException)?.code) {
+        DeviceKeyStoreException.Code.MISCONFIGURED -> failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
+        DeviceKeyStoreException.Code.UNSUPPORTED -> failure(OwnCode.KEYSTORE_ERROR, error.message.orEmpty(), error)
+        else -> failure(Situation.KEY_STORE_UNAVAILABLE, error?.message ?: "the key store does not work", error)
+    }
+}
+
+/** What a failure of the key store says of a key that should exist. */
+internal val DeviceKeyStoreException.answer: PlatformAnswer
+    get() = when (code) {
+        DeviceKeyStoreException.Code.INVALIDATED -> PlatformAnswer.FINAL
+        DeviceKeyStoreException.Code.NOT_FOUND, DeviceKeyStoreException.Code.FAILED -> PlatformAnswer.SUSPICIOUS
+        DeviceKeyStoreException.Code.UNAVAILABLE, DeviceKeyStoreException.Code.UNSUPPORTED, DeviceKeyStoreException.Code.MISCONFIGURED ->
+            PlatformAnswer.TEMPORARY
+    }
+
+/** Whether a key store or a record gave its first suspicious answer. The identity is not lost. */
+internal val SynheartAuthException.isSuspicion: Boolean get() = failure.situation == Situation.KEY_SUSPECTED

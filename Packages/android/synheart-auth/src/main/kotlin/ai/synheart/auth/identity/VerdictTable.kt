@@ -1,0 +1,97 @@
+package ai.synheart.auth.identity
+
+import ai.synheart.auth.DeviceClock
+import java.util.UUID
+
+/** What the platform answered to a call that needs a key, or a record, that should be there. */
+internal enum class PlatformAnswer {
+    /** The call succeeded. */
+    WORKS,
+
+    /** The system refuses the key for good. */
+    FINAL,
+
+    /** "Not found", "cannot use it", "corrupted", or any other answer without a documented retry. */
+    SUSPICIOUS,
+
+    /** Locked, busy, restarting, or an I/O error. */
+    TEMPORARY,
+}
+
+/** What the canaries showed: a key of the same kind that signs, and a file that is read back. */
+internal enum class Canaries { NOT_ASKED, WORK, FAIL }
+
+/**
+ * A suspicious answer: part of the record, so that the second one may come from another launch.
+ *
+ * @param subject the alias of the key, or the digest of the damaged record
+ * @param launch the process that got the answer
+ * @param atMillis when, on the clock of that process that does not jump
+ */
+internal data class Suspicion(val subject: String, val launch: String, val atMillis: Long)
+
+/** The process, as far as verdicts need it. */
+internal class Launch(private val clock: DeviceClock) {
+    private val id by lazy { UUID.randomUUID().toString() }
+    private val startedAtMillis = clock.elapsedMillis
+
+    /** A suspicion of now. */
+    fun suspicion(subject: String) = Suspicion(subject, id, clock.elapsedMillis)
+
+    /** How long a suspicion is still too young to count. One of an earlier process counts once this one has run for a while. */
+    fun remainingMillis(suspicion: Suspicion): Long {
+        val since = if (suspicion.launch == id) suspicion.atMillis else startedAtMillis
+        return since + VerdictTable.DISTANCE_MILLIS - clock.elapsedMillis
+    }
+}
+
+/** What an answer means for the identity. */
+internal sealed interface Verdict {
+    /** The key is intact. */
+    data object Intact : Verdict
+
+    /** The key is lost. */
+    data object Lost : Verdict
+
+    /** The platform does not work. Nothing is lost. */
+    data object Unwell : Verdict
+
+    /** The canaries decide. */
+    data object AskCanaries : Verdict
+
+    /** The first suspicious answer, or one too soon after it. Nothing is lost; the next answer counts after the pause. */
+    data class Suspected(val isFirst: Boolean, val retryAfterMillis: Long) : Verdict
+}
+
+/**
+ * The table of client.md, *Key invalidation*. Pure: the platform's half only feeds it.
+ *
+ * | answer | history | canaries | verdict |
+ * |---|---|---|---|
+ * | works | | | intact |
+ * | final | | | lost |
+ * | temporary | | | unwell |
+ * | suspicious | none | | suspected |
+ * | suspicious | less than 2 s old | | suspected |
+ * | suspicious | 2 s old | work | lost |
+ * | suspicious | 2 s old | fail | unwell |
+ */
+internal object VerdictTable {
+    const val DISTANCE_MILLIS = 2_000L
+
+    /** @param remainingMillis how long the earlier suspicious answer is still too young to count; null if there was none */
+    fun verdict(answer: PlatformAnswer, remainingMillis: Long?, canaries: Canaries = Canaries.NOT_ASKED): Verdict = when (answer) {
+        PlatformAnswer.WORKS -> Verdict.Intact
+        PlatformAnswer.FINAL -> Verdict.Lost
+        PlatformAnswer.TEMPORARY -> Verdict.Unwell
+        PlatformAnswer.SUSPICIOUS -> when {
+            remainingMillis == null -> Verdict.Suspected(isFirst = true, DISTANCE_MILLIS)
+            remainingMillis > 0 -> Verdict.Suspected(isFirst = false, remainingMillis)
+            else -> when (canaries) {
+                Canaries.NOT_ASKED -> Verdict.AskCanaries
+                Canaries.WORK -> Verdict.Lost
+                Canaries.FAIL -> Verdict.Unwell
+            }
+        }
+    }
+}
