@@ -31,7 +31,7 @@ struct PluginLifeTests {
         let configured = await engine.call(
             "configure",
             [
-                "baseUrl": service, "origins": [String](), "aliases": [String](),
+                "baseUrl": service, "origins": [String](), "aliases": [String](), "scheme": "one",
                 "rotatesAutomatically": NSNumber(value: false), "cloudProjectNumber": NSNull(),
                 "androidProof": "either",
                 "developmentMode": NSNumber(value: true),

@@ -162,7 +162,8 @@ struct PluginTests {
 
     private func settings(_ baseUrl: String, origins: Set<String> = [], isDevelopment: Bool = false) -> Settings {
         Settings(
-            baseUrl: baseUrl, origins: origins, aliases: ["https://old.example.com"], rotatesAutomatically: false,
+            baseUrl: baseUrl, origins: origins, aliases: ["https://old.example.com"], scheme: .two,
+            rotatesAutomatically: false,
             developmentMode: isDevelopment)
     }
 
@@ -174,6 +175,7 @@ struct PluginTests {
         #expect(configuration.origins == [try RequestOrigin("https://api.example.com")])
         #expect(configuration.aliases == [try RequestOrigin("https://old.example.com")])
         #expect(configuration.rotatesAutomatically)
+        #expect(configuration.scheme == .two)
         #expect(configuration.attestation is DevelopmentAttestation)
         #expect(configuration.keyStore is SoftwareKeyStore)
         #expect(configuration.storage is FileStorage)
@@ -187,7 +189,8 @@ struct PluginTests {
         await engine.call(
             "configure",
             [
-                "baseUrl": url, "origins": origins, "aliases": [String](), "rotatesAutomatically": Self.yes,
+                "baseUrl": url, "origins": origins, "aliases": [String](), "scheme": "one",
+                "rotatesAutomatically": Self.yes,
                 "cloudProjectNumber": Self.none, "androidProof": "either", "developmentMode": NSNumber(value: false),
             ])
     }

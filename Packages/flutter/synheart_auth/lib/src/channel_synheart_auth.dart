@@ -35,6 +35,7 @@ final class ChannelSynheartAuth implements SynheartAuth {
     String baseUrl, {
     Set<String> origins = const <String>{},
     Set<String> aliases = const <String>{},
+    SignatureScheme scheme = SignatureScheme.one,
     bool rotatesAutomatically = true,
     int? cloudProjectNumber,
     AndroidProof androidProof = AndroidProof.either,
@@ -44,6 +45,7 @@ final class ChannelSynheartAuth implements SynheartAuth {
       'baseUrl': baseUrl,
       'origins': origins.toList(),
       'aliases': aliases.toList(),
+      'scheme': scheme.wire,
       'rotatesAutomatically': rotatesAutomatically,
       'cloudProjectNumber': cloudProjectNumber,
       'androidProof': androidProof.wire,

@@ -48,6 +48,7 @@ final class FakeSynheartAuth implements SynheartAuth {
     String baseUrl, {
     Set<String> origins = const <String>{},
     Set<String> aliases = const <String>{},
+    SignatureScheme scheme = SignatureScheme.one,
     bool rotatesAutomatically = true,
     int? cloudProjectNumber,
     AndroidProof androidProof = AndroidProof.either,
@@ -58,6 +59,7 @@ final class FakeSynheartAuth implements SynheartAuth {
       baseUrl,
       origins.toList()..sort(),
       aliases.toList()..sort(),
+      scheme.wire,
       rotatesAutomatically,
       cloudProjectNumber,
       androidProof.wire,

@@ -28,6 +28,8 @@ abstract interface class SynheartAuth {
   /// - [baseUrl]: the auth service, https; http only on this machine.
   /// - [origins]: the origins besides the auth service for which [send] and [sign] sign, such as `https://api.example.com`.
   /// - [aliases]: earlier origins of the auth service, if it moved to another host.
+  /// - [scheme]: what the app signs with, one decision for all of its requests. A device whose service has accepted scheme 2 signs under
+  ///   scheme 2 from then on, because the service refuses a lower one.
   /// - [rotatesAutomatically]: whether the SDK rotates a key by itself when it is due.
   /// - [cloudProjectNumber]: Android: the Google Cloud project of Play Integrity, for standard requests. iOS ignores it.
   /// - [androidProof]: Android: which of Google's proofs to send. iOS ignores it.
@@ -38,6 +40,7 @@ abstract interface class SynheartAuth {
     String baseUrl, {
     Set<String> origins = const <String>{},
     Set<String> aliases = const <String>{},
+    SignatureScheme scheme = SignatureScheme.one,
     bool rotatesAutomatically = true,
     int? cloudProjectNumber,
     AndroidProof androidProof = AndroidProof.either,
@@ -62,8 +65,8 @@ abstract interface class SynheartAuth {
   ///
   /// [path] is the path as sent: escaped, without the query. [bodyBytes] is the body as sent.
   ///
-  /// [scheme]: null for the device's. A device that has signed under scheme 2 throws [SigningFailed] unless it is
-  /// [SignatureScheme.one]; scheme 2 needs the whole URL: use [sign].
+  /// [scheme]: what the caller expects; null for the device's. Any other one throws [SigningFailed]. So does a device that signs under
+  /// scheme 2: that needs the whole URL, use [sign].
   Future<Map<String, String>> signRequest(
     String appId,
     String method,

@@ -44,7 +44,7 @@ internal class FakeClient : AuthClient {
     override fun configure(settings: Settings) {
         calls.put(
             listOf(
-                "configure", settings.baseUrl, settings.origins, settings.aliases, settings.rotatesAutomatically,
+                "configure", settings.baseUrl, settings.origins, settings.aliases, settings.scheme, settings.rotatesAutomatically,
                 settings.cloudProjectNumber, settings.androidProof, settings.developmentMode,
             ),
         )

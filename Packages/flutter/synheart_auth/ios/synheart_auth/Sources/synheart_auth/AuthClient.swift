@@ -7,6 +7,7 @@ struct Settings: Hashable {
     let baseUrl: String
     let origins: Set<String>
     let aliases: Set<String>
+    let scheme: SignatureScheme
     let rotatesAutomatically: Bool
     let developmentMode: Bool
 }
@@ -45,7 +46,7 @@ extension Settings {
     fileprivate func differences(from other: Settings) -> [String] {
         let same = [
             ("baseUrl", baseUrl == other.baseUrl), ("origins", origins == other.origins),
-            ("aliases", aliases == other.aliases),
+            ("aliases", aliases == other.aliases), ("scheme", scheme == other.scheme),
             ("rotatesAutomatically", rotatesAutomatically == other.rotatesAutomatically),
             ("developmentMode", developmentMode == other.developmentMode),
         ]
@@ -74,6 +75,7 @@ extension SynheartAuth.Configuration {
         try self.init(baseUrl: settings.baseUrl)
         origins = try Self.origins(settings.origins)
         aliases = try Self.origins(settings.aliases)
+        scheme = settings.scheme
         rotatesAutomatically = settings.rotatesAutomatically
         if settings.developmentMode { try useDevelopmentMode() }
         customize(&self)

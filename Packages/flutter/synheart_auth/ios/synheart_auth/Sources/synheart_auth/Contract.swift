@@ -46,7 +46,8 @@ enum Contract {
     static let calls: [String: Call] = [
         "configure": Call([
             "baseUrl": .text(2048), "origins": .items(.text(2048), max: 32), "aliases": .items(.text(2048), max: 32),
-            "rotatesAutomatically": .flag, "cloudProjectNumber": .optional(.integer(1...largestInteger)),
+            "scheme": .choice(schemes), "rotatesAutomatically": .flag,
+            "cloudProjectNumber": .optional(.integer(1...largestInteger)),
             "androidProof": .choice(androidProofs), "developmentMode": .flag,
         ]),
         "isRegistered": Call(["appId": appID], .flag),

@@ -126,7 +126,8 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
         case "configure":
             let settings = Settings(
                 baseUrl: fields.text("baseUrl"), origins: Set(fields.texts("origins")),
-                aliases: Set(fields.texts("aliases")), rotatesAutomatically: fields.flag("rotatesAutomatically"),
+                aliases: Set(fields.texts("aliases")), scheme: scheme ?? .one,
+                rotatesAutomatically: fields.flag("rotatesAutomatically"),
                 developmentMode: fields.flag("developmentMode"))
             try configured.once(settings) { try client.configure(settings, customize) }
             return nil

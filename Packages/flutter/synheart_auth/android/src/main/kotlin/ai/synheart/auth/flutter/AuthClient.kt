@@ -18,6 +18,7 @@ internal data class Settings(
     val baseUrl: String,
     val origins: Set<String>,
     val aliases: Set<String>,
+    val scheme: SignatureScheme,
     val rotatesAutomatically: Boolean,
     val cloudProjectNumber: Long?,
     /** As the channel names it: `playIntegrity`, `keyAttestation`, `both` or `either`. */
@@ -52,7 +53,7 @@ internal class ConfiguredOtherwise(override val message: String) : Exception(mes
 
 private fun Settings.difference(other: Settings): String = listOf(
     "baseUrl" to (baseUrl == other.baseUrl), "origins" to (origins == other.origins), "aliases" to (aliases == other.aliases),
-    "rotatesAutomatically" to (rotatesAutomatically == other.rotatesAutomatically),
+    "scheme" to (scheme == other.scheme), "rotatesAutomatically" to (rotatesAutomatically == other.rotatesAutomatically),
     "cloudProjectNumber" to (cloudProjectNumber == other.cloudProjectNumber),
     "androidProof" to (androidProof == other.androidProof), "developmentMode" to (developmentMode == other.developmentMode),
 ).filter { !it.second }.joinToString { it.first }

@@ -65,6 +65,7 @@ internal object Contract {
                 "baseUrl" to Text(2048),
                 "origins" to Items(Text(2048), 32),
                 "aliases" to Items(Text(2048), 32),
+                "scheme" to Choice(schemes),
                 "rotatesAutomatically" to Flag(),
                 "cloudProjectNumber" to Integer(1..LARGEST_INTEGER, nullable = true),
                 "androidProof" to Choice(androidProofs),

@@ -127,7 +127,7 @@ public class SynheartAuthPlugin internal constructor(
         } catch (error: ConfiguredOtherwise) {
             failure("NOT_CONFIGURED", error.message)
         } catch (error: SynheartAuthException) {
-            failure(error, name)
+            failure(error)
         } catch (error: MalformedMessage) {
             Reply { it.error(Contract.MALFORMED, error.message, null) }
         }
@@ -185,6 +185,7 @@ public class SynheartAuthPlugin internal constructor(
         baseUrl = fields.text("baseUrl"),
         origins = fields.texts("origins").toSet(),
         aliases = fields.texts("aliases").toSet(),
+        scheme = scheme(fields) ?: SignatureScheme.ONE,
         rotatesAutomatically = fields.flag("rotatesAutomatically"),
         cloudProjectNumber = fields.optionalInteger("cloudProjectNumber"),
         androidProof = fields.text("androidProof"),
@@ -215,13 +216,13 @@ private fun interface Reply {
     operator fun invoke(result: MethodChannel.Result)
 }
 
-private fun failure(error: SynheartAuthException, method: String): Reply {
+private fun failure(error: SynheartAuthException): Reply {
     val transition = error as? SynheartAuthException.InvalidStateTransition
     val details = mapOf(
         "recovery" to error.recovery.wire,
         "retryAfterMs" to error.retryAfter?.inWholeMilliseconds,
         "fromService" to (error is SynheartAuthException.ServerError),
-        "mayHaveHappened" to (method == "send" && error.code in UNCERTAIN),
+        "mayHaveHappened" to error.mayHaveHappened,
         "from" to transition?.from?.wire,
         "to" to transition?.to?.wire,
     )
@@ -236,9 +237,6 @@ private fun failure(code: String, message: String): Reply {
     )
     return Reply { it.error(code, message, details) }
 }
-
-/** The errors of a `send` after which the request may have taken effect: no answer, none that could be read, or a copy of it before. */
-private val UNCERTAIN = setOf("NETWORK_ERROR", "ANSWER_TOO_LARGE", "NONCE_REPLAY", "RATE_LIMITED")
 
 // Dart has ended its wait already, and knows whether it was a `send`.
 private val CANCELLED = failure(Contract.CANCELLED, "the caller cancelled")
