@@ -15,4 +15,4 @@ dependencyResolutionManagement {
 }
 
 rootProject.name = "synheart-auth-android"
-include(":synheart-auth", ":synheart-auth-okhttp")
+include(":synheart-auth", ":synheart-auth-okhttp", ":synheart-auth-testing")

@@ -59,6 +59,17 @@ public class Configuration(
     internal val storageCalls = BlockingCalls(sleeper)
     internal val launch = Launch(clock)
 
+    /** What makes two configurations the same. Parts count by identity, unless what made them knows better. */
+    internal var values: List<Any?> = listOf(
+        origin, keyStore, storage, attestation, clock, transport, random, sleeper, logger, this.origins, this.aliases, deviceLocalId,
+        rotatesAutomatically, scheme,
+    )
+
+    /** What to start early, so that it is ready when it is needed. Does not block. */
+    internal var warmUp: () -> Unit = {}
+
+    internal fun prepare() = warmUp()
+
     init {
         if (deviceLocalId != null && !UUID.matches(deviceLocalId)) throw failure(OwnCode.NOT_CONFIGURED, "deviceLocalId must be a UUID")
     }

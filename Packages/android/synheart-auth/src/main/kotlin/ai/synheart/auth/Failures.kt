@@ -20,7 +20,7 @@ internal enum class Remedy {
     /** Start the registration again with a new challenge, with the back-off of [RetryPolicy.REGISTRATION]. */
     NEW_CHALLENGE,
 
-    /** Ask the attestation provider again, with the back-off of [RetryPolicy.REGISTRATION], while the challenge lives. */
+    /** Ask the attestation provider again, with the back-off of [RetryPolicy.PROVIDER], while the challenge lives. */
     ASK_PROVIDER_AGAIN,
 
     /** Ask the attestation provider once more, with a new challenge. */

@@ -85,6 +85,7 @@ public class UrlConnectionTransport internal constructor(
             prepare()
             ensureActive()
             connect()
+            ensureActive()
             if (connection.doOutput) connection.outputStream.use { it.write(request.body) }
             val status = connection.responseCode
             if (status < 0) throw TransportException("the answer is not HTTP")

@@ -92,13 +92,14 @@ class FailureTest {
         phone.device.play.failRequests(IntegrityErrorCode.NETWORK_ERROR, IntegrityErrorCode.TOO_MANY_REQUESTS)
         register()
         assertEquals(1, count(World.CHALLENGE))
-        assertEquals(2, phone.sleeper.pauses.size)
+        assertEquals(listOf(5, 10), phone.sleeper.pauses.map { it.inWholeSeconds.toInt() })
     }
 
     @Test
     fun `an attestation provider that stays unavailable is reported, and may be asked later`() = World.run {
         phone.device.play.failAlways(IntegrityErrorCode.NETWORK_ERROR)
         expect<AttestationFailed>(Recovery.RETRY) { register() }
+        assertEquals(listOf(5, 10, 20), phone.sleeper.pauses.map { it.inWholeSeconds.toInt() })
         phone.device.play.failAlways(0)
         register()
         assertEquals(1, liveDevices().size)

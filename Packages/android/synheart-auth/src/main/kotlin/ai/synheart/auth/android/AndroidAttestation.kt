@@ -10,6 +10,7 @@ import ai.synheart.auth.Sleeper
 import ai.synheart.auth.concurrency.withDeadline
 import java.security.MessageDigest
 import java.security.cert.X509Certificate
+import kotlin.coroutines.EmptyCoroutineContext
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.withContext
@@ -24,6 +25,16 @@ internal class AndroidAttestation(
 
     /** The challenge for which Play Integrity was unavailable last, and how often. */
     private var waiting: Pair<ByteArray, Int>? = null
+
+    /** Prepares a token provider, so that the first registration does not wait for it. Google's library binds to the Play Store. */
+    fun warmUp() = threads.dispatch(EmptyCoroutineContext) {
+        try {
+            integrity?.warmUp()
+        } catch (_: Exception) {
+            // The registration reports it.
+        } catch (_: LinkageError) {
+        }
+    }
 
     override suspend fun attest(subject: AttestationSubject): AttestationEvidence {
         val chain = if (proof.usesKeyAttestation) chain(subject) else null
@@ -66,7 +77,7 @@ internal class AndroidAttestation(
     /** The chain, if it is one that the service can accept: made by hardware, for this challenge. */
     private suspend fun chain(subject: AttestationSubject): List<ByteArray>? {
         val chain: List<X509Certificate> = try {
-            withContext(Dispatchers.IO) { keystore.chain(subject.alias) }
+            withContext(threads) { keystore.chain(subject.alias) }
         } catch (error: DeviceKeyStoreException) {
             throw AttestationException(Code.UNAVAILABLE, "the Keystore does not give the key's certificates", error)
         }
@@ -81,6 +92,9 @@ internal class AndroidAttestation(
 
     private companion object {
         const val SOFTWARE = 0
+
+        // Besides the threads of Dispatchers.IO, which the app's own code may use up.
+        val threads = Dispatchers.IO.limitedParallelism(4)
         const val PATIENCE = 2
         val PATIENCE_FOR_ONE = 10.seconds
     }

@@ -97,20 +97,30 @@ public class AndroidConfiguration(
         // Two storages of one app must not share keys.
         val keystore = Keystore(prefix = if (app.isDeviceProtectedStorage) "device_protected/" else "", pause)
         val attestation = attestation
+        val google = AndroidAttestation(proof, { tokens(app) }, keystore, sleeper)
         return Configuration(
             baseUrl = baseUrl,
             keyStore = AndroidKeyStore(keystore, if (attestation == null) proof.ofKeys else AndroidKeyStore.Attestation.NEVER, usesStrongBox),
             storage = FileStorage(app, EncryptedRecords(keystore)),
-            attestation = attestation ?: AndroidAttestation(proof, { tokens(app) }, keystore, sleeper),
+            attestation = attestation ?: google,
             clock = AndroidClock, sleeper = sleeper, transport = transport, logger = logger, origins = origins, aliases = aliases,
             deviceLocalId = deviceLocalId, rotatesAutomatically = rotatesAutomatically, scheme = scheme,
-        )
+        ).also {
+            if (attestation == null) it.warmUp = google::warmUp
+            it.values = listOf(
+                it.origin, it.origins, it.aliases, cloudProjectNumber, proof, requests, usesStrongBox, attestation,
+                // Without a transport or logger of its own a configuration has a new one.
+                transport.takeUnless { transport is UrlConnectionTransport }, logger.takeUnless { logger is LogcatLogger }, deviceLocalId,
+                rotatesAutomatically, scheme, app.isDeviceProtectedStorage,
+            )
+        }
     }
 
     private fun tokens(app: Context): IntegrityTokens = when (requests) {
         IntegrityRequests.CLASSIC -> ClassicIntegrity(app, cloudProjectNumber)
         IntegrityRequests.STANDARD -> StandardIntegrity(
             app, cloudProjectNumber ?: throw AttestationException(Code.MISCONFIGURED, "standard requests need cloudProjectNumber"),
+            AndroidClock::elapsedMillis,
         )
     }
 

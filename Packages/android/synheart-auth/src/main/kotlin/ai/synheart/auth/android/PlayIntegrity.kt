@@ -16,11 +16,12 @@ import com.google.android.play.core.integrity.model.StandardIntegrityErrorCode
 import kotlin.coroutines.resume
 import kotlin.coroutines.resumeWithException
 import kotlinx.coroutines.suspendCancellableCoroutine
-import kotlinx.coroutines.sync.Mutex
-import kotlinx.coroutines.sync.withLock
 
 /** Gets Play Integrity tokens. */
-internal fun interface IntegrityTokens {
+internal interface IntegrityTokens {
+    /** Starts what takes long. Does not wait for it. */
+    fun warmUp() {}
+
     /** A token over this nonce (classic) or request hash (standard). */
     suspend fun token(nonce: String): String
 }
@@ -28,6 +29,7 @@ internal fun interface IntegrityTokens {
 /** Classic requests: each asks Google, and the service can open the tokens with its own keys. */
 internal class ClassicIntegrity(private val context: Context, private val cloudProjectNumber: Long?) : IntegrityTokens {
     override suspend fun token(nonce: String): String {
+        if (nonce.length !in NONCE_LENGTHS) throw AttestationException(Code.REFUSED, "the nonce has ${nonce.length} characters")
         val request = IntegrityTokenRequest.builder().setNonce(nonce)
         if (cloudProjectNumber != null) request.setCloudProjectNumber(cloudProjectNumber)
         return try {
@@ -42,39 +44,66 @@ internal class ClassicIntegrity(private val context: Context, private val cloudP
         IntegrityErrorCode.CLIENT_TRANSIENT_ERROR -> Code.UNAVAILABLE
         else -> commonMeaning(code)
     }
+
+    private companion object {
+        val NONCE_LENGTHS = 16..500
+    }
 }
 
 /**
  * Standard requests: a token provider is prepared once, and then gives tokens fast. Google lets an app prepare five a minute, and
  * a provider can become invalid after hours.
+ *
+ * All callers wait for one task. One that does not complete within a minute, Google's own advice, is given up for another one.
+ *
+ * @param elapsedMillis a clock that does not jump
  */
-internal class StandardIntegrity(private val context: Context, private val cloudProjectNumber: Long) : IntegrityTokens {
-    private val mutex = Mutex()
-    private var provider: StandardIntegrityTokenProvider? = null
+internal class StandardIntegrity(
+    private val context: Context, private val cloudProjectNumber: Long, private val elapsedMillis: () -> Long,
+) : IntegrityTokens {
+    private class Preparation(val task: Task<StandardIntegrityTokenProvider>, val startedAtMillis: Long)
+
+    // Guarded by this object's monitor.
+    private var latest: Preparation? = null
+
+    override fun warmUp() {
+        preparation()
+    }
 
     override suspend fun token(nonce: String): String {
+        // Google refuses 500 bytes and more.
+        if (nonce.toByteArray().size >= MAXIMUM_HASH) throw AttestationException(Code.REFUSED, "the request hash is too long")
         val request = StandardIntegrityTokenRequest.builder().setRequestHash(nonce).build()
-        val first = provider()
+        val first = preparation()
         return try {
-            first.request(request).await().token()
+            provider(first).request(request).await().token()
         } catch (error: StandardIntegrityException) {
             if (error.errorCode != StandardIntegrityErrorCode.INTEGRITY_TOKEN_PROVIDER_INVALID) throw failure(error)
             forget(first)
-            try { provider().request(request).await().token() } catch (again: StandardIntegrityException) { throw failure(again) }
+            try { provider(preparation()).request(request).await().token() } catch (again: StandardIntegrityException) { throw failure(again) }
         }
     }
 
-    private suspend fun provider(): StandardIntegrityTokenProvider = mutex.withLock {
-        provider ?: try {
-            val request = PrepareIntegrityTokenRequest.builder().setCloudProjectNumber(cloudProjectNumber).build()
-            IntegrityManagerFactory.createStandard(context).prepareIntegrityToken(request).await().also { provider = it }
-        } catch (error: StandardIntegrityException) {
-            throw failure(error)
+    /** The task that prepares a provider: the latest one, unless it failed or hangs. */
+    @Synchronized
+    private fun preparation(): Preparation {
+        latest?.let {
+            val isUsable = if (it.task.isComplete) it.task.isSuccessful else elapsedMillis() - it.startedAtMillis < MAXIMUM_PREPARATION_MILLIS
+            if (isUsable) return it
         }
+        val request = PrepareIntegrityTokenRequest.builder().setCloudProjectNumber(cloudProjectNumber).build()
+        return Preparation(IntegrityManagerFactory.createStandard(context).prepareIntegrityToken(request), elapsedMillis()).also { latest = it }
     }
 
-    private suspend fun forget(invalid: StandardIntegrityTokenProvider): Unit = mutex.withLock {
-        if (provider === invalid) provider = null
+    private suspend fun provider(preparation: Preparation): StandardIntegrityTokenProvider = try {
+        preparation.task.await()
+    } catch (error: StandardIntegrityException) {
+        throw failure(error)
+    }
+
+    @Synchronized
+    private fun forget(invalid: Preparation) {
+        if (latest === invalid) latest = null
     }
 
     private fun failure(error: StandardIntegrityException) =
@@ -88,6 +117,11 @@ internal class StandardIntegrity(private val context: Context, private val cloud
         -> Code.UNAVAILABLE
         else -> commonMeaning(code)
     }
+
+    private companion object {
+        const val MAXIMUM_HASH = 500
+        const val MAXIMUM_PREPARATION_MILLIS = 60_000L
+    }
 }
 
 /**
@@ -96,25 +130,30 @@ internal class StandardIntegrity(private val context: Context, private val cloud
  * @see <a href="https://developer.android.com/google/play/integrity/error-codes">Handle Play Integrity API error codes</a>
  */
 private fun commonMeaning(code: Int): Code = when (code) {
+    // Google's list of what a retry after 5, 10 and 20 s may mend. The quota of the day is TOO_MANY_REQUESTS too.
     IntegrityErrorCode.NETWORK_ERROR, IntegrityErrorCode.TOO_MANY_REQUESTS, IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE,
-    IntegrityErrorCode.CANNOT_BIND_TO_SERVICE, IntegrityErrorCode.INTERNAL_ERROR,
+    IntegrityErrorCode.INTERNAL_ERROR,
     -> Code.UNAVAILABLE
-    IntegrityErrorCode.API_NOT_AVAILABLE, IntegrityErrorCode.PLAY_STORE_NOT_FOUND, IntegrityErrorCode.PLAY_STORE_ACCOUNT_NOT_FOUND,
-    IntegrityErrorCode.PLAY_SERVICES_NOT_FOUND, IntegrityErrorCode.PLAY_STORE_VERSION_OUTDATED,
+    // What this device lacks. Its user may update or sign in: PlayRemedy.
+    IntegrityErrorCode.PLAY_STORE_NOT_FOUND, IntegrityErrorCode.PLAY_STORE_ACCOUNT_NOT_FOUND, IntegrityErrorCode.PLAY_SERVICES_NOT_FOUND,
+    IntegrityErrorCode.CANNOT_BIND_TO_SERVICE, IntegrityErrorCode.PLAY_STORE_VERSION_OUTDATED,
     IntegrityErrorCode.PLAY_SERVICES_VERSION_OUTDATED,
     -> Code.UNSUPPORTED
-    IntegrityErrorCode.CLOUD_PROJECT_NUMBER_IS_INVALID -> Code.MISCONFIGURED
+    // The API is not enabled in Play Console, or the Play Store is old. A developer's mistake must not switch to the other proof.
+    IntegrityErrorCode.API_NOT_AVAILABLE, IntegrityErrorCode.CLOUD_PROJECT_NUMBER_IS_INVALID -> Code.MISCONFIGURED
     // APP_NOT_INSTALLED and APP_UID_MISMATCH: something poses as the app.
     else -> Code.REFUSED
 }
 
-/** Waits for a task. A cancelled caller stops waiting; Google's task runs on. */
+/** Waits for a task. A cancelled caller stops waiting; Google's task runs on, for others. */
 private suspend fun <Result> Task<Result>.await(): Result = suspendCancellableCoroutine { continuation ->
     addOnCompleteListener({ it.run() }) { task ->
-        if (task.isSuccessful) {
-            continuation.resume(task.result)
-        } else {
-            continuation.resumeWithException(task.exception ?: AttestationException(Code.UNAVAILABLE, "Google cancelled the task"))
+        // The result of a task that failed or was cancelled throws.
+        val failure = task.exception
+        when {
+            task.isSuccessful -> continuation.resume(task.result)
+            failure != null -> continuation.resumeWithException(failure)
+            else -> continuation.resumeWithException(AttestationException(Code.UNAVAILABLE, "Google cancelled the task"))
         }
     }
 }

@@ -25,7 +25,8 @@ internal enum class CallKind(
 internal class NoAnswerException : Exception()
 
 /**
- * Makes the blocking calls of one provider (files, Keystore) one after another, on threads of [Dispatchers.IO].
+ * Makes the blocking calls of one provider (files, Keystore) one after another, on threads besides those of [Dispatchers.IO], which the
+ * app's own code may use up.
  *
  * A call that hangs is abandoned with its thread. Its caller gets [NoAnswerException], queued calls continue on another thread,
  * and calls of the same kind fail at once until the abandoned call returns. So a provider that hangs costs at most one thread for
@@ -34,6 +35,8 @@ internal class NoAnswerException : Exception()
  * Cancelling a caller ends its wait. A call that runs then runs on, and is waited for by [afterChanges].
  */
 internal class BlockingCalls(private val sleeper: Sleeper) {
+    // One for each kind of call that may hang, and one for those that do not.
+    private val threads = Dispatchers.IO.limitedParallelism(CallKind.entries.size + 1)
     private val timers = CoroutineScope(SupervisorJob() + Dispatchers.Default)
     private val line = ArrayDeque<Call<*>>()
     private var running: Call<*>? = null
@@ -116,7 +119,7 @@ internal class BlockingCalls(private val sleeper: Sleeper) {
             sleeper.sleep(LIMIT, SleepPurpose.DEADLINE)
             leaveBehind(call)
         }
-        Dispatchers.IO.dispatch(EmptyCoroutineContext) {
+        threads.dispatch(EmptyCoroutineContext) {
             call.work()
             finish(call, timer)
         }

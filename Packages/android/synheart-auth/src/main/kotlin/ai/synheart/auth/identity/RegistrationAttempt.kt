@@ -9,7 +9,6 @@ import ai.synheart.auth.RetryPolicy
 import ai.synheart.auth.Situation
 import ai.synheart.auth.SynheartAuthException
 import ai.synheart.auth.failure
-import ai.synheart.auth.fraction
 import ai.synheart.auth.remedy
 import ai.synheart.auth.wire.PublicKey
 import ai.synheart.auth.wire.RegisterAnswer
@@ -93,8 +92,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
      * would not outlive the pause, the next attempt has a new challenge.
      */
     private fun pause(candidate: Candidate, error: SynheartAuthException): RegistrationFailure {
-        val delay = RetryPolicy.REGISTRATION.delay(candidate.refusals, configuration.random.fraction())
-            ?: return RegistrationFailure(error)
+        val delay = RetryPolicy.PROVIDER.delay(candidate.refusals, 0.0) ?: return RegistrationFailure(error)
         if (configuration.clock.elapsedMillis + delay.inWholeMilliseconds >= candidate.challenge.goodUntilMillis) {
             return RegistrationFailure(error, Remedy.NEW_CHALLENGE)
         }

@@ -3,18 +3,22 @@ package ai.synheart.auth.android
 import ai.synheart.auth.AttestationException
 import ai.synheart.auth.AttestationException.Code
 import ai.synheart.auth.AttestationSubject
+import ai.synheart.auth.SynheartAuth
 import ai.synheart.auth.android.PhoneRule.Companion.ALIAS
 import ai.synheart.auth.android.PhoneRule.Companion.CHALLENGE
 import ai.synheart.standins.KeystoreDaemon
 import ai.synheart.standins.KeystoreDaemon.Call
 import ai.synheart.standins.PlayStandIn
 import ai.synheart.standins.StandInDevice
+import android.os.SystemClock
 import com.google.android.play.core.integrity.model.IntegrityErrorCode
 import com.google.android.play.core.integrity.model.StandardIntegrityErrorCode
 import java.io.File
+import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.TimeoutCancellationException
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 import org.junit.Assert.assertEquals
@@ -102,7 +106,7 @@ class AndroidAttestationTest {
     fun `a device without Google Play sends its chain alone, where that is enough`() {
         for (requests in IntegrityRequests.entries) {
             for (code in listOf(
-                IntegrityErrorCode.API_NOT_AVAILABLE, IntegrityErrorCode.PLAY_STORE_NOT_FOUND, IntegrityErrorCode.PLAY_SERVICES_NOT_FOUND,
+                IntegrityErrorCode.CANNOT_BIND_TO_SERVICE, IntegrityErrorCode.PLAY_STORE_NOT_FOUND, IntegrityErrorCode.PLAY_SERVICES_NOT_FOUND,
                 IntegrityErrorCode.PLAY_STORE_VERSION_OUTDATED, IntegrityErrorCode.PLAY_SERVICES_VERSION_OUTDATED,
             )) {
                 play.failAlways(code)
@@ -151,10 +155,10 @@ class AndroidAttestationTest {
     }
 
     @Test
-    fun `every other code of Google is one that a retry may mend`() {
+    fun `what Google calls transient is what a retry may mend`() {
         val common = listOf(
             IntegrityErrorCode.NETWORK_ERROR, IntegrityErrorCode.TOO_MANY_REQUESTS, IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE,
-            IntegrityErrorCode.CANNOT_BIND_TO_SERVICE, IntegrityErrorCode.INTERNAL_ERROR,
+            IntegrityErrorCode.INTERNAL_ERROR, PlayStandIn.cancels(),
         )
         for (code in common + StandardIntegrityErrorCode.CLIENT_TRANSIENT_ERROR) {
             play.failAlways(code)
@@ -164,6 +168,66 @@ class AndroidAttestationTest {
             play.failAlways(code)
             expect(Code.UNAVAILABLE) { attest(configuration(AndroidProof.PLAY_INTEGRITY, IntegrityRequests.CLASSIC)) }
         }
+    }
+
+    @Test
+    fun `an API that is not enabled switches to no other proof`() {
+        play.failAlways(IntegrityErrorCode.API_NOT_AVAILABLE)
+        for (requests in IntegrityRequests.entries) {
+            for (proof in listOf(AndroidProof.EITHER, AndroidProof.BOTH, AndroidProof.PLAY_INTEGRITY)) {
+                expect(Code.MISCONFIGURED) { attest(configuration(proof, requests)) }
+            }
+        }
+    }
+
+    @Test
+    fun `what the user can do is a value, with an intent`() {
+        for ((code, remedy) in mapOf(
+            IntegrityErrorCode.CANNOT_BIND_TO_SERVICE to PlayRemedy.UPDATE_PLAY_STORE,
+            IntegrityErrorCode.PLAY_STORE_VERSION_OUTDATED to PlayRemedy.UPDATE_PLAY_STORE,
+            IntegrityErrorCode.PLAY_SERVICES_VERSION_OUTDATED to PlayRemedy.UPDATE_PLAY_SERVICES,
+            IntegrityErrorCode.PLAY_STORE_ACCOUNT_NOT_FOUND to PlayRemedy.SIGN_IN,
+            IntegrityErrorCode.NETWORK_ERROR to null, IntegrityErrorCode.APP_UID_MISMATCH to null,
+        )) {
+            play.failAlways(code)
+            val failure = assertThrows(AttestationException::class.java) {
+                attest(configuration(AndroidProof.PLAY_INTEGRITY, IntegrityRequests.CLASSIC))
+            }
+            assertEquals("$code", remedy, PlayRemedy.of(failure))
+            assertEquals(remedy == null, remedy?.intent() == null)
+        }
+        assertEquals("android.intent.action.VIEW market://details?id=com.google.android.gms", "${PlayRemedy.UPDATE_PLAY_SERVICES.intent()}")
+    }
+
+    @Test
+    fun `a request hash of 500 bytes and a nonce of another length are not asked for`() {
+        for (requests in IntegrityRequests.entries) {
+            val configuration = configuration(AndroidProof.PLAY_INTEGRITY, requests)
+            val key = configuration.keyStore.create(ALIAS, null)
+            for (length in if (requests == IntegrityRequests.STANDARD) listOf(500, 501) else listOf(15, 501)) {
+                val long = AttestationSubject("com.example.app", ALIAS, key, CHALLENGE, "n".repeat(length))
+                expect(Code.REFUSED) { configuration.attestation.attest(long) }
+            }
+        }
+        assertEquals(0, play.requests.get())
+    }
+
+    @Test
+    fun `configuring prepares a provider, which the first registration waits for`() {
+        val configured = configuration(AndroidProof.PLAY_INTEGRITY)
+        play.answersLate(true)
+        val client = SynheartAuth()
+        client.configure(configured)
+        while (play.warmUps.get() == 0) Thread.onSpinWait()
+        client.configure(configured)
+        val key = configured.keyStore.create(ALIAS, null)
+        runBlocking {
+            val tokens = (1..8).map { async(Dispatchers.Default) { configured.attestation.attest(subject(key)) } }
+            // The warm-up, then the eight requests.
+            while (tokens.any { it.isActive }) if (play.answerLate() == 0) delay(1)
+            tokens.awaitAll()
+        }
+        assertEquals(1, play.warmUps.get())
     }
 
     @Test
@@ -227,12 +291,19 @@ class AndroidAttestationTest {
         val key = configuration.keyStore.create(ALIAS, null)
         play.failWarmUps(PlayStandIn.neverAnswers())
         play.failRequests(PlayStandIn.neverAnswers())
+        // Both wait for the one warm-up, which is given up after a minute.
         repeat(2) {
             assertThrows(TimeoutCancellationException::class.java) {
                 runBlocking { withTimeout(50) { configuration.attestation.attest(subject(key)) } }
             }
         }
+        assertEquals(1, play.warmUps.get())
+        SystemClock.offsetMillis += 60_000
+        assertThrows(TimeoutCancellationException::class.java) {
+            runBlocking { withTimeout(50) { configuration.attestation.attest(subject(key)) } }
+        }
         assertNotNull(runBlocking { configuration.attestation.attest(subject(key)) }.proof)
+        assertEquals(2, play.warmUps.get())
     }
 
     // Without the library

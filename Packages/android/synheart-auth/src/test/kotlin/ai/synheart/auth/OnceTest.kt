@@ -1,0 +1,162 @@
+package ai.synheart.auth
+
+import ai.synheart.auth.CountingServer.Fate
+import java.net.Authenticator
+import java.net.PasswordAuthentication
+import java.net.ServerSocket
+import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.supervisorScope
+import org.junit.Assert.assertEquals
+import org.junit.Assert.assertFalse
+import org.junit.Assert.assertThrows
+import org.junit.Assert.assertTrue
+import org.junit.Test
+
+/** One `send` makes one effect, whatever happens on the way. */
+class OnceTest {
+    @Test
+    fun `HttpURLConnection sends no write twice, and says whether it may have happened`() =
+        OnceRuns.run(listOf("GET", "POST", "POST", "PUT", "DELETE"), { auth, request -> runBlocking { auth.send(MemoryPhone.APP, request) } }) {
+            it as SynheartAuthException
+        }
+
+    private fun server(transport: HttpTransport = UrlConnectionTransport(), body: suspend (CountingServer, SynheartAuth) -> Unit) =
+        CountingServer().use { server ->
+            val phone = MemoryPhone(server.url)
+            val clock = TestClock()
+            val auth = SynheartAuth(
+                Configuration(
+                    server.url, phone, phone, { throw AttestationException(AttestationException.Code.UNSUPPORTED) }, clock, transport,
+                    sleeper = TestSleeper(clock), rotatesAutomatically = false,
+                ),
+            )
+            runBlocking { body(server, auth) }
+        }
+
+    private fun CountingServer.request(method: String, vararg headers: Pair<String, String>) =
+        HttpRequest(method, "$url/v1/x", headers.toList(), if (method == "POST") ByteArray(3) else ByteArray(0))
+
+    @Test
+    fun `a replayed write is not signed again, and a safe or keyed one is`() = server { server, auth ->
+        server.fates.add(Fate.TWICE)
+        val error = expect<SynheartAuthException.NonceReplay>(Recovery.NONE) { auth.send(MemoryPhone.APP, server.request("POST")) }
+        assertTrue(error.mayHaveHappened)
+        assertEquals(1, server.executions.get())
+        for (request in listOf(server.request("GET"), server.request("DELETE"), server.request("POST", "idempotency-key" to "1"))) {
+            server.fates.add(Fate.TWICE)
+            val before = server.executions.get()
+            assertEquals(200, auth.send(MemoryPhone.APP, request).status)
+            assertEquals(2, server.executions.get() - before)
+        }
+    }
+
+    @Test
+    fun `a request for another origin is an error of the configuration that names it, and changes nothing`() = server { server, auth ->
+        server.fates.add(Fate.MISDIRECTED)
+        val error = expect<SynheartAuthException.ServerError>(Recovery.NONE) { auth.send(MemoryPhone.APP, server.request("POST")) }
+        assertEquals("MISDIRECTED_REQUEST", error.code)
+        assertTrue(error.message!!, server.url in error.message!!)
+        assertFalse(error.mayHaveHappened)
+        assertEquals(IdentityState.REGISTERED, auth.state(MemoryPhone.APP))
+        assertEquals(1, server.requests.get())
+    }
+
+    @Test
+    fun `a server that cannot be reached got nothing`() = runBlocking {
+        val port = ServerSocket(0).use { it.localPort }
+        val phone = MemoryPhone("http://127.0.0.1:$port")
+        val auth = SynheartAuth(
+            Configuration("http://127.0.0.1:$port", phone, phone, { throw AttestationException(AttestationException.Code.UNSUPPORTED) }, TestClock()),
+        )
+        val error = expect<SynheartAuthException.NetworkError>(Recovery.RETRY) {
+            auth.send(MemoryPhone.APP, HttpRequest("POST", "http://127.0.0.1:$port/"))
+        }
+        assertFalse(error.mayHaveHappened)
+    }
+
+    @Test
+    fun `an answered 429 or 5xx says that the request may have happened`() = server { server, auth ->
+        for (fate in listOf(Fate.UNAVAILABLE, Fate.RATE_LIMITED)) {
+            server.fates.add(fate)
+            val status = auth.send(MemoryPhone.APP, server.request("POST")).status
+            assertTrue("$status", status == 503 || status == 429)
+        }
+        assertEquals(2, server.requests.get())
+    }
+
+    @Test
+    fun `X-Synheart-Error counts from status 400 on`() {
+        for ((status, isRead) in listOf(200 to false, 302 to false, 399 to false, 401 to true, 403 to true)) {
+            val transport = HttpTransport { HttpAnswer(status, listOf("X-Synheart-Error" to "MISDIRECTED_REQUEST")) }
+            server(transport) { server, auth ->
+                // 401 and 403 with this code are answers of the caller.
+                val answer = runCatching { auth.send(MemoryPhone.APP, server.request("GET")) }
+                assertEquals("$status", isRead, answer.isFailure)
+            }
+        }
+    }
+
+    @Test
+    fun `cancelling is CancellationException, and never a network error`() {
+        val started = CompletableDeferred<Unit>()
+        val transport = HttpTransport {
+            started.complete(Unit)
+            awaitCancellation()
+        }
+        server(transport) { server, auth ->
+            val outcome = supervisorScope {
+                val call = async { auth.send(MemoryPhone.APP, server.request("POST")) }
+                started.await()
+                call.cancel()
+                runCatching { call.await() }
+            }
+            assertTrue("$outcome", outcome.exceptionOrNull() is CancellationException)
+        }
+    }
+
+    @Test
+    fun `a password of the process is no reason to send a request again`() {
+        Authenticator.setDefault(object : Authenticator() {
+            override fun getPasswordAuthentication() = PasswordAuthentication("a", "b".toCharArray())
+        })
+        try {
+            server { server, auth ->
+                server.fates.add(Fate.CHALLENGE)
+                assertEquals(401, auth.send(MemoryPhone.APP, server.request("POST")).status)
+                assertEquals(1, server.requests.get())
+            }
+        } finally {
+            Authenticator.setDefault(null)
+        }
+    }
+
+    @Test
+    fun `an answer is bytes up to the limit of the call, or a stream`() {
+        val bytes = ByteArray(5 * 1024 * 1024) { it.toByte() }
+        val http = com.sun.net.httpserver.HttpServer.create(java.net.InetSocketAddress("127.0.0.1", 0), 0)
+        http.createContext("/") { exchange ->
+            exchange.sendResponseHeaders(200, bytes.size.toLong())
+            try { exchange.responseBody.use { it.write(bytes) } } catch (_: java.io.IOException) {}
+        }
+        http.start()
+        try {
+            val url = "http://127.0.0.1:${http.address.port}/"
+            val transport = UrlConnectionTransport()
+            runBlocking {
+                assertTrue(assertThrows(TransportException::class.java) { runBlocking { transport.send(HttpRequest("GET", url)) } }.isTooLarge)
+                assertEquals(bytes.size, transport.send(HttpRequest("GET", url, maximumAnswer = bytes.size)).body.size)
+                val answer = transport.send(HttpRequest("GET", url, maximumAnswer = 1, streamsAnswer = true))
+                assertEquals(0, answer.body.size)
+                assertTrue(bytes.contentEquals(answer.stream!!.use { it.readBytes() }))
+                // Leaving early does not read the rest.
+                transport.send(HttpRequest("GET", url, streamsAnswer = true)).stream!!.use { it.read() }
+            }
+        } finally {
+            http.stop(0)
+        }
+    }
+}
