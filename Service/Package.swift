@@ -97,7 +97,7 @@ let package = Package(
         // What an object says and how each check went, for people and for programs (`attestation inspect|verify`).
         room(
             "AttestationInspection", [bytes, appAttest, playIntegrity, keyAttestation, json, crypto],
-            tests: [bytes, testKit, json, crypto], testResources: [.copy("Vectors")]),
+            tests: [bytes, testKit, json, library("CBOR"), crypto], testResources: [.copy("Vectors")]),
 
         // The rules, without HTTP and SQL; what every store must do; the default stores.
         room(

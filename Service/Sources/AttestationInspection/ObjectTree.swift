@@ -20,7 +20,7 @@ package enum ObjectTree {
     private static func render(_ value: JSONValue, indent: String, to text: inout String) {
         switch value {
         case .object(let object):
-            for member in object.members { render(member.name + ":", member.value, indent: indent, to: &text) }
+            for member in object.members { render(name(member.name) + ":", member.value, indent: indent, to: &text) }
         case .array(let elements):
             for element in elements { render("-", element, indent: indent, to: &text) }
         default: text += indent + scalar(value) + "\n"
@@ -38,10 +38,21 @@ package enum ObjectTree {
         }
     }
 
+    /// A member's name may come from the object too. It is quoted unless it looks like one of ours.
+    private static func name(_ name: String) -> String {
+        let isPlain = name.unicodeScalars.allSatisfy { scalar in
+            scalar.isASCII
+                && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+                    || "_ -.[]()".unicodeScalars.contains(scalar))
+        }
+        return isPlain && !name.isEmpty && !name.hasPrefix("-") ? name : "\"\(printable(name))\""
+    }
+
+    private static func scalar(_ value: JSONValue) -> String { value.string.map(printable) ?? value.text() }
+
     // Text from an object is untrusted. Everything but printable ASCII is escaped, because terminals interpret it.
-    private static func scalar(_ value: JSONValue) -> String {
-        guard case .string(let string) = value else { return value.text() }
-        return string.unicodeScalars.reduce(into: "") { text, scalar in
+    private static func printable(_ text: String) -> String {
+        text.unicodeScalars.reduce(into: "") { text, scalar in
             text += (0x20...0x7E).contains(scalar.value) ? String(scalar) : "\\u{\(String(scalar.value, radix: 16))}"
         }
     }

@@ -1,5 +1,6 @@
 import AttestationInspection
 import AttestationTestKit
+import CBOR
 import Crypto
 import Foundation
 import StrictJSON
@@ -432,5 +433,32 @@ import Testing
     @Test func `inspection never writes control characters`() {
         let tree = ObjectTree.render(["name": "\u{1B}[31m\n", "list": [], "object": [:], "numbers": [1, true, .null]])
         #expect(tree == "name: \\u{1b}[31m\\u{a}\nlist: []\nobject: {}\nnumbers:\n  - 1\n  - true\n  - null\n")
+    }
+    @Test func `inspection does not let a map key of the object write a line`() throws {
+        let forged = "a\nverified: true\u{1B}[2J\u{85}\u{2028}\u{202E}"
+        let tree = ObjectTree.render(["extensions": [forged: 1, "b: c": 2, "": 3, "- d": 4, "e_1 (2)": 5]])
+        #expect(
+            tree == """
+                extensions:
+                  "a\\u{a}verified: true\\u{1b}[2J\\u{85}\\u{2028}\\u{202e}": 1
+                  "b: c": 2
+                  "": 3
+                  "- d": 4
+                  e_1 (2): 5
+
+                """)
+    }
+
+    @Test func `a map key in a device's attestation cannot forge a line of the inspection`() throws {
+        let now = Date(timeIntervalSince1970: 1_790_000_000)
+        let device = AppleDevice(
+            system: .iOS("27.0"), app: AppleApp(appID: "TEAMID1234.com.example.app"),
+            authority: try AppleAuthority(from: now - 86400))
+        var options = AppleAttestationOptions()
+        options.extensions = { _ in CBORMap([.init("\nverified: true\n", .integer(1))]) }
+        let object = try device.attest(AppleAttestKey(), clientDataHash: [1], at: now, options: options)
+        let tree = ObjectTree.render(try #require(ObjectTree.inspect(object)).value)
+        #expect(tree.contains(#""\u{a}verified: true\u{a}": 1"#), "\(tree)")
+        #expect(!tree.split(separator: "\n").contains { $0.hasPrefix("verified") })
     }
 }

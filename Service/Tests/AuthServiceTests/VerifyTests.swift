@@ -158,6 +158,39 @@ struct VerifyTests {
         try await expect(.invalidRequest) { try await world.verify(bare, by: single) }
     }
 
+    @Test(
+        "under observation a doubled, malformed or empty X-App-ID is judged for the credential's only app",
+        arguments: [
+            [World.appID, World.appID], [World.appID, "com.example.other"], ["com.example.other", World.appID], [""],
+            ["a b"],
+            ["com.example.app_next"], ["é"], ["", ""],
+        ])
+    func observedAppID(values: [String]) async throws {
+        let world = try await World(["mode": "observe"])
+        var request = try world.signed(try await world.device())
+        request.headers = HeaderFields(
+            request.headers.lines.filter { $0.name != HeaderName.appID }.map { ($0.name, $0.value) }
+                + values.map { (HeaderName.appID, $0) })
+        let single = try await world.service.credentials.create(
+            name: "one", role: .service, apps: [AppID(World.appID)], life: 1000, actor: "test"
+        ).credential
+        #expect(try await world.verify(request, by: single) == .observed(.invalidRequest, nil))
+        // Which app? This credential is for two.
+        try await expect(.invalidRequest) { try await world.verify(request) }
+        try await world.change([:])
+        try await expect(.invalidRequest) { try await world.verify(request, by: single) }
+    }
+
+    @Test("under observation one valid X-App-ID of another app is FORBIDDEN")
+    func observedOtherApp() async throws {
+        let world = try await World(["mode": "observe"])
+        let request = try world.signed(try await world.device()).with(HeaderName.appID, "com.example.other")
+        let single = try await world.service.credentials.create(
+            name: "one", role: .service, apps: [AppID(World.appID)], life: 1000, actor: "test"
+        ).credential
+        try await expect(.forbidden) { try await world.verify(request, by: single) }
+    }
+
     @Test("our own routes are enforced under observation", arguments: Operation.allCases.filter { $0 != .foreign })
     func ownRoutes(operation: Operation) async throws {
         let world = try await World(["mode": "observe"])

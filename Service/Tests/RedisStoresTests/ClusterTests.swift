@@ -92,6 +92,8 @@ struct ClusterTests {
         for request in requests { #expect(try await stores.claim(request) == .taken(request.claims[0])) }
         for node in deployment.nodes { #expect(try await node.command("DBSIZE").integer ?? 0 > 10) }
         try await stores.check()
+        let condition = stores.condition(at: SystemClock().now, futureWindow: 60)
+        #expect(condition.trouble == nil && condition.unusable == 0 && condition.parts.count == deployment.nodes.count)
         let other = try await RedisStores.forTest(deployment.url)
         for request in requests { #expect(try await other.claim(request) == .taken(request.claims[0])) }
         let address = SharedBucket.enrolment(ClientAddress("192.0.2.1"))
@@ -120,6 +122,13 @@ struct ClusterTests {
             try await Task.sleep(for: .milliseconds(20))
         }
         #expect(claimed > 300)
+        // A third of the Cluster is missing, and the rest has a part for each server.
+        let condition = stores.condition(at: SystemClock().now, futureWindow: 60)
+        #expect(condition.trouble != nil && (0.2...0.5).contains(condition.unusable), "\(condition)")
+        #expect(condition.parts.count == 2 && condition.historyLost == nil)
+        for part in condition.parts {
+            _ = try await stores.challenges.take(part + [UInt8](repeating: 7, count: 30))
+        }
         await stores.close()
     }
 
@@ -191,6 +200,13 @@ struct ClusterTests {
             }
             #expect(isLost ? outcome?.isHistoryLost == true : outcome == .taken(request.claims[0]))
         }
+        // Whichever bucket is asked first: the loss of a part is a loss until its last bucket has sat it out.
+        try await eventually("all parts can be used", within: .seconds(40)) { (try? await stores.check()) != nil }
+        let now = SystemClock().now
+        let wait = try #require(stores.condition(at: now, futureWindow: 60).historyLost)
+        #expect((60...140).contains(wait), "\(wait)")
+        #expect(stores.condition(at: now, futureWindow: 300).historyLost == wait + 240)
+        #expect(stores.condition(at: now + wait + 1, futureWindow: 60).historyLost == nil)
         await stores.close()
     }
 }

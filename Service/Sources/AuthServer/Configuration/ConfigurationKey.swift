@@ -8,6 +8,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     case tlsCertificate = "server.tls_certificate"
     case tlsKey = "server.tls_key"
     case trustedProxies = "server.trusted_proxies"
+    case nat64Prefixes = "server.nat64_prefixes"
     case insecureHTTP = "server.insecure_http"
     case maximumConnections = "server.maximum_connections"
     case maximumConnectionsPerAddress = "server.maximum_connections_per_address"
@@ -73,7 +74,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         case .receiptsPerHour: .integer(1...1_000_000)
         case .revocationsMaximumAge: .integer(60...31_622_400)
         case .insecureHTTP, .operationsInsecureHTTP: .boolean
-        case .trustedProxies, .operationsHosts: .texts
+        case .trustedProxies, .nat64Prefixes, .operationsHosts: .texts
         case .port, .operationsPort: .integer(0...65_535)
         case .maximumConnections, .maximumConnectionsPerAddress: .integer(1...1_000_000)
         case .shutdownSeconds: .integer(0...3600)
@@ -96,7 +97,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     /// Whether SIGHUP applies a new value. Other settings need a restart.
     package var isReloadable: Bool {
         switch self {
-        case .tlsCertificate, .tlsKey, .maximumConnections, .maximumConnectionsPerAddress, .headerBytes,
+        case .tlsCertificate, .tlsKey, .nat64Prefixes, .maximumConnections, .maximumConnectionsPerAddress, .headerBytes,
             .deviceBodyBytes, .verifiedBodyBytes, .allBodiesBytes, .idleSeconds, .headSeconds, .bodySeconds,
             .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute, .deviceBurst,
             .devicePerMinute, .rotationBurst, .rotationPerHour, .claimsOfOneApp, .appleTeamID, .appleKeyID, .appleKey,
@@ -117,7 +118,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     package var variable: String {
         let name =
             switch self {
-            case .host, .port, .publicOrigin, .tlsCertificate, .tlsKey, .trustedProxies, .insecureHTTP,
+            case .host, .port, .publicOrigin, .tlsCertificate, .tlsKey, .trustedProxies, .nat64Prefixes, .insecureHTTP,
                 .maximumConnections, .maximumConnectionsPerAddress, .shutdownSeconds:
                 String(rawValue.dropFirst("server.".count))
             default: rawValue.split(separator: ".").joined(separator: "_")

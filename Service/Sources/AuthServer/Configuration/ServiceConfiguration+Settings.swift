@@ -16,6 +16,9 @@ extension ServiceConfiguration {
                 server.tls = TLSFiles(certificate: certificate, key: key)
             }
             server.trustedProxies = try TrustedProxies(texts(.trustedProxies))
+            do { server.nat64 = try NAT64Prefixes(texts(.nat64Prefixes)) } catch {
+                throw ConfigurationError(ConfigurationKey.nat64Prefixes.rawValue, error.description)
+            }
             server.insecureHTTP = flag(.insecureHTTP)
             server.maximumConnections = number(.maximumConnections)
             server.maximumConnectionsOfOnePeer = value(.maximumConnectionsPerAddress).integer.flatMap(

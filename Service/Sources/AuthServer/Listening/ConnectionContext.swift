@@ -13,12 +13,15 @@ struct ConnectionContext: Sendable {
     let address: ClientAddress
     /// Whether the connection was made to a loopback address of this machine.
     let isLocal: Bool
+    /// The prefixes under which a forwarded address stands for an IPv4 client.
+    fileprivate let nat64: NAT64Prefixes
     private let channel: any Channel
 
-    init(_ channel: any Channel) {
+    init(_ channel: any Channel, nat64: NAT64Prefixes) {
         self.channel = channel
+        self.nat64 = nat64
         peer = IPAddress(channel.remoteAddress)
-        address = ClientAddress(peer?.description ?? "unknown")
+        address = ClientAddress(peer?.description ?? "unknown", nat64: nat64)
         isLocal = IPAddress(channel.localAddress)?.isLoopback ?? false
     }
 
@@ -56,7 +59,7 @@ extension RequestProvenance {
         // The nearest proxy appended the last element. Some proxies do not set X-Forwarded-Host, so the client's gets through.
         let authority = Self.lastElement(request.headerFields[values: .forwardedHost]) ?? host
         self.init(
-            address: ClientAddress(client.description),
+            address: ClientAddress(client.description, nat64: connection.nat64),
             scheme: Self.lastElement(request.headerFields[values: .forwardedProto]) ?? request.scheme ?? "http",
             authority: Self.believed(authority, isLocal: connection.isLocal && client.isLoopback))
     }

@@ -60,7 +60,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     func handle(value: Value, logger: Logger) async {
         var connection = self
         let parts = value.take()
-        connection.responder = answering(over: ConnectionContext(value.channel))
+        connection.responder = answering(over: ConnectionContext(value.channel, nat64: settings.nat64))
         await withTaskCancellationHandler {
             if #available(macOS 15, iOS 18, *) {
                 await withTaskExecutorPreference(EventLoopExecutor(value.channel.eventLoop)) { [connection] in

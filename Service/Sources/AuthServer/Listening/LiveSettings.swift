@@ -1,3 +1,4 @@
+internal import AuthService
 internal import NIOConcurrencyHelpers
 
 /// The current settings of connections and requests. Those that begin after a change see the new settings.
@@ -20,6 +21,7 @@ final class LiveSettings: Sendable {
     var limits: RequestLimits { settings.withLockedValue(\.limits) }
     var deadlines: ReadDeadlines { settings.withLockedValue(\.deadlines) }
     var maximumConnections: Int { settings.withLockedValue(\.maximumConnections) }
+    var nat64: NAT64Prefixes { settings.withLockedValue(\.nat64) }
     var connectionsOfOnePeer: Int { settings.withLockedValue(\.connectionsOfOnePeer) }
 
     /// Takes over what can change while the server runs.
@@ -36,6 +38,7 @@ final class LiveSettings: Sendable {
             settings.deadlines = new.deadlines
             settings.maximumConnections = new.maximumConnections
             settings.maximumConnectionsOfOnePeer = new.maximumConnectionsOfOnePeer
+            settings.nat64 = new.nat64
         }
     }
 }

@@ -34,7 +34,7 @@ final class OpenConnections: Sendable {
     func admit(_ channel: any Channel) -> Bool {
         let address = IPAddress(channel.remoteAddress)
         // A trusted proxy carries the requests of many clients.
-        let peer = address.flatMap { proxies.contain($0) ? nil : ClientAddress($0.description) }
+        let peer = address.flatMap { proxies.contain($0) ? nil : ClientAddress($0.description, nat64: settings.nat64) }
         guard take(peer) else {
             metrics.refusedConnection(listener: listener)
             logRefusal(of: peer)

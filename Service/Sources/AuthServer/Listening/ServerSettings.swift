@@ -1,3 +1,4 @@
+package import AuthService
 internal import Bytes
 
 /// Addresses, certificate and limits of the listeners.
@@ -9,6 +10,8 @@ package struct ServerSettings: Sendable {
     package var tls: TLSFiles?
     /// The trusted proxies: their `X-Forwarded-…` headers count.
     package var trustedProxies = TrustedProxies.none
+    /// The prefixes under which IPv4 clients arrive with IPv6 addresses.
+    package var nat64 = NAT64Prefixes.standard
     /// Whether an address other than loopback may be served without TLS and without trusted proxies.
     package var insecureHTTP = false
     package var operations = OperationsSettings()

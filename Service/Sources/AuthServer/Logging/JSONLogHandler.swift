@@ -44,7 +44,7 @@ package struct JSONLogHandler: LogHandler {
         line.add("logger", label)
         line.add("message", LogText.bounded(event.message.description, to: LogText.textBytes))
         for (name, value) in all.sorted(by: { $0.key < $1.key }) where !Self.ownMembers.contains(name) {
-            Self.add(name, value, to: &line)
+            Self.add(LogText.bounded(name, to: LogText.reasonBytes), value, to: &line)
         }
         writer.write(line.bytes())
     }

@@ -180,16 +180,14 @@ final class MetricsRegistry: Sendable {
         return value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
     }
 
+    /// A label's value may be a name that somebody chose. Scalar by scalar: a combining mark must not hide the quotation mark before
+    /// it.
     private static func escaped(_ value: String) -> String {
-        var text = ""
-        for character in value {
-            switch character {
-            case "\\": text += "\\\\"
-            case "\"": text += "\\\""
-            case "\n": text += "\\n"
-            default: text.append(character)
+        value.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            LogText.bounded(String(line), to: LogText.textBytes).unicodeScalars.reduce(into: "") { text, scalar in
+                if scalar == "\\" || scalar == "\"" { text.unicodeScalars.append("\\") }
+                text.unicodeScalars.append(scalar)
             }
-        }
-        return text
+        }.joined(separator: "\\n")
     }
 }

@@ -35,6 +35,7 @@ package struct ServerMetrics: Sendable {
         static let riskMetrics = "synheart_device_risk_metric"
         static let overThreshold = "synheart_devices_over_risk_threshold"
         static let readiness = "synheart_ready"
+        static let degraded = "synheart_degraded"
         static let start = "synheart_start_time_seconds"
         static let build = "synheart_build_info"
         static let connections = "synheart_connections"
@@ -82,6 +83,7 @@ package struct ServerMetrics: Sendable {
             "Registered devices whose latest risk metric is above the app's flag_risk_metric_above."
         ),
         (Name.readiness, .gauge, "Whether a thing that the service needs works, by name; asked at each scrape."),
+        (Name.degraded, .gauge, "Whether a thing works and makes the service refuse some requests, by name."),
         (Name.start, .gauge, "When the process began, unix time."),
         (Name.build, .gauge, "1, with the version of the service."),
         (Name.connections, .gauge, "Open connections, by listener."),
@@ -247,6 +249,10 @@ package struct ServerMetrics: Sendable {
 
     func ready(_ name: String, _ isReady: Bool) {
         registry.value(Name.readiness, [("check", name)]).set(isReady ? 1 : 0)
+    }
+
+    func degraded(_ name: String, _ isDegraded: Bool) {
+        registry.value(Name.degraded, [("check", name)]).set(isDegraded ? 1 : 0)
     }
 
     /// Adds further metrics.

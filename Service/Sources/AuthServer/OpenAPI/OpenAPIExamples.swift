@@ -41,7 +41,7 @@ enum OpenAPIExamples {
             "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0", "use": "sig", "alg": "ES256",
             "kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"}]},
           "Health": {"status": "ok"},
-          "ReadinessReport": {"status": "ready", "checks": {"accepting": true, "apps": true, "devices": true}, "failures": {}},
+          "ReadinessReport": {"status": "ready", "checks": {"accepting": true, "apps": true, "devices": true}, "failures": {}, "degraded": {}},
           "Document": {"openapi": "3.1.0"},
           "AppRecord": {"app_id": "com.example.app", "name": "Example", "build_channel": "production",
             "ios": {"app_ids": ["TEAMID1234.com.example.app"]}},

@@ -103,10 +103,12 @@ enum OpenAPISchemas {
               "use": {"const": "sig"}, "alg": {"const": "ES256"}, "kid": {"type": "string"}}}}}},
 
           "Health": {"type": "object", "required": ["status"], "properties": {"status": {"const": "ok"}}},
-          "ReadinessReport": {"type": "object", "required": ["status", "checks", "failures"], "properties": {
+          "ReadinessReport": {"type": "object", "required": ["status", "checks", "failures", "degraded"], "properties": {
             "status": {"type": "string", "enum": ["ready", "not ready"]},
             "checks": {"type": "object", "additionalProperties": {"type": "boolean"}},
-            "failures": {"type": "object", "additionalProperties": {"type": "string"}}}},
+            "failures": {"type": "object", "additionalProperties": {"type": "string"}},
+            "degraded": {"type": "object", "additionalProperties": {"type": "object", "required": ["reason", "until"], "properties": {
+              "reason": {"type": "string"}, "until": {"type": ["string", "null"], "format": "date-time"}}}}}},
 
           "AppRecord": {"type": "object", "required": ["app_id"], "additionalProperties": false, "properties": {
             "app_id": {"$ref": "#/components/schemas/AppID"}, "name": {"type": ["string", "null"]},

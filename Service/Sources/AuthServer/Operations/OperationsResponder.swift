@@ -115,18 +115,29 @@ struct OperationsResponder: ListenerResponder {
     /// Runs the checks and sets their metrics.
     private func checkReadiness() async -> [Readiness.Finding] {
         let findings = await readiness.findings()
-        for finding in findings { metrics.ready(finding.name, finding.failure == nil) }
+        for finding in findings {
+            metrics.ready(finding.name, finding.failure == nil)
+            metrics.degraded(finding.name, finding.degraded != nil)
+        }
         return findings
     }
 
     private func readyz() async -> APIResponse {
         let findings = await checkReadiness()
         let failures = findings.compactMap { finding in finding.failure.map { (finding.name, JSONValue.string($0)) } }
+        let degraded = findings.compactMap { finding in
+            finding.degraded.map { found -> (String, JSONValue) in
+                (
+                    finding.name,
+                    ["reason": .string(found.reason), "until": found.until.map { .string($0.iso8601) } ?? .null]
+                )
+            }
+        }
         return .json(
             JSONObject([
                 ("status", failures.isEmpty ? "ready" : "not ready"),
                 ("checks", .object(JSONObject(findings.map { ($0.name, .bool($0.failure == nil)) }))),
-                ("failures", .object(JSONObject(failures))),
+                ("failures", .object(JSONObject(failures))), ("degraded", .object(JSONObject(degraded))),
             ]), status: failures.isEmpty ? 200 : 503)
     }
 }

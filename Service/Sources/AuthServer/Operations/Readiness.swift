@@ -16,11 +16,28 @@ package struct Readiness: Sendable {
         }
     }
 
+    /// Thrown by a check of a service that works and refuses some requests for a while.
+    ///
+    /// All nodes see the same, so a load balancer that left them out would lose every one.
+    package struct Degraded: Error, Sendable, Hashable {
+        let reason: String
+        /// Nil: until somebody acts.
+        let until: UnixTime?
+
+        /// Memberwise initializer.
+        package init(_ reason: String, until: UnixTime? = nil) {
+            self.reason = reason
+            self.until = until
+        }
+    }
+
     /// The result of a check.
     struct Finding: Sendable {
         let name: String
-        /// Nil: the check passed.
-        let failure: String?
+        /// Why the service must not be asked; nil: it can be.
+        var failure: String?
+        /// What is refused although the service can be asked.
+        var degraded: Degraded?
     }
 
     private let checks: [Check]
@@ -85,7 +102,7 @@ package struct Readiness: Sendable {
     private func ask() async -> [Finding] {
         let findings = await withTaskGroup(of: (Int, Finding).self) { group in
             for (index, check) in checks.enumerated() {
-                group.addTask { (index, Finding(name: check.name, failure: await self.failure(of: check))) }
+                group.addTask { (index, await self.finding(of: check)) }
             }
             return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
@@ -96,31 +113,35 @@ package struct Readiness: Sendable {
         return findings
     }
 
-    /// The reason why a check fails; nil if it passes. A check that hangs may ignore cancellation, so it is left behind. It is
-    /// not started again before it ends: a scrape every few seconds must not leave one more behind each time.
-    private func failure(of check: Check) async -> String? {
+    /// The result of a check. A check that hangs may ignore cancellation, so it is left behind. It is not started again before it
+    /// ends: a scrape every few seconds must not leave one more behind each time.
+    private func finding(of check: Check) async -> Finding {
         guard state.withLockedValue({ $0.unanswered.insert(check.name).inserted }) else {
-            return "it has not answered an earlier question yet"
+            return Finding(name: check.name, failure: "it has not answered an earlier question yet")
         }
         return await withCheckedContinuation { continuation in
-            let waiting = NIOLockedValueBox<CheckedContinuation<String?, Never>?>(continuation)
-            @Sendable func give(_ failure: String?) {
+            let waiting = NIOLockedValueBox<CheckedContinuation<Finding, Never>?>(continuation)
+            @Sendable func give(_ finding: Finding) {
                 let waiting = waiting.withLockedValue { waiting in
                     defer { waiting = nil }
                     return waiting
                 }
-                waiting?.resume(returning: failure)
+                waiting?.resume(returning: finding)
             }
             let timer = Task {
                 guard (try? await sleep(deadline)) != nil else { return }
-                give("no answer within \(deadline)")
+                give(Finding(name: check.name, failure: "no answer within \(deadline)"))
             }
             Task {
-                var failure: String?
-                do { try await check.ask() } catch { failure = "\(error)" }
+                var finding = Finding(name: check.name)
+                do { try await check.ask() } catch let degraded as Degraded {
+                    finding.degraded = degraded
+                } catch {
+                    finding.failure = "\(error)"
+                }
                 state.withLockedValue { _ = $0.unanswered.remove(check.name) }
                 timer.cancel()
-                give(failure)
+                give(finding)
             }
         }
     }
@@ -133,18 +154,27 @@ extension Readiness {
     ///   - service: the service.
     ///   - stores: its stores.
     ///   - random: makes the values that the checks write and read back.
+    ///   - parts: what such a value begins with, one for each part of the stores of challenges and claims that can be used now,
+    ///     where servers share them.
     ///   - further: checks that the stores' implementation adds.
     package init(
         service: AuthService, stores: AuthService.Stores, random: any RandomSource = SystemRandom(),
-        further: [Check] = []
+        parts: @escaping @Sendable () -> [[UInt8]] = { [] }, further: [Check] = []
     ) {
         let clock = service.clock
         self.init(
             [
                 Check("apps") { _ = try await stores.apps.apps() },
                 Check("devices") { _ = try await stores.devices.binding(of: "readiness") },
-                Check("challenges") { _ = try await stores.challenges.take(random.bytes(32)) },
-                Check("replay") { try await Self.claim(in: stores.replay, at: clock.now, random) },
+                Check("challenges") {
+                    try await Self.ask(parts(), random) { _ = try await stores.challenges.take($0.bytes(32)) }
+                },
+                Check("replay") {
+                    let window = await service.apps.widestFutureWindow()
+                    try await Self.ask(parts(), random) {
+                        try await Self.claim(in: stores.replay, at: clock.now, futureWindow: window, $0)
+                    }
+                },
                 Check("audit") { _ = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 1) },
                 Check("credentials") { _ = try await stores.credentials.credential("readiness") },
                 // Only the service key that sealed the keys opens them.
@@ -157,31 +187,87 @@ extension Readiness {
             ] + further)
     }
 
-    /// The operators' trust anchors. Apple's and Google's are part of the program, and its tests cover them.
+    /// Asks each part of a store. It is degraded while one of them works, and fails if none does.
+    static func ask(
+        _ parts: [[UInt8]], _ random: any RandomSource,
+        _ probe: @escaping @Sendable (any RandomSource) async throws -> Void
+    ) async throws {
+        let starts = parts.isEmpty ? [[]] : parts
+        let errors = await withTaskGroup(of: (any Error)?.self, returning: [any Error].self) { group in
+            for start in starts {
+                group.addTask {
+                    do {
+                        try await probe(RandomTail(start: start, random: random))
+                        return nil
+                    } catch { return error }
+                }
+            }
+            return await group.reduce(into: []) { if let error = $1 { $0.append(error) } }
+        }
+        let degraded = errors.compactMap { $0 as? Degraded }
+        if let failure = errors.first(where: { !($0 is Degraded) }) {
+            guard errors.count - degraded.count < starts.count else { throw failure }
+            throw Degraded("\(errors.count - degraded.count) of \(starts.count) parts cannot be used: \(failure)")
+        }
+        if let longest = degraded.max(by: { ($0.until ?? UnixTime(.max)) < ($1.until ?? UnixTime(.max)) }) {
+            throw longest
+        }
+    }
+
+    /// Judges a store that all nodes share. While a part of it works, a node that is not ready would only take its clients away
+    /// from that part.
+    ///
+    /// - Parameters:
+    ///   - trouble: why a part cannot be used; nil: every part can.
+    ///   - unusable: the share of the devices whose part cannot be used, from 0 to 1.
+    ///   - historyLost: the seconds after which a request dated now can be judged in all other parts; nil: it can be judged now.
+    package static func judge(
+        _ trouble: StoreError?, unusable: Double, historyLost: Int64?, at now: UnixTime
+    ) throws {
+        if let trouble {
+            guard unusable < 1 else { throw trouble }
+            throw Degraded("requests of about \(max(1, Int(unusable * 100))) % of the devices are refused: \(trouble)")
+        }
+        if let historyLost { throw Degraded.historyLost(until: now + historyLost) }
+    }
+
+    /// Random bytes after a given beginning.
+    private struct RandomTail: RandomSource {
+        let start: [UInt8]
+        let random: any RandomSource
+
+        func bytes(_ count: Int) -> [UInt8] { start.prefix(count) + random.bytes(max(0, count - start.count)) }
+    }
+
+    /// The operators' trust anchors. Apple's and Google's are part of the program, and its tests cover them. The other apps work.
     private static func checkAnchors(of apps: AppRegistry) async throws {
         for record in try await apps.records() where record.enabled {
             guard !(record.ios?.trustAnchors ?? []).isEmpty || !(record.android?.trustAnchors ?? []).isEmpty else {
                 continue
             }
             do { try apps.check(record) } catch {
-                throw StoreError(.unreadable, "the record of \(record.appID) cannot be used: \(error)")
+                throw Degraded("the record of \(record.appID) cannot be used: \(error)")
             }
         }
     }
 
-    /// Makes a claim that no request makes: fails if claims cannot be taken, or if history was lost.
-    private static func claim(in replay: any ReplayStore, at now: UnixTime, _ random: any RandomSource) async throws {
+    /// Makes a claim that no request makes. Fails if claims cannot be taken. Degraded while history that was lost makes the service
+    /// refuse requests dated now.
+    ///
+    /// - Parameter futureWindow: the widest of the apps. When it is over, no app refuses such requests any more.
+    private static func claim(
+        in replay: any ReplayStore, at now: UnixTime, futureWindow: Int64, _ random: any RandomSource
+    ) async throws {
         let bytes = random.bytes(16)
         let halves = [bytes.prefix(8), bytes.suffix(8)].map { $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
         let claim = ReplayClaim(high: halves[0], low: halves[1])
         // Dated now, like a request.
         let device = DeviceID(from: random)
         switch try await replay.claim(
-            [claim], of: device, timestamp: now, expiresAt: now + 660, now: now, futureWindow: 60)
+            [claim], of: device, timestamp: now, expiresAt: now + 660, now: now, futureWindow: futureWindow)
         {
         case .claimed, .taken: return
-        case .historyLost(let retryAfter):
-            throw StoreError(.unavailable, "history was lost; requests are refused for another \(retryAfter) s")
+        case .historyLost(let retryAfter): throw Degraded.historyLost(until: now + retryAfter)
         case .expired: throw StoreError(.unavailable, "the clock is behind what was already purged")
         }
     }
@@ -195,5 +281,12 @@ extension Readiness {
         guard behind <= 30 else {
             throw StoreError(.unavailable, "the clock is \(behind) s behind the newest audit event")
         }
+    }
+}
+
+extension Readiness.Degraded {
+    /// Requests of a lost time are refused.
+    package static func historyLost(until: UnixTime) -> Self {
+        Self("history was lost; requests that a copy could repeat are refused", until: until)
     }
 }

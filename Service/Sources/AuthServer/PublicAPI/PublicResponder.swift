@@ -145,12 +145,19 @@ struct PublicResponder: ListenerResponder {
         let credential = try await service.credentials.authenticate(
             authorization: request.http.authorization, from: address)
         metrics.used(credential, at: service.clock.now)
-        let question = try VerifyRequest(received: try await request.body(upTo: settings.limits.verifyBody))
-        try requireWithinLimit(question)
+        let question: VerifyRequest
+        do {
+            question = try VerifyRequest(received: try await request.body(upTo: settings.limits.verifyBody))
+        } catch let refusal as Refusal {
+            return try await observed(refusal, HeaderFields(), by: credential)
+        }
+        do throws(Refusal) { try requireWithinLimit(question) } catch {
+            return try await observed(error, question.headers, by: credential)
+        }
         let verdict = await service.verify(question, by: credential, address: address)
         var outcome = RequestOutcome(
-            .verify, verdict.result.map { .json($0, outcome: $0.outcome) }, claimedBy: question.headers)
-        let app = credential.judgedApp(claimed: outcome.app)
+            .verify, verdict.result.map { .json($0, outcome: $0.outcome) }, claimedBy: question.headers, of: credential)
+        let app = credential.countedApp(claimed: outcome.app)
         switch verdict.result {
         case .success(let response):
             metrics.verdict(response.outcome, of: app)
@@ -165,6 +172,19 @@ struct PublicResponder: ListenerResponder {
             outcome.missingAssertion = verdict.missingAssertion
             metrics.verdict(refusal.code.rawValue, of: app)
         }
+        return outcome
+    }
+
+    /// A device may send a body that is too large to be judged. Under observation it refuses nothing either.
+    private func observed(
+        _ refusal: Refusal, _ headers: HeaderFields, by credential: Credential
+    ) async throws -> RequestOutcome {
+        guard refusal.code == .payloadTooLarge else { throw refusal }
+        let verdict = await service.verdict(refusing: refusal, of: headers, by: credential)
+        guard case .success(let response) = verdict.result else { throw refusal }
+        let outcome = RequestOutcome(
+            .verify, .success(.json(response, outcome: response.outcome)), claimedBy: headers, of: credential)
+        metrics.verdict(response.outcome, of: credential.countedApp(claimed: outcome.app))
         return outcome
     }
 
@@ -220,12 +240,8 @@ extension Int64 {
 }
 
 extension Credential {
-    /// The app that a verdict counts for: the one that the request names, if the credential is for it, or the credential's
-    /// only app.
-    fileprivate func judgedApp(claimed app: AppID?) -> AppID? {
-        if let app { return apps.contains(app) ? app : nil }
-        return apps.count == 1 ? apps.first : nil
-    }
+    /// The app that a verdict counts for: nil unless the credential is for it.
+    fileprivate func countedApp(claimed app: AppID?) -> AppID? { app.flatMap { apps.contains($0) ? $0 : nil } }
 }
 
 extension VerifyResponse {

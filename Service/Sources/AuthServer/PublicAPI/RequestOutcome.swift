@@ -36,6 +36,16 @@ struct RequestOutcome {
         self.init(
             route, result, app: headers.claimedApp, device: headers.claimedDevice, time: headers.claimedTime)
     }
+
+    /// An outcome of a request that the owner of this credential received.
+    init(
+        _ route: Route?, _ result: Result<APIResponse, Refusal>, claimedBy headers: HeaderFields,
+        of credential: Credential
+    ) {
+        self.init(
+            route, result, app: credential.app(claimedIn: headers), device: headers.claimedDevice,
+            time: headers.claimedTime)
+    }
 }
 
 extension RequestOutcome {

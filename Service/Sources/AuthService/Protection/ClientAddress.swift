@@ -6,7 +6,12 @@ public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     public let network: String
 
     /// Parses an address. Any other text is kept as it is, and has one bucket.
-    public init(_ text: String) {
+    ///
+    /// - Parameters:
+    ///   - text: an address as `inet_pton` reads it, an IPv6 address also with its zone.
+    ///   - nat64: the prefixes under which an IPv6 address stands for an IPv4 client. All clients behind such a translator would
+    ///     share a /64.
+    public init(_ text: String, nat64: NAT64Prefixes = .standard) {
         guard text.utf8.contains(UInt8(ascii: ":")) else {
             network = text
             return
@@ -19,8 +24,9 @@ public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
         }
         let bytes = withUnsafeBytes(of: &address) { Array($0) }
         // An IPv4 client of a dual-stack socket.
-        if bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF] {
-            network = bytes.suffix(4).map(String.init).joined(separator: ".")
+        let isMapped = bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
+        if let four = isMapped ? Array(bytes.suffix(4)) : nat64.embeddedIPv4(in: bytes) {
+            network = four.map(String.init).joined(separator: ".")
         } else {
             network =
                 stride(from: 0, to: 8, by: 2)

@@ -225,29 +225,30 @@ public struct AuthService: Sendable {
 
     /// `POST /auth/v1/verify`: judges a request that another service received.
     ///
-    /// A request that names no app is judged as a request of the credential's app, if the credential has exactly one. During
-    /// a rollout under observation, the first requests come from clients that do not sign at all.
+    /// A request that does not name exactly one valid app is judged as a request of the credential's app, if the credential has
+    /// exactly one. During a rollout under observation, the first requests come from clients that do not sign at all.
     public func verify(
         _ question: VerifyRequest, by credential: Credential, address: ClientAddress
     ) async -> VerifyOutcome {
         let appID: AppID
-        do throws(Refusal) {
-            appID = try Self.claimedApp(question.headers, credential)
-            guard credential.role == .service, credential.apps.contains(appID) else {
-                throw Refusal(.forbidden, "credential \(credential.id) is not for \(appID)")
-            }
-        } catch { return VerifyOutcome(.failure(error)) }
+        do throws(Refusal) { appID = try credential.judgedApp(of: question.headers) } catch {
+            return VerifyOutcome(.failure(error))
+        }
         guard let id = question.verificationID else { return await verdict(on: question, of: appID, address) }
         return await verdicts.verdict(
             on: VerdictCache.Question(credential: credential.id, id: id, request: question), now: clock.now
         ) { await verdict(on: question, of: appID, address) }
     }
 
-    private static func claimedApp(_ headers: HeaderFields, _ credential: Credential) throws(Refusal) -> AppID {
-        if !headers.contains(HeaderName.appID), credential.apps.count == 1, let only = credential.apps.first {
-            return only
-        }
-        return try wellFormed { try AppID(headers.one(HeaderName.appID)) }
+    /// The verdict on a request that the listener refuses to judge, such as one whose body is too large: refused, or observed if
+    /// the app observes.
+    package func verdict(
+        refusing refusal: Refusal, of headers: HeaderFields, by credential: Credential
+    ) async -> VerifyOutcome {
+        do throws(Refusal) {
+            let appID = try credential.judgedApp(of: headers)
+            return await verdict(refusing: refusal, .refused(refusal, app: nil), of: appID)
+        } catch { return VerifyOutcome(.failure(refusal)) }
     }
 
     private func verdict(on question: VerifyRequest, of appID: AppID, _ address: ClientAddress) async -> VerifyOutcome {

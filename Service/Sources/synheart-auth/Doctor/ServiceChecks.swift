@@ -29,6 +29,13 @@ struct ServiceChecks {
                 "service", "not ready: \(failure.name): \(failure.value.string ?? "")",
                 do: "the page Operating of the documentation says what each check is")
         }
+        for degraded in body["degraded"]?.object?.members ?? [] {
+            let found = degraded.value.object
+            let until = found?["until"]?.string.map { ", until \($0)" } ?? ""
+            diagnosis.warn(
+                "service", "degraded: \(degraded.name): \(found?["reason"]?.string ?? "")\(until)",
+                do: "the page Operating of the documentation says what each check is")
+        }
         if answer.status == 200 { diagnosis.ok("service", "\(url) is ready: \(checks.members.count) checks") }
         compareClock(answer.headers, since: started, &diagnosis)
     }

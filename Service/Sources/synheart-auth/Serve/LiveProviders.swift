@@ -46,9 +46,11 @@ final class LiveProviders: EvidenceProviders {
         }
     }
 
-    /// The states of the status lists that the apps name.
+    /// The states of the status lists that the apps name. Without one, registrations that need it are refused, on every node alike.
     var readiness: Readiness.Check {
-        Readiness.Check("revocation_lists") { [self] in try await now.checkLists() }
+        Readiness.Check("revocation_lists") { [self] in
+            do { try await now.checkLists() } catch { throw Readiness.Degraded("\(error)") }
+        }
     }
 
     func decode(_ token: String, package: String, serviceAccount: Secret) async -> DecodeOutcome {

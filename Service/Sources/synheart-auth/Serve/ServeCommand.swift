@@ -69,7 +69,8 @@ struct ServeCommand: AsyncParsableCommand {
         let server = AuthServer(
             service: service, stores: stores.all, settings: try fitting(configuration.server, logger),
             readiness: Readiness(
-                service: service, stores: stores.all, further: stores.readiness + [providers.readiness]),
+                service: service, stores: stores.all, parts: { stores.parts },
+                further: stores.readiness(of: service) + [providers.readiness]),
             metrics: metrics, gauges: stores.metrics + [dropped], logger: logger)
         let reloading = Reloading(
             read: { try options.configurationAgain() }, service: service, server: server, providers: providers,

@@ -7,7 +7,7 @@ extension SQLiteStores {
     private static let minimumFreeBytes: Int64 = 16 << 20
 
     /// The readiness checks of the storage: a write, and the free space.
-    var readiness: [Readiness.Check] {
+    func readiness(of service: AuthService) -> [Readiness.Check] {
         let storage = Readiness.Check("storage") { [self] in
             try await probeWrite()
             guard let free = try await freeBytes(), free < Self.minimumFreeBytes else { return }

@@ -1,3 +1,4 @@
+import AuthContract
 import AuthServer
 import AuthService
 import Logging
@@ -55,10 +56,20 @@ struct ServerStores: StoreEngine {
     var serviceKeys: any ServiceKeyStore { postgresql.serviceKeys }
     var lock: any ServiceLock { postgresql.lock }
 
-    var readiness: [Readiness.Check] {
+    var parts: [[UInt8]] { redis?.condition(at: UnixTime(0), futureWindow: 0).parts ?? [] }
+
+    func readiness(of service: AuthService) -> [Readiness.Check] {
         let database = Readiness.Check("postgresql") { [postgresql] in try await postgresql.check() }
         guard let redis else { return [database] }
-        return [database, Readiness.Check("redis") { try await redis.check() }]
+        return [
+            database,
+            Readiness.Check("redis") {
+                let (now, window) = (service.clock.now, await service.apps.widestFutureWindow())
+                let condition = redis.condition(at: now, futureWindow: window)
+                try Readiness.judge(
+                    condition.trouble, unusable: condition.unusable, historyLost: condition.historyLost, at: now)
+            },
+        ]
     }
 
     var metrics: [MetricsSource] {

@@ -10,8 +10,10 @@ protocol StoreEngine: Sendable {
     var serviceKeys: any ServiceKeyStore { get }
     /// Excludes services while the service key changes.
     var lock: any ServiceLock { get }
+    /// The parts of the stores of challenges and claims that can be used now, where several servers share them (`Readiness`).
+    var parts: [[UInt8]] { get }
     /// The checks of the engine itself.
-    var readiness: [Readiness.Check] { get }
+    func readiness(of service: AuthService) -> [Readiness.Check]
     var metrics: [MetricsSource] { get }
 
     /// The service seals with this key from now on. An engine that another process may change meanwhile refuses what it seals once
@@ -26,6 +28,9 @@ protocol StoreEngine: Sendable {
 }
 
 extension SQLiteStores: StoreEngine {
+    /// One file has no parts.
+    var parts: [[UInt8]] { [] }
+
     /// Nothing to do: the service's lock keeps everybody from changing the key.
     func serviceSeals(with key: ServiceKeyCheck) {}
 }

@@ -61,6 +61,7 @@ import Testing
         ("server:\n  port: 80.5", "server.port"), ("server:\n  port: [80]", "server.port"),
         ("server:\n  port: 1\n  port: 2", "server.port"), ("server:\n  insecure_http: 1", "server.insecure_http"),
         ("server:\n  trusted_proxies: 10.0.0.1", "server.trusted_proxies"),
+        ("server:\n  nat64_prefixes: ['2001:db8::/95']", "server.nat64_prefixes"),
         ("server:\n  trusted_proxies: [proxy.example.com]", "server.trusted_proxies"),
         ("server:\n  host: \"\"", "server.host"), ("server:\n  host: 0.0.0.0", "server.host"),
         ("server:\n  tls_certificate: a.pem", "server.tls_key"),

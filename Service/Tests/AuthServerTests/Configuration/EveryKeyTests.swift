@@ -38,6 +38,10 @@ import Testing
             Case("server: {trusted_proxies: [10.0.0.0/8]}") {
                 try $0.server.trustedProxies == TrustedProxies(["10.0.0.0/8"])
             }
+        case .nat64Prefixes:
+            Case("server: {nat64_prefixes: ['2001:db8:64::/96']}") {
+                try $0.server.nat64 == NAT64Prefixes(["2001:db8:64::/96"])
+            }
         case .insecureHTTP:
             Case("server: {insecure_http: true, host: 0.0.0.0}") { try $0.server.insecureHTTP }
         case .maximumConnections:

@@ -71,6 +71,30 @@ import Testing
         }
     }
 
+    @Test func `each client behind NAT64 has limits of its own`() async throws {
+        var protection = ProtectionSettings()
+        protection.enrolment = Rate(burst: 1, perMinute: 1)
+        var settings = ServerSettings()
+        settings.trustedProxies = try TrustedProxies(["127.0.0.1"])
+        settings.nat64 = try NAT64Prefixes(["2001:db8:64::/96"])
+        try await TestServer.with(settings: settings, protection: protection) { server async throws in
+            func challenge(from address: String) async throws -> Int {
+                try await server.post(
+                    .challenge, ["app_id": .string(TestServer.appID)], [("X-Forwarded-For", address)]
+                ).status
+            }
+            #expect(try await challenge(from: "64:ff9b::198.51.100.1") == 200)
+            #expect(try await challenge(from: "64:ff9b::198.51.100.2") == 200)
+            #expect(try await challenge(from: "2001:db8:64::198.51.100.3") == 200)
+            for address in ["198.51.100.1", "2001:db8:64::198.51.100.2", "64:ff9b::198.51.100.3"] {
+                #expect(try await challenge(from: address) == 429, "\(address)")
+            }
+            // Not a translator's: one /64 is one client.
+            #expect(try await challenge(from: "2001:db8:65::198.51.100.4") == 200)
+            #expect(try await challenge(from: "2001:db8:65::198.51.100.5") == 429)
+        }
+    }
+
     @Test func `failed credentials count for the forwarded address on the operations listener too`() async throws {
         var protection = ProtectionSettings()
         protection.failedSignatures = Rate(burst: 1, perMinute: 1)

@@ -158,6 +158,19 @@ import Testing
         #expect(LogText.bounded(text, to: limit) == logged)
     }
 
+    @Test func `names in a log line are escaped like values`() throws {
+        let reader = SlowReader()
+        reader.startReading()
+        let writer = LogWriter { reader.take($0) }
+        let logger = Logger(label: "test") { JSONLogHandler(label: $0, level: LogLevel(.info), writer: writer) }
+        let text = "a\u{9b}\u{202e}\u{2028}"
+        logger.info("m", metadata: ["\(text)": "1", "nested": ["\(text)": ["\(text)"]]])
+        #expect(writer.flush(within: .seconds(20)))
+        let line = try #require(reader.lines.first)
+        #expect(!line.unicodeScalars.contains { text.unicodeScalars.dropFirst().contains($0) }, "\(line)")
+        #expect(line.contains(#""a\\u{9b}\\u{202e}\\u{2028}":"1""#), "\(line)")
+    }
+
     @Test func `a request of 18 KB makes a short line`() throws {
         let reader = SlowReader()
         reader.startReading()

@@ -53,7 +53,10 @@ struct ExpositionText {
     private static func sample(
         _ line: Substring, of family: String, type: String
     ) throws -> (series: String, labels: [(name: String, value: String)], value: Double) {
-        guard let parts = line.wholeMatch(of: /([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.+)\})? ([^ ]+)/) else {
+        guard
+            let parts = line.wholeMatch(
+                of: /([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.+)\})? ([^ ]+)/.matchingSemantics(.unicodeScalar))
+        else {
             throw Malformed(description: "not a sample: \(line)")
         }
         let suffixes = type == "histogram" ? ["_bucket", "_sum", "_count"] : [""]
@@ -82,7 +85,9 @@ struct ExpositionText {
         var labels: [(name: String, value: String)] = []
         var rest = text
         while true {
-            guard let label = rest.prefixMatch(of: /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\\\|\\"|\\n)*)"/) else {
+            // Prometheus reads bytes: a combining mark after a quotation mark changes nothing.
+            let pattern = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\\\|\\"|\\n)*)"/.matchingSemantics(.unicodeScalar)
+            guard let label = rest.prefixMatch(of: pattern) else {
                 throw Malformed(description: "not labels: \(text)")
             }
             labels.append((String(label.1), String(label.2)))

@@ -120,6 +120,24 @@ import Testing
         }
     }
 
+    @Test func `the name of a credential cannot end its label or its line`() async throws {
+        try await TestServer.with { server in
+            let names = ["a\r\nforged 1", "b\"\u{301}} 2", "c\\\u{301}\"", "d\u{1b}[2J\u{2028}"]
+            for name in names {
+                _ = try await server.service.credentials.create(
+                    name: name, role: .viewer, apps: [], life: 600, actor: "test")
+            }
+            let families = try await Self.scrape(server).families
+            let samples = try #require(families["synheart_credential_expiry_timestamp_seconds"]).samples
+            let shown = samples.map { $0.labels.first { $0.name == "name" }?.value }
+            for name in [
+                #"a\\u{d}\nforged 1"#, "b\\\"\u{301}} 2", "c\\\\\u{301}\\\"", #"d\\u{1b}[2J\\u{2028}"#,
+            ] {
+                #expect(shown.contains { $0.map { Array($0.utf8) } == Array(name.utf8) }, "\(name) in \(shown)")
+            }
+        }
+    }
+
     @Test func `a signing key ends when its successor signs`() async throws {
         try await TestServer.with { server in
             // The key that signs and the standby.

@@ -114,12 +114,46 @@ import Testing
         #expect(asked.withLockedValue { $0 } == 1)
     }
 
-    @Test func `a lost history and a clock that is behind are not ready`() async throws {
-        try await TestServer.with { server in
-            await server.stores.loseHistory(at: server.clock.now)
-            let response = try await server.operations("/readyz")
-            #expect(response.json["failures"]?.object?["replay"] != nil, "\(response.text)")
+    @Test func `a lost history is degraded, for as long as an app refuses requests`() async throws {
+        for (window, seconds) in [(5, 5), (60, 60), (300, 300)] as [(Int64, Int64)] {
+            try await TestServer.with { server in
+                for (id, window, isEnabled) in [(TestServer.appID, window, true), ("com.example.off", 299, false)] {
+                    var record = TestServer.record
+                    record["app_id"] = .string(id)
+                    record["enabled"] = .bool(isEnabled)
+                    record["signature"] = ["future_window_seconds": .integer(window)]
+                    let parsed = try AppRecord(JSONFields(.object(record)))
+                    if id == TestServer.appID {
+                        #expect(try await server.service.apps.change(parsed, actor: "test"))
+                    } else {
+                        #expect(try await server.service.apps.add(parsed, actor: "test"))
+                    }
+                }
+                let lost = server.clock.now
+                await server.stores.loseHistory(at: lost)
+                let response = try await server.operations("/readyz")
+                #expect(response.status == 200 && response.json["status"]?.string == "ready", "\(response.text)")
+                #expect(response.json["checks"]?.object?["replay"]?.bool == true)
+                let degraded = response.json["degraded"]?.object?["replay"]?.object
+                #expect(degraded?["until"]?.string == (lost + seconds + 1).iso8601, "\(window): \(response.text)")
+                #expect(degraded?["reason"]?.string?.contains("history was lost") == true)
+                #expect(
+                    try await server.operations("/metrics").text.contains("synheart_degraded{check=\"replay\"} 1\n"))
+            }
         }
+    }
+
+    @Test func `nothing is degraded where history is whole`() async throws {
+        try await TestServer.with { server in
+            let response = try await server.operations("/readyz")
+            #expect(
+                response.status == 200 && response.json["degraded"]?.object?.members.isEmpty == true, "\(response.text)"
+            )
+            #expect(try await server.operations("/metrics").text.contains("synheart_degraded{check=\"replay\"} 0\n"))
+        }
+    }
+
+    @Test func `a clock that is behind is not ready`() async throws {
         try await TestServer.with { server in
             server.clock.advance(-31)
             let response = try await server.operations("/readyz")

@@ -1,3 +1,5 @@
+import AuthContract
+import AuthService
 import NIOConcurrencyHelpers
 import Testing
 
@@ -34,5 +36,85 @@ import Testing
         #expect(asked.withLockedValue { $0 } == 1)
         release.finish()
         while await !readiness.findings().allSatisfy({ $0.failure == nil }) { await Task.yield() }
+    }
+
+    private static let until = UnixTime(1_780_272_065)
+
+    /// The outcome of a check that asks parts of a store: 0 works, 1 cannot be reached, 2 has lost history, 3 a little later.
+    private func outcome(of parts: [UInt8]) async -> String {
+        do {
+            try await Readiness.ask(parts.map { [$0] }, SystemRandom()) { random in
+                switch random.bytes(32)[0] {
+                case 0: return
+                case 1: throw StoreError(.unavailable, "gone")
+                case let part: throw Readiness.Degraded.historyLost(until: Self.until + Int64(part))
+                }
+            }
+            return "works"
+        } catch let degraded as Readiness.Degraded {
+            return "degraded until \(degraded.until.map { "\($0.seconds - Self.until.seconds)" } ?? "?")"
+        } catch { return "fails" }
+    }
+
+    @Test(
+        arguments: [
+            ([0], "works"), ([1], "fails"), ([2], "degraded until 2"), ([0, 0, 0], "works"),
+            ([0, 1, 0], "degraded until ?"),
+            ([1, 1, 0], "degraded until ?"), ([1, 1, 1], "fails"), ([0, 2, 3], "degraded until 3"),
+            ([3, 2], "degraded until 3"),
+            ([1, 2], "degraded until ?"),
+        ] as [([UInt8], String)])
+    func `a store of several parts fails only if every part does`(parts: [UInt8], expected: String) async {
+        #expect(await outcome(of: parts) == expected)
+    }
+
+    @Test func `values of a part begin as it says, and are random without parts`() async throws {
+        let seen = NIOLockedValueBox<[[UInt8]]>([])
+        try await Readiness.ask([[1, 2], [3, 4]], SystemRandom()) { random in
+            seen.withLockedValue { $0 += [random.bytes(32), Array(random.bytes(1))] }
+        }
+        #expect(
+            Set(seen.withLockedValue { $0 }.filter { $0.count == 32 }.map { Array($0.prefix(2)) }) == [
+                [1, 2], [3, 4],
+            ])
+        #expect(Set(seen.withLockedValue { $0 }.filter { $0.count == 1 }) == [[1], [3]])
+        let unlike = NIOLockedValueBox<Set<[UInt8]>>([])
+        for _ in 0..<8 {
+            try await Readiness.ask([], SystemRandom()) { random in
+                unlike.withLockedValue { _ = $0.insert(random.bytes(32)) }
+            }
+        }
+        #expect(unlike.withLockedValue(\.count) == 8)
+    }
+
+    @Test(
+        arguments: [
+            (nil, 0, nil, "works"), ("gone", 1, nil, "fails"), ("gone", 1, 30, "fails"),
+            ("gone", 0.34, nil, "34 % until ?"),
+            ("gone", 0.001, 30, "1 % until ?"), (nil, 0, 30, "history until 30"),
+        ] as [(String?, Double, Int64?, String)])
+    func `a shared store fails only if no part of it can be used`(
+        trouble: String?, unusable: Double, lost: Int64?, expected: String
+    ) {
+        var outcome = "works"
+        do {
+            try Readiness.judge(
+                trouble.map { StoreError(.unavailable, $0) }, unusable: unusable, historyLost: lost, at: Self.until)
+        } catch let degraded as Readiness.Degraded {
+            let part = degraded.reason.split(separator: " ").first { Int($0) != nil }
+            outcome =
+                (part.map { "\($0) %" } ?? "history")
+                + " until \(degraded.until.map { "\($0.seconds - Self.until.seconds)" } ?? "?")"
+        } catch { outcome = "fails" }
+        #expect(outcome == expected)
+    }
+
+    @Test func `a degraded check is ready, with its reason`() async {
+        let readiness = Readiness([
+            Readiness.Check("lost") { throw Readiness.Degraded("why", until: Self.until) }, Readiness.Check("works") {},
+        ])
+        let findings = await readiness.findings()
+        #expect(findings.allSatisfy { $0.failure == nil })
+        #expect(findings.map(\.degraded) == [nil, Readiness.Degraded("why", until: Self.until), nil])
     }
 }

@@ -42,6 +42,12 @@ import Testing
                 device.question(at: server.clock.now) { $0.removeAll { $0.0 == HeaderName.signature } }, credential)
             #expect(unsigned.status == 400)
             #expect(unsigned.json["verified"]?.bool == false)
+            for method in ["", "P0ST", "POST ", "PO\nST", "É", String(repeating: "A", count: 33)] {
+                var question = try #require(try device.question(at: server.clock.now).object)
+                question["method"] = .string(method)
+                let malformed = try await ask(server, .object(question), credential)
+                #expect(malformed.status == 400 && malformed.json["verified"]?.bool == false, "\(method)")
+            }
         }
     }
 
@@ -99,6 +105,61 @@ import Testing
             let failed = try await ask(server, device.question(at: server.clock.now), credential)
             #expect(failed.status == 503)
             #expect(failed.json["verified"]?.bool == false)
+        }
+    }
+
+    @Test func `a request that names its app twice or wrongly counts for the only app of the credential`() async throws
+    {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let credential = try await server.credential(.service, apps: [TestServer.appID])
+            func ask(_ ids: [String]) async throws -> RawResponse {
+                let question = try device.question(at: server.clock.now) { headers in
+                    headers.removeAll { $0.0 == HeaderName.appID }
+                    headers += ids.map { (HeaderName.appID, $0) }
+                }
+                return try await self.ask(server, question, credential)
+            }
+            let names = [
+                ["com.example.other", TestServer.appID], [TestServer.appID, "com.example.other"], ["a b"], [""],
+            ]
+            for ids in names {
+                let enforced = try await ask(ids)
+                #expect(enforced.status == 400 && enforced.json["verified"]?.bool == false, "\(ids)")
+            }
+            var record = TestServer.record
+            record["mode"] = "observe"
+            #expect(try await server.service.apps.change(.init(.init(.object(record))), actor: "test"))
+            for ids in names {
+                let observed = try await ask(ids)
+                #expect(observed.status == 200 && observed.json["observed"]?.string == "INVALID_REQUEST", "\(ids)")
+            }
+            let text = try await server.operations("/metrics").text
+            for verdict in ["INVALID_REQUEST", "observed_INVALID_REQUEST"] {
+                let series =
+                    "synheart_verdicts_total{app=\"\(TestServer.appID)\",verdict=\"\(verdict)\"} \(names.count)"
+                #expect(text.contains(series), "\(series)")
+            }
+        }
+    }
+
+    @Test func `under observation a body beyond the limit and a malformed method are observed`() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let credential = try await server.credential(.service, apps: [TestServer.appID])
+            var record = TestServer.record
+            record["mode"] = "observe"
+            #expect(try await server.service.apps.change(.init(.init(.object(record))), actor: "test"))
+            for count in [1024 * 1024 + 1, 3 * 1024 * 1024] {
+                let body = [UInt8](repeating: 1, count: count)
+                let tooLarge = try await ask(server, device.question(body: body, at: server.clock.now), credential)
+                #expect(tooLarge.status == 200 && tooLarge.json["observed"]?.string == "PAYLOAD_TOO_LARGE", "\(count)")
+            }
+            var question = try #require(try device.question(at: server.clock.now).object)
+            question["method"] = "P0ST"
+            let malformed = try await ask(server, .object(question), credential)
+            #expect(
+                malformed.status == 200 && malformed.json["observed"]?.string == "INVALID_REQUEST", "\(malformed.text)")
         }
     }
 

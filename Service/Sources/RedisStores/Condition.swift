@@ -1,0 +1,42 @@
+public import AuthContract
+public import AuthService
+
+extension RedisStores {
+    /// What of Redis can be used, as the rounds of the last second found it. Asking sends nothing.
+    public struct Condition: Sendable {
+        /// Why a part cannot be used; nil: every part can.
+        public var trouble: StoreError?
+        /// The share of the buckets that cannot be used, from 0 to 1.
+        public var unusable: Double = 0
+        /// The seconds after which a request dated now can be judged in every part that can be used; nil: it can be judged now.
+        public var historyLost: Int64?
+        /// What an id of a device or a challenge begins with whose bucket can be used: one bucket of each server.
+        public var parts: [[UInt8]] = []
+    }
+
+    /// The condition of all parts.
+    ///
+    /// - Parameters:
+    ///   - now: the service's clock.
+    ///   - futureWindow: how far ahead a request may be dated, in seconds.
+    public func condition(at now: UnixTime, futureWindow: Int64) -> Condition {
+        var condition = Condition()
+        var (unusable, servers) = (0, Set<ObjectIdentifier>())
+        for bucket in 0..<router.buckets.count {
+            do throws(StoreError) {
+                let (session, epoch) = try router.route(bucket)
+                if servers.insert(ObjectIdentifier(session)).inserted {
+                    condition.parts.append([UInt8(truncatingIfNeeded: bucket >> 8), UInt8(truncatingIfNeeded: bucket)])
+                }
+                if let wait = epoch.retryAfter(timestamp: now, futureWindow: futureWindow) {
+                    condition.historyLost = max(condition.historyLost ?? 0, wait)
+                }
+            } catch {
+                condition.trouble = error
+                unusable += 1
+            }
+        }
+        condition.unusable = Double(unusable) / Double(router.buckets.count)
+        return condition
+    }
+}
