@@ -582,10 +582,10 @@ def backends_question(backend, client):
     good = backend.question(client.sign("GET", "https://api.example.com/v1/hsi"), "GET")
     assert answer(good, {}) == (401, "UNAUTHORIZED", None)
     assert answer([], backend.bearer) == (400, "INVALID_REQUEST", None)
-    for change in ({"scheme": "ftp"}, {"method": "G T"}, {"headers": {}}, {"body": "x"}, {"body_sha256": b64(bytes(32))},
+    for change in ({"scheme": "ftp"}, {"method": 1}, {"headers": {}}, {"body": "x"}, {"body_sha256": b64(bytes(32))},
                    {"verification_id": "1"}):
         assert answer(good | change, backend.bearer) == (400, "INVALID_REQUEST", None), change
-    for change in ({"path": "/a?b"}, {"path": "a"}, {"query": "#"}, {"headers": []}):
+    for change in ({"method": "G T"}, {"path": "/a?b"}, {"path": "a"}, {"query": "#"}, {"headers": []}):
         assert answer(good | change, backend.bearer) == (400, "INVALID_REQUEST", False), change
 
 
