@@ -452,6 +452,53 @@ def demand(kind, prefixes, text):
     return found and f'required; prefix="{found}"'
 
 
+def cbor_map(data):
+    """A map of texts and byte strings, to its last byte; lengths are definite and shortest."""
+    def head(kind):
+        nonlocal data
+        require(data and data[0] >> 5 == kind, "INVALID_ASSERTION")
+        size = {24: 1, 25: 2}.get(data[0] & 31, 0)
+        require(data[0] & 31 < 26 and len(data) > size, "INVALID_ASSERTION")
+        length = int.from_bytes(data[1:1 + size], "big") if size else data[0] & 31
+        require(length >= (0, 24, 256)[size], "INVALID_ASSERTION")
+        data = data[1 + size:]
+        return length
+
+    def string(kind):
+        nonlocal data
+        length = head(kind)
+        require(len(data) >= length, "INVALID_ASSERTION")
+        found, data = data[:length], data[length:]
+        return found
+
+    count = head(5)
+    members = {}
+    for _ in range(count):
+        name = string(3)
+        require(name not in members, "INVALID_ASSERTION")
+        members[name] = string(2)
+    require(not data, "INVALID_ASSERTION")
+    return members
+
+
+def assertion_counter(lines, message, key, apps, previous):
+    """The counter of the assertion that a request carries: what its authenticator data says, if all of it is right."""
+    object_ = base64_decode(Headers(lines).one("X-Synheart-Assertion"))
+    members = cbor_map(object_)
+    require(set(members) == {b"signature", b"authenticatorData"}, "INVALID_ASSERTION")
+    data = members[b"authenticatorData"]
+    require(len(data) >= 37, "INVALID_ASSERTION")
+    try:
+        signature = signature_of_der(members[b"signature"])
+    except Refused:
+        raise Refused("INVALID_ASSERTION")
+    require(key.verifies(signature, sha256(data + sha256(message))), "INVALID_ASSERTION")
+    require(data[:32] in [sha256(app.encode()) for app in apps], "INVALID_ASSERTION")
+    counter = int.from_bytes(data[33:37], "big")
+    require(counter > previous, "INVALID_ASSERTION")
+    return counter
+
+
 def required_field(text):
     """The parameters of an item `required`; None where the field says something else."""
     try:
@@ -500,7 +547,7 @@ def judge(answer, codes):
 
 
 def retry_after(text):
-    return min(int(text), 300) if re.fullmatch(r"[0-9]{1,18}", text, re.ASCII) else None
+    return min(int(text), 300) if re.fullmatch(r"[0-9]+", text, re.ASCII) else None
 
 
 def delay(policy, attempt, random, after):
@@ -683,6 +730,20 @@ class Check:
     def check_assertions(self, file):
         for item in file["client_data_hashes"]:
             self.equal(item["name"], sha256(bytes.fromhex(item["signed_hex"])).hex(), item["client_data_hash_hex"])
+        app, policy = (file["app_id"], file["device_id"]), self.load("requests")["policy"]
+        row = {"key": file["key"], "previous_key": None, "status": "registered", "highest_scheme": 1}
+        attested = self.keys[file["attested_key"]]
+        for item in file["requests"]:
+            asked, lines = item["request"], item["request"]["headers"]
+            verifier = Verifier(*app, policy, row, self.keys)
+            self.equal(item["name"], verifier.verify(asked, file["now"]), item["scheme"])
+            message, _ = verifier.message(Signed(lines), asked, asked["path"], asked["query"])
+            self.equal(item["name"], (message.hex(), sha256(message).hex()), (item["signed_hex"], item["client_data_hash_hex"]))
+            found = self.attempt(assertion_counter, lines, message, attested, file["ios_app_ids"], item["previous_counter"])
+            self.equal(item["name"], found, (item["counter"], None) if item["valid"] else (None, item["error"]))
+            if "authenticator_data_hex" in item:
+                members = cbor_map(base64_decode(Headers(lines).one("X-Synheart-Assertion")))
+                self.equal(item["name"], members[b"authenticatorData"].hex(), item["authenticator_data_hex"])
         for item in file.get("demands", []):
             found = demand(item["list"], item["prefixes"], item["path"])
             self.equal(f"{item['list']} {item['prefixes']} {item['path']}", (found is not None, found), (item["needed"], item["header"]))
@@ -814,7 +875,8 @@ class Check:
             "scheme1-request": http("/v1/hsi", "api.example.com", headers1, body.decode()),
             "scheme2-base": base.decode(), "scheme2-signature-bytes": dump(raw2), "scheme2-claim": sha256(base).hex(),
             "scheme2-request": http("/v1/hsi?from=1", "api.example.com", headers2, body.decode()),
-            "assertion-hash": sha256(message1).hex(),
+            "assertion-hash": sha256(message1).hex(), "assertion-header": "X-Synheart-Assertion: " + next(
+                value for name, value in self.load("assertions")["requests"][0]["request"]["headers"] if name == "X-Synheart-Assertion"),
             "new-key-proof-message": rotation.decode(), "new-key-proof": base64_encode(new_key.der(rotation)),
             "rotate-request": http(route, "auth.example.com", headers3, rotate),
             "rotation-nonce": rotation_nonce(challenge, identity, new_key.text).hex(),

@@ -526,6 +526,12 @@ class Interpreter:
                 more, more_named = await self.arguments(arguments, scope)
                 forwarded += more
                 forwarded_named |= more_named
+                continue
+            inner = entry.named_children[0] if entry.type == "initializer_list_entry" else entry
+            parts = [part for part in inner.children if part.type not in SKIPPED]
+            texts = [source.text(part) for part in parts]
+            if "=" in texts:
+                this.fields[texts[texts.index("=") - 1]] = await self.evaluate(parts[texts.index("=") + 1:], scope)
         if kind.superclass is not None:
             await self.initialize(this, kind.superclass, above, forwarded, forwarded_named)
         return this
@@ -798,8 +804,12 @@ class Interpreter:
     async def assignment(self, node, scope):
         source = self.source(scope)
         target, operator = node.children[0], source.text(node.children[1])
-        value = await self.evaluate(node.children[2:], scope)
         parts = target.named_children
+        if operator == "??=":
+            present = await self.evaluate(parts, scope)
+            if present is not None:
+                return present
+        value = await self.evaluate(node.children[2:], scope)
         if operator == "+=":
             value = await self.evaluate(parts, scope) + value
         if len(parts) == 1:

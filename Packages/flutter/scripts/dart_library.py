@@ -2,6 +2,7 @@
 import json
 import math
 import pathlib
+import random
 import time
 
 from dart_interpreter import MISSING, Bytes, Class, DartSet, Function, Future, Instance, Native, Stream, Thrown
@@ -112,7 +113,7 @@ def natives(interpreter):
             "length": len(target), "isEmpty": not target, "isNotEmpty": bool(target),
             "add": lambda item: target.append(item), "clear": lambda: target.clear(), "last": target[-1] if target else None,
             "contains": lambda item: item in target, "toList": lambda: type(target)(target),
-            "toSet": lambda: DartSet((item, True) for item in target), "removeAt": lambda at: target.pop(at),
+            "toSet": lambda: DartSet((item, True) for item in target), "removeAt": lambda at: target.pop(at), "sort": lambda: target.sort(),
             "remove": lambda item: target.remove(item) if item in target else None,
             "join": lambda separator: separator.join(map(text, target)), "sublist": lambda start, end=None: target[start:end],
             "map": lambda function: [call(function)(item) for item in target], "firstWhere": first_where,
@@ -172,7 +173,7 @@ def natives(interpreter):
             result.on_listen = lambda: state.update(it=target.listen(forward, lambda error: result.add("error", error)))
             result.on_cancel = lambda: target.cancel(state["it"])
             return result
-        return {"listen": listen, "map": mapped_stream}
+        return {"listen": listen, "map": mapped_stream, "asBroadcastStream": lambda: target}
 
     def member(target, name):
         if name == "runtimeType":
@@ -235,6 +236,11 @@ def natives(interpreter):
         return Native("StreamController", stream=stream, add=lambda value: stream.add("data", value),
                       addError=lambda error, trace=None: stream.add("error", error),
                       **{"set onListen": set_on_listen, "set onCancel": set_on_cancel})
+
+    def failed_stream(error):
+        stream = Stream(loop, True)
+        stream.on_listen = lambda: stream.add("error", error)
+        return stream
 
     # Flutter's channels
 
@@ -351,6 +357,8 @@ def natives(interpreter):
             ((minutes * 60 + seconds) * 1000 + milliseconds) * 1000),
         "DateTime": Native("DateTime", now=lambda: moment(time.time() * 1000), fromMillisecondsSinceEpoch=moment),
         "Completer": completer, "Future": Native("Future", any=any_of, wait=wait),
+        "Stream": Native("Stream", error=failed_stream), "Random": lambda: Native("Random", nextInt=random.randrange),
+        "RootIsolateToken": Native("RootIsolateToken", instance=Native("RootIsolateToken")),
         "StreamController": Callable(controller, broadcast=lambda: controller(True)),
         "Uint8List": Callable(lambda length: Bytes([0] * length), fromList=lambda items: Bytes(items)),
         "MethodChannel": method_channel, "EventChannel": event_channel,

@@ -34,6 +34,24 @@ struct DeviceLifeTests {
         #expect(try await world.status(after).keyAgeSeconds == 30 * 86_400)
     }
 
+    @Test(
+        "on each of our own routes a body that names another app or device than the headers is refused",
+        arguments: [Operation.status, .rotateKey, .deregister, .token])
+    func idsInTheBody(_ operation: Operation) async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let other = #"{"device_id":"123e4567-e89b-42d3-a456-426614174000"}"#
+        for body in [#"{"app_id":"com.example.other"}"#, other, #"{"app_id":1}"#] {
+            let sent = try world.signed(device, RequestDraft(operation, body: Array(body.utf8)))
+            #expect(
+                try await refusal { try await world.service.authenticate(sent, for: operation) }?.code
+                    == .invalidRequest, "\(body)")
+        }
+        let same = #"{"app_id":"\#(World.appID)","device_id":"\#(device.id.text)"}"#
+        let sent = try world.signed(device, RequestDraft(operation, body: Array(same.utf8)))
+        _ = try await world.service.authenticate(sent, for: operation)
+    }
+
     @Test("the status names the stored state and the server's time")
     func status() async throws {
         let world = try await World()

@@ -94,8 +94,9 @@ import Testing
     func names() {
         #expect(
             examples.keys.sorted() == [
-                "assertion-hash", "binding-nonce", "challenge", "device", "key-proof", "key-proof-message",
-                "new-key-proof", "new-key-proof-message", "play-nonce", "public-key", "public-key-bytes",
+                "assertion-hash", "assertion-header", "binding-nonce", "challenge", "device", "key-proof",
+                "key-proof-message", "new-key-proof", "new-key-proof-message", "play-nonce", "public-key",
+                "public-key-bytes",
                 "register-request", "rotate-request", "rotation-nonce", "scheme1-der", "scheme1-digest",
                 "scheme1-message", "scheme1-r", "scheme1-request", "scheme2-base", "scheme2-claim", "scheme2-request",
                 "scheme2-signature-bytes", "thumbprint", "thumbprint-input", "token", "token-claims", "token-header",
@@ -147,6 +148,10 @@ import Testing
         let digest = Array(SHA256.hash(data: message))
         #expect(try hex(text("scheme1-digest")) == digest)
         #expect(try hex(text("assertion-hash")) == digest)
+        let vectors = try JSONValue(parsing: ProtocolVectors.bytes("assertions"), limits: .init(bytes: 1 << 20))
+        let lines = vectors.object?["requests"]?.array?.first?.object?["request"]?.object?["headers"]?.array
+        let value = lines?.last?.array?.last?.string
+        #expect(try text("assertion-header") == "\(HeaderName.assertion): \(value ?? "")")
     }
 
     @Test("the scheme 2 example has its base, signature and claim")

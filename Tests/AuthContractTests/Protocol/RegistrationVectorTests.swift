@@ -60,6 +60,21 @@ import Testing
 
     struct Assertions: Decodable {
         let clientDataHashes: [Hash]
+        let fields: [Field]
+        let requests: [Request]
+
+        struct Field: Decodable {
+            let text: String
+            let required: Bool
+            let prefix: String?
+        }
+
+        struct Request: Decodable {
+            let name: String
+            let signedHex: String
+            let clientDataHashHex: String
+            let error: String?
+        }
 
         struct Hash: Decodable {
             let name: String
@@ -134,6 +149,43 @@ import Testing
         let file: Assertions = try ProtocolVectors.load("assertions")
         for item in file.clientDataHashes {
             #expect(Array(SHA256.hash(data: hex(item.signedHex))) == hex(item.clientDataHashHex), "\(item.name)")
+        }
+    }
+
+    @Test("a client reads X-Synheart-Assertion of a refusal as its case says")
+    func assertionFields() throws {
+        let file: Assertions = try ProtocolVectors.load("assertions")
+        for item in file.fields {
+            let demand = parsed { try AssertionDemand(headerValue: item.text) }
+            #expect((demand != nil) == item.required && demand?.prefix == item.prefix, "\(item.text)")
+        }
+    }
+
+    @Test("the signed bytes of a request with an assertion are those of its vector, and its header is base64 once")
+    func assertionRequests() throws {
+        let file: Assertions = try ProtocolVectors.load("assertions")
+        let json = try JSONValue(parsing: ProtocolVectors.bytes("assertions"), limits: .init(bytes: 1 << 20))
+        let requests = try #require(json.object?["requests"]?.array)
+        for (item, json) in zip(file.requests, requests) {
+            let asked = try VerifyRequest(parsing: #require(json.object?["request"]).bytes)
+            let body: [UInt8] = if case .bytes(let bytes) = asked.body { bytes } else { [] }
+            let target = try RequestTarget(path: RequestPath(asked.path), query: asked.query)
+            let signed: [UInt8] =
+                switch try SignatureHeaders(asked.headers) {
+                case .one(let headers):
+                    SchemeOneMessage.bytes(
+                        method: asked.method, path: asked.path, timestamp: headers.timestamp, body: body)
+                case .two(let headers):
+                    try headers.base(
+                        method: asked.method, origin: RequestOrigin(scheme: asked.scheme, authority: asked.authority),
+                        target: target
+                    ).bytes
+                }
+            #expect(signed == hex(item.signedHex), "\(item.name)")
+            #expect(Array(SHA256.hash(data: signed)) == hex(item.clientDataHashHex), "\(item.name)")
+            let value = parsed { try asked.headers.one(HeaderName.assertion) }
+            let assertion = value.flatMap { Base64.standard.decode($0) }
+            #expect((assertion == nil) == (item.error == "INVALID_REQUEST"), "\(item.name)")
         }
     }
 }

@@ -11,14 +11,21 @@ const String device = '00000000-0000-4000-8000-000000000001';
 const MethodChannel channel = MethodChannel(contract.callsChannel);
 
 /// The details of an error as the native half sends them.
-Map<String, Object?> details(String recovery, {int? retryAfterMs, bool fromService = false, String? from, String? to}) =>
-    <String, Object?>{
-      'recovery': recovery,
-      'retryAfterMs': retryAfterMs,
-      'fromService': fromService,
-      'from': from,
-      'to': to,
-    };
+Map<String, Object?> details(
+  String recovery, {
+  int? retryAfterMs,
+  bool fromService = false,
+  bool mayHaveHappened = false,
+  String? from,
+  String? to,
+}) => <String, Object?>{
+  'recovery': recovery,
+  'retryAfterMs': retryAfterMs,
+  'fromService': fromService,
+  'mayHaveHappened': mayHaveHappened,
+  'from': from,
+  'to': to,
+};
 
 void main() {
   TestWidgetsFlutterBinding.ensureInitialized();
@@ -50,6 +57,7 @@ void main() {
       'https://auth.example.com',
       origins: <String>{'https://api.example.com'},
       aliases: <String>{'https://old.example.com'},
+      scheme: SignatureScheme.two,
       rotatesAutomatically: false,
       cloudProjectNumber: 5,
       androidProof: AndroidProof.both,
@@ -59,6 +67,7 @@ void main() {
       'baseUrl': 'https://auth.example.com',
       'origins': <String>['https://api.example.com'],
       'aliases': <String>['https://old.example.com'],
+      'scheme': 'two',
       'rotatesAutomatically': false,
       'cloudProjectNumber': 5,
       'androidProof': 'both',
@@ -219,8 +228,8 @@ void main() {
     final Future<Registration> first = auth.registerDevice('app', cancellation: cancellation);
     final Future<void> second = auth.maintain('app', cancellation: cancellation);
     final Future<void> both = Future.wait(<Future<void>>[
-      expectLater(first, throwsA(isA<NetworkError>())),
-      expectLater(second, throwsA(isA<NetworkError>())),
+      expectLater(first, throwsA(isA<CallCancelled>())),
+      expectLater(second, throwsA(isA<CallCancelled>())),
     ]);
     await pumpEventQueue();
     cancellation.cancel();
@@ -235,8 +244,63 @@ void main() {
       <Object?>[for (final MethodCall call in calls.sublist(2)) call.arguments],
       equals(<Object?>[for (final Object? id in ids) <String, Object?>{'call': id}]),
     );
-    await expectLater(auth.maintain('app', cancellation: cancellation), throwsA(isA<NetworkError>()));
+    await expectLater(auth.maintain('app', cancellation: cancellation), throwsA(isA<CallCancelled>()));
     expect(calls, hasLength(4));
+  });
+
+  test('a request that was cancelled on its way may have happened, one that was cancelled before did not', () async {
+    final Completer<Object?> never = Completer<Object?>();
+    native((MethodCall call) => call.method == 'cancel' ? null : never.future);
+    final CallCancellation cancellation = CallCancellation();
+    Matcher happened(bool value) => throwsA(
+      isA<CallCancelled>().having((CallCancelled error) => error.mayHaveHappened, 'mayHaveHappened', value),
+    );
+    final Future<AuthAnswer> sent = auth.send('app', const AuthRequest('POST', 'https://a/'), cancellation: cancellation);
+    final Future<void> seen = expectLater(sent, happened(true));
+    await pumpEventQueue();
+    cancellation.cancel();
+    await seen;
+    await expectLater(
+      auth.send('app', const AuthRequest('POST', 'https://a/'), cancellation: cancellation),
+      happened(false),
+    );
+  });
+
+  test('an error says whether the request may have happened', () async {
+    for (final bool value in <bool>[true, false]) {
+      for (final bool fromService in <bool>[true, false]) {
+        native((MethodCall call) => throw PlatformException(
+          code: 'NONCE_REPLAY',
+          details: details('retry', fromService: fromService, mayHaveHappened: value),
+        ));
+        await expectLater(
+          auth.send('app', const AuthRequest('POST', 'https://a/')),
+          throwsA(isA<ServerError>().having((ServerError error) => error.mayHaveHappened, 'mayHaveHappened', value)),
+        );
+      }
+    }
+  });
+
+  test("two isolates of one engine do not cancel each other's calls", () async {
+    final List<int> ids = <int>[];
+    for (final SynheartAuth isolate in <SynheartAuth>[auth, ChannelSynheartAuth(isRootIsolate: false)]) {
+      await isolate.maintain('app', cancellation: CallCancellation());
+      ids.add((calls.last.arguments as Map<Object?, Object?>)['call'] as int);
+    }
+    final int difference = ids[0] - ids[1];
+    expect(difference > 1000000 || difference < -1000000, isTrue);
+  });
+
+  test('changes of state arrive in the root isolate alone, and another one hears so', () async {
+    native((MethodCall call) => 'registered');
+    final SynheartAuth other = ChannelSynheartAuth(isRootIsolate: false);
+    final List<Object> seen = <Object>[];
+    final StreamSubscription<IdentityState> subscription = other.states('app').listen(seen.add, onError: seen.add);
+    await pumpEventQueue();
+    await subscription.cancel();
+    expect(seen, hasLength(2));
+    expect(seen.contains(IdentityState.registered), isTrue);
+    expect(seen.firstWhere((Object event) => event is NotConfigured), isA<NotConfigured>());
   });
 
   test('a call that ended is not cancelled any more', () async {

@@ -92,7 +92,7 @@ void main() {
   });
 
   test('each code has its class, and the recovery of the contract file', () {
-    for (final Object? row in errors['codes'] as List<Object?>) {
+    for (final Object? row in <Object?>[errors['cancelled'], ...errors['codes'] as List<Object?>]) {
       final Map<String, Object?> wanted = row as Map<String, Object?>;
       final SynheartAuthError error = SynheartAuthError.fromCode(wanted['code'] as String, 'why');
       expect(error.runtimeType.toString(), equals(wanted['class']));
@@ -112,6 +112,7 @@ void main() {
         recovery: null,
         retryAfter: null,
         fromService: true,
+        mayHaveHappened: false,
         from: null,
         to: null,
       );

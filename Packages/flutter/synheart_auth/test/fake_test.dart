@@ -1,4 +1,5 @@
 import 'package:flutter_test/flutter_test.dart';
+import 'package:synheart_auth/src/contract.dart' as contract;
 import 'package:synheart_auth/synheart_auth.dart';
 import 'package:synheart_auth/testing.dart';
 
@@ -28,6 +29,40 @@ void main() {
     expect(await auth.isRegistered('app'), isFalse);
     final CallCancellation cancellation = CallCancellation();
     cancellation.cancel();
-    await expectLater(auth.maintain('app', cancellation: cancellation), throwsA(isA<NetworkError>()));
+    await expectLater(auth.maintain('app', cancellation: cancellation), throwsA(isA<CallCancelled>()));
+  });
+
+  test('each operation fails as its script says', () async {
+    final FakeSynheartAuth auth = FakeSynheartAuth();
+    auth.enter('app', IdentityState.registered);
+    final Map<String, Future<Object?> Function()> operations = <String, Future<Object?> Function()>{
+      'configure': () async => auth.configure('https://a'),
+      'isRegistered': () async => auth.isRegistered('app'),
+      'registerDevice': () async => auth.registerDevice('app'),
+      'getDeviceId': () async => auth.getDeviceId('app'),
+      'getState': () async => auth.getState('app'),
+      'signRequest': () async => auth.signRequest('app', 'GET', '/', const <int>[]),
+      'sign': () async => auth.sign('app', 'GET', 'https://a/', const <int>[]),
+      'send': () async => auth.send('app', const AuthRequest('GET', 'https://a/')),
+      'deviceToken': () async => auth.deviceToken('app'),
+      'rotateKey': () async => auth.rotateKey('app'),
+      'resetDeviceIdentity': () async => auth.resetDeviceIdentity('app'),
+      'maintain': () async => auth.maintain('app'),
+      'correctClockSkew': () async => auth.correctClockSkew(1),
+    };
+    // Every call of the contract but `cancel`, which is part of the others.
+    expect(operations.keys.toSet(), equals(contract.calls.keys.toSet()..removeAll(<String>['cancel'])));
+    for (final String name in operations.keys) {
+      auth.fail(name, const StorageError('why', Recovery.retry));
+      await expectLater(operations[name]!(), throwsA(isA<StorageError>()));
+      expect(auth.calls.last, equals(name));
+    }
+  });
+
+  test('a second configuration with the same values changes nothing, another one is an error', () async {
+    final FakeSynheartAuth auth = FakeSynheartAuth();
+    await auth.configure('https://a', origins: <String>{'https://b', 'https://c'});
+    await auth.configure('https://a', origins: <String>{'https://c', 'https://b'});
+    await expectLater(auth.configure('https://a'), throwsA(isA<NotConfigured>()));
   });
 }

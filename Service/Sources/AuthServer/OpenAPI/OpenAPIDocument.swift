@@ -99,6 +99,7 @@ package enum OpenAPIDocument {
     private static let headers: JSONValue = .members(
         (HeaderName.serverTime, header("integer", "The service's clock, unix seconds.", isRequired: true)),
         (HeaderName.requestID, header("string", "Names the request in the service's log.", isRequired: true)),
+        (HeaderName.error, header("string", "The code of the refusal, as in the body.", isRequired: true)),
         (
             HeaderName.rotate,
             header("string", "`required; by=<unix>; reason=scheduled|compromise`: the device must rotate.")

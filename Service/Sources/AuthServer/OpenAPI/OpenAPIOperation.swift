@@ -75,11 +75,13 @@ struct OpenAPIOperation: Sendable {
     }
 
     private static func headerNames(of status: Int) -> [String] {
-        switch status {
-        case 403: ["X-Synheart-Rotate", "X-Synheart-Assertion"]
-        case 429, 503: ["X-Synheart-Rotate", "Retry-After"]
-        default: ["X-Synheart-Rotate"]
-        }
+        let further: [String] =
+            switch status {
+            case 403: ["X-Synheart-Assertion"]
+            case 429, 503: ["Retry-After"]
+            default: []
+            }
+        return ["X-Synheart-Error", "X-Synheart-Rotate"] + further
     }
 
     private static func headers(_ further: [String]) -> JSONValue {

@@ -37,7 +37,7 @@ struct ResponseFrame: Sendable {
     /// Whether the request was HEAD, whose response has no body.
     var omitsBody = false
 
-    /// The error body of a refusal.
+    /// The error body of a refusal. A header names the code too, for a client behind a proxy that replaces bodies.
     func answer(_ refusal: Refusal, verified: Bool? = nil) -> APIResponse {
         let message = refusal.hint.map { "\(refusal.code.message) \($0)." } ?? refusal.code.message
         let body = ErrorBody(
@@ -46,6 +46,7 @@ struct ResponseFrame: Sendable {
         var answer = APIResponse(status: refusal.code.httpStatus, outcome: refusal.code.rawValue)
         answer.body = prefersProblem ? JSONValue.object(body.problem).bytes : body.bytes
         if prefersProblem { answer.contentType = "application/problem+json" }
+        answer.headers.append((HeaderName.error, refusal.code.rawValue))
         if let retryAfter = refusal.retryAfter { answer.headers.append(("Retry-After", String(retryAfter))) }
         return answer
     }

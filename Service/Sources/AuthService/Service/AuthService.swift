@@ -150,7 +150,12 @@ public struct AuthService: Sendable {
     /// Judges a signed request on one of our own routes.
     public func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
         let judgement = await verifier.judge(request, for: operation)
-        if case .success(let verified) = judgement.result { seen.record(verified.deviceID, at: verified.at) }
+        guard case .success(let verified) = judgement.result else { return judgement }
+        seen.record(verified.deviceID, at: verified.at)
+        guard request.bodyNames(verified.appID, verified.deviceID) else {
+            let refusal = Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
+            return .refused(refusal, app: verified.app, signed: verified)
+        }
         return judgement
     }
 

@@ -1,4 +1,5 @@
 public import AuthContract
+internal import StrictJSON
 
 /// A request as our listener received it, or as another service describes it to `/verify`.
 ///
@@ -35,6 +36,19 @@ public struct IncomingRequest: Sendable {
             headers: request.headers, body: request.body,
             provenance: RequestProvenance(
                 address: address, scheme: request.scheme, authority: request.authority))
+    }
+}
+
+extension IncomingRequest {
+    /// Whether `app_id` and `device_id` in the body, where it has them, are these. A body that is no JSON object has none.
+    func bodyNames(_ appID: AppID, _ deviceID: DeviceID) -> Bool {
+        guard case .bytes(let body) = body, !body.isEmpty,
+            let fields = try? JSONFields(JSONValue(parsing: body, limits: JSONValue.Limits(bytes: body.count)))
+        else { return true }
+        do {
+            return try fields.optionalString("app_id") ?? appID.text == appID.text
+                && fields.optionalString("device_id") ?? deviceID.text == deviceID.text
+        } catch { return false }
     }
 }
 

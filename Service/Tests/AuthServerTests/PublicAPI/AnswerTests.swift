@@ -41,6 +41,7 @@ import Testing
                 #expect(response.value("Content-Type") == "application/json", what)
                 let code = try #require(response.code.flatMap(ErrorCode.init(rawValue:)), what)
                 #expect(response.status == code.httpStatus, what)
+                #expect(response.values("X-Synheart-Error") == [code.rawValue], what)
                 #expect(response.json["request_id"]?.string == response.value("X-Request-ID"), what)
                 #expect(response.json["server_timestamp"]?.integer == server.clock.now.seconds, what)
                 #expect(response.json["message"]?.string?.isEmpty == false, what)

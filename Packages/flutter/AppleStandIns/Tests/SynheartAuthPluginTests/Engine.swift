@@ -31,8 +31,11 @@ final class Engine: NSObject, @preconcurrency FlutterPluginRegistrar, FlutterBin
     private(set) var published: NSObject?
     private(set) var replies = 0
 
-    init(_ client: any AuthClient, customize: @escaping (inout SynheartAuth.Configuration) -> Void = { _ in }) {
-        plugin = SynheartAuthPlugin(client: client, customize: customize)
+    init(
+        _ client: any AuthClient, configured: Configured = Configured(),
+        customize: @escaping (inout SynheartAuth.Configuration) -> Void = { _ in }
+    ) {
+        plugin = SynheartAuthPlugin(client: client, configured: configured, customize: customize)
         super.init()
         SynheartAuthPlugin.register(plugin, self)
     }

@@ -21,7 +21,7 @@ struct PluginLifeTests {
         let service = try #require(service)
         let folder = NSTemporaryDirectory() + "synheart-auth-flutter-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let client = SynheartAuth(try SynheartAuth.Configuration(baseUrl: service))
+        let client = SynheartAuth.shared
         let engine = Engine(client) { configuration in
             configuration.storage = FileStorage(directory: folder)
             configuration.keyStore = SoftwareKeyStore(directory: folder + "/keys")
@@ -31,7 +31,7 @@ struct PluginLifeTests {
         let configured = await engine.call(
             "configure",
             [
-                "baseUrl": service, "origins": [String](), "aliases": [String](),
+                "baseUrl": service, "origins": [String](), "aliases": [String](), "scheme": "one",
                 "rotatesAutomatically": NSNumber(value: false), "cloudProjectNumber": NSNull(),
                 "androidProof": "either",
                 "developmentMode": NSNumber(value: true),
@@ -52,7 +52,8 @@ struct PluginLifeTests {
             "signRequest",
             ["appId": app, "method": "GET", "path": "/auth/v1/device/status", "body": empty, "scheme": "one"])
         #expect((signed.value as? [Any])?.count == 6)
-        for scheme in ["one", "two"] {
+        // The configuration names the scheme. No call moves the device to another one.
+        for (scheme, status) in [(NSNull(), 200), ("one", 200), ("two", nil)] as [(Any, Int?)] {
             let answer = await engine.call(
                 "send",
                 call([
@@ -61,7 +62,8 @@ struct PluginLifeTests {
                     "asserting": NSNumber(value: false), "timeoutMs": NSNumber(value: 30000),
                     "maximumAnswer": NSNumber(value: 65536),
                 ]))
-            #expect(answer.fields["status"] as? NSNumber == NSNumber(value: 200), "\(answer)")
+            #expect(answer.fields["status"] as? NSNumber == status.map { NSNumber(value: $0) }, "\(answer)")
+            #expect(answer.code == (status == nil ? "SIGNING_FAILED" : nil))
         }
         let token = await engine.call("deviceToken", call(["audience": NSNull()]))
         #expect((token.fields["token"] as? String)?.split(separator: ".").count == 3)

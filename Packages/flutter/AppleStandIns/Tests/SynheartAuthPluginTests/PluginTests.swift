@@ -160,9 +160,10 @@ struct PluginTests {
 
     // MARK: Configuration
 
-    private func settings(_ baseUrl: String, origins: [String] = [], isDevelopment: Bool = false) -> Settings {
+    private func settings(_ baseUrl: String, origins: Set<String> = [], isDevelopment: Bool = false) -> Settings {
         Settings(
-            baseUrl: baseUrl, origins: origins, aliases: ["https://old.example.com"], rotatesAutomatically: false,
+            baseUrl: baseUrl, origins: origins, aliases: ["https://old.example.com"], scheme: .two,
+            rotatesAutomatically: false,
             developmentMode: isDevelopment)
     }
 
@@ -174,6 +175,7 @@ struct PluginTests {
         #expect(configuration.origins == [try RequestOrigin("https://api.example.com")])
         #expect(configuration.aliases == [try RequestOrigin("https://old.example.com")])
         #expect(configuration.rotatesAutomatically)
+        #expect(configuration.scheme == .two)
         #expect(configuration.attestation is DevelopmentAttestation)
         #expect(configuration.keyStore is SoftwareKeyStore)
         #expect(configuration.storage is FileStorage)
@@ -183,26 +185,56 @@ struct PluginTests {
         #expect(!(plain.keyStore is SoftwareKeyStore))
     }
 
-    @Test func `a wrong base URL and a wrong origin are NOT_CONFIGURED`() async {
-        func configure(_ url: String, _ origin: String) async -> Answer {
-            await engine.call(
-                "configure",
-                [
-                    "baseUrl": url, "origins": [origin], "aliases": [String](), "rotatesAutomatically": Self.yes,
-                    "cloudProjectNumber": Self.none, "androidProof": "either",
-                    "developmentMode": NSNumber(value: false),
-                ])
-        }
+    private func configure(_ engine: Engine, _ url: String, _ origins: String...) async -> Answer {
+        await engine.call(
+            "configure",
+            [
+                "baseUrl": url, "origins": origins, "aliases": [String](), "scheme": "one",
+                "rotatesAutomatically": Self.yes,
+                "cloudProjectNumber": Self.none, "androidProof": "either", "developmentMode": NSNumber(value: false),
+            ])
+    }
+
+    @Test func `a wrong base URL and a wrong origin are NOT_CONFIGURED, and are not remembered`() async {
         for url in ["", "http://example.com", "ftp://example.com", "https://example.com/path"] {
-            #expect(await configure(url, "https://api.example.com").code == "NOT_CONFIGURED", "\(url)")
+            #expect(await configure(engine, url, "https://api.example.com").code == "NOT_CONFIGURED", "\(url)")
         }
-        #expect(await configure("https://example.com", "no origin").code == "NOT_CONFIGURED")
-        #expect(await configure("https://example.com", "https://api.example.com").isSuccess)
+        #expect(await configure(engine, "https://example.com", "no origin").code == "NOT_CONFIGURED")
+        #expect(await configure(engine, "https://example.com", "https://api.example.com").isSuccess)
+    }
+
+    @Test func `a second configure with the same values changes nothing, in another engine too`() async {
+        let configured = Configured()
+        let (first, second) = (Engine(client, configured: configured), Engine(client, configured: configured))
+        let (url, b, c) = ("https://a.example.com", "https://b.example.com", "https://c.example.com")
+        #expect(await configure(first, url, b, c).isSuccess)
+        #expect(await configure(second, url, c, b).isSuccess)
+        #expect(client.calls == ["configure https://a.example.com"])
+        let other = await configure(second, "https://other.example.com", b)
+        #expect(other.code == "NOT_CONFIGURED" && other.details["recovery"] as? String == "none")
+        #expect(other.message.contains("baseUrl, origins"), "\(other.message)")
+        #expect(client.calls.count == 1)
+    }
+
+    @Test func `after a hot restart calls go on, and one engine's end does not end another's calls`() async {
+        let (gate, go) = AsyncStream.makeStream(of: Void.self)
+        client.gate = gate
+        let other = Engine(client)
+        let before = Task { await other.call("registerDevice", call(["joins": Self.yes, "call": NSNumber(value: 1)])) }
+        await until { client.calls.count == 1 }
+        // Dart starts again: it listens, configures, and calls under ids of its own.
+        _ = other.listen { _ in }
+        #expect(await configure(other, "https://a.example.com").isSuccess)
+        let maintained = await other.call("getState", ["appId": "app"])
+        #expect(maintained.isSuccess)
+        engine.detach()
+        go.finish()
+        #expect(await before.value.isSuccess)
     }
 
     // MARK: Cancellation and the engine's end
 
-    @Test func `cancelling a call ends it with NETWORK_ERROR, recovery retry`() async {
+    @Test func `cancelling a call ends it with CANCELLED, which is no network error`() async throws {
         client.gate = AsyncStream { _ in }
         let answer = Task {
             await engine.call("registerDevice", call(["joins": Self.yes, "call": NSNumber(value: 7)]))
@@ -210,8 +242,24 @@ struct PluginTests {
         await until { client.calls.count == 1 }
         #expect(await engine.call("cancel", ["call": NSNumber(value: 7)]).isSuccess)
         let ended = await answer.value
-        #expect(ended.code == "NETWORK_ERROR")
-        #expect(ended.details["recovery"] as? String == "retry")
+        #expect(ended.code == Contract.cancelled)
+        #expect(ended.details["recovery"] as? String == "none")
+        #expect((try ContractFile().errors["cancelled"] as? [String: String])?["code"] == Contract.cancelled)
+    }
+
+    @Test func `an error of a send says whether the request may have happened`() async {
+        let request = call([
+            "method": "GET", "url": "https://a/", "headers": [Any](),
+            "body": FlutterStandardTypedData(bytes: Data()), "scheme": Self.none, "asserting": NSNumber(value: false),
+            "timeoutMs": NSNumber(value: 1000), "maximumAnswer": NSNumber(value: 0),
+        ])
+        let codes = ["NETWORK_ERROR": true, "NONCE_REPLAY": true, "SIGNING_FAILED": false, "UNKNOWN_APP": false]
+        for (code, expected) in codes {
+            client.fake.fail(.send, with: .fromCode(code, "why", mayHaveHappened: expected))
+            let sent = await engine.call("send", request)
+            #expect(sent.code == code)
+            #expect(sent.details["mayHaveHappened"] as? NSNumber == NSNumber(value: expected), "\(code)")
+        }
     }
 
     @Test func `cancelling ends only the call with that id, and frees the id`() async {

@@ -39,7 +39,7 @@ final class TestClient: AuthClient {
         note("registerDevice \(appID) \(joins)")
         if let gate {
             for await _ in gate { break }
-            if Task.isCancelled { throw CancellationError() }
+            try Task.checkCancellation()
         }
         return try await fake.registerDevice(appID: appID, joins: joins)
     }

@@ -69,7 +69,7 @@ class _ExamplePageState extends State<ExamplePage> {
     AttestationUnavailable() => 'This device cannot prove itself.',
     KeyInvalidated() || NotRegistered() => 'Register.',
     DeviceRevoked() => 'This device was revoked. Reset it if you agree.',
-    AlreadyRegistered() => 'Nothing to do.',
+    AlreadyRegistered() || CallCancelled() => 'Nothing to do.',
     NotConfigured() || InvalidStateTransition() || CryptoError() => 'Report this.',
     StorageError() => error.isRetryable ? 'Unlock the device and try again.' : 'Report this.',
     ServerError() => 'The service says ${error.serverMessage}.',

@@ -1,7 +1,7 @@
 /// Ends the wait for calls.
 ///
-/// A cancelled call ends at once with a `NetworkError` whose recovery is `retry`. What the call began runs on, because other
-/// calls may have joined it: cancelling `registerDevice` does not undo a registration.
+/// A cancelled call ends at once with a `CallCancelled`. What the call began runs on, because other calls may have joined it:
+/// cancelling `registerDevice` does not undo a registration, and a request that `send` signed may arrive.
 final class CallCancellation {
   final List<void Function()> _listeners = <void Function()>[];
   bool _isCancelled = false;

@@ -1,5 +1,7 @@
 import 'dart:async';
+import 'dart:math' show Random;
 import 'dart:typed_data';
+import 'dart:ui' show RootIsolateToken;
 
 import 'package:flutter/services.dart';
 
@@ -13,17 +15,27 @@ import 'values.dart';
 
 /// [SynheartAuth] over the platform channels.
 final class ChannelSynheartAuth implements SynheartAuth {
+  /// The plugin in this isolate.
+  ChannelSynheartAuth({bool? isRootIsolate}) : _isRootIsolate = isRootIsolate ?? _hasRootToken;
+
+  static bool get _hasRootToken => RootIsolateToken.instance != null;
+
+  /// Flutter delivers events to the root isolate alone.
+  final bool _isRootIsolate;
+
   final MethodChannel _calls = const MethodChannel(contract.callsChannel);
   final EventChannel _states = const EventChannel(contract.statesChannel);
 
-  /// Ids of calls that can be cancelled. The clock keeps those of two runs of Dart under one engine apart (hot restart).
-  int _latestCall = DateTime.now().microsecondsSinceEpoch;
+  /// Ids of calls that can be cancelled. A random start keeps those of two isolates, and of two runs of Dart (hot restart), under one
+  /// engine apart.
+  int _latestCall = Random().nextInt(4294967296) * 1048576;
 
   @override
   Future<void> configure(
     String baseUrl, {
     Set<String> origins = const <String>{},
     Set<String> aliases = const <String>{},
+    SignatureScheme scheme = SignatureScheme.one,
     bool rotatesAutomatically = true,
     int? cloudProjectNumber,
     AndroidProof androidProof = AndroidProof.either,
@@ -33,6 +45,7 @@ final class ChannelSynheartAuth implements SynheartAuth {
       'baseUrl': baseUrl,
       'origins': origins.toList(),
       'aliases': aliases.toList(),
+      'scheme': scheme.wire,
       'rotatesAutomatically': rotatesAutomatically,
       'cloudProjectNumber': cloudProjectNumber,
       'androidProof': androidProof.wire,
@@ -188,7 +201,11 @@ final class ChannelSynheartAuth implements SynheartAuth {
   }
 
   @override
-  late final Stream<StateChange> stateChanges = _states.receiveBroadcastStream().map(_stateChange);
+  late final Stream<StateChange> stateChanges = _isRootIsolate
+      ? _states.receiveBroadcastStream().map(_stateChange)
+      : Stream<StateChange>.error(
+          const NotConfigured('changes of state arrive in the root isolate alone: listen there', Recovery.none),
+        ).asBroadcastStream();
 
   @override
   Stream<IdentityState> states(String appId) {
@@ -223,12 +240,13 @@ final class ChannelSynheartAuth implements SynheartAuth {
   /// Calls a method with an id that [cancellation] can cancel.
   Future<Object?> _cancellable(String method, CallCancellation? cancellation, Map<String, Object?> arguments) async {
     if (cancellation == null) return _call(method, <String, Object?>{'call': null, ...arguments});
-    if (cancellation.isCancelled) throw _cancelled;
+    if (cancellation.isCancelled) throw const CallCancelled();
     _latestCall += 1;
     final int id = _latestCall;
     final Completer<Object?> cancelled = Completer<Object?>();
     void end() {
-      cancelled.completeError(_cancelled);
+      // The request of a `send` may be on its way.
+      cancelled.completeError(method == 'send' ? _cancelledSend : const CallCancelled());
       // Best effort: the wait has ended whatever the native half says.
       _call('cancel', <String, Object?>{'call': id}).ignore();
     }
@@ -258,7 +276,16 @@ final class ChannelSynheartAuth implements SynheartAuth {
     } on PlatformException catch (error) {
       throw _error(error);
     } on MissingPluginException {
-      throw const NotConfigured('this platform has no implementation: the plugin runs on Android and iOS');
+      throw const NotConfigured(
+        'this engine has no plugin: it runs on Android and iOS, and a host that makes an engine itself registers its plugins',
+        Recovery.none,
+      );
+    } on StateError {
+      if (_isRootIsolate) rethrow;
+      throw const NotConfigured(
+        'this isolate has no channel: call BackgroundIsolateBinaryMessenger.ensureInitialized(token) in it first',
+        Recovery.none,
+      );
     }
     final Shape? shape = call.result;
     if (shape != null) {
@@ -294,6 +321,7 @@ final class ChannelSynheartAuth implements SynheartAuth {
       recovery: Recovery.values.firstWhere((Recovery recovery) => recovery.wire == fields['recovery']),
       retryAfter: retryAfter == null ? null : Duration(milliseconds: retryAfter),
       fromService: fields['fromService'] as bool,
+      mayHaveHappened: fields['mayHaveHappened'] as bool,
       from: fields['from'] == null ? null : _state(fields['from']),
       to: fields['to'] == null ? null : _state(fields['to']),
     );
@@ -317,5 +345,5 @@ final class ChannelSynheartAuth implements SynheartAuth {
       Header((line as Map<Object?, Object?>)['name'] as String, line['value'] as String),
   ];
 
-  static const NetworkError _cancelled = NetworkError('the caller cancelled');
+  static const CallCancelled _cancelledSend = CallCancelled('The caller cancelled.', Recovery.none, null, true);
 }

@@ -61,6 +61,7 @@ const Message errorDetails = Message({
   'recovery': Choice(_recoveries),
   'retryAfterMs': Integer(0, 86400000, nullable: true),
   'fromService': Flag(),
+  'mayHaveHappened': Flag(),
   'from': Choice(_identityStates, nullable: true),
   'to': Choice(_identityStates, nullable: true),
 }, nullable: true);
@@ -72,6 +73,7 @@ const Map<String, Call> calls = {
       'baseUrl': Text(2048),
       'origins': Items(Text(2048), 32),
       'aliases': Items(Text(2048), 32),
+      'scheme': Choice(_schemes),
       'rotatesAutomatically': Flag(),
       'cloudProjectNumber': Integer(1, 9007199254740991, nullable: true),
       'androidProof': Choice(_androidProofs),

@@ -6,7 +6,7 @@ import 'values.dart';
 /// codes, the class of a code extends the RFC's: [AttestationFailed] is a [ServerError], [KeystoreError] a [StorageError].
 /// An exhaustive `switch` needs the direct subclasses only.
 sealed class SynheartAuthError implements Exception {
-  const SynheartAuthError._(this.code, this.message, this.recovery, this.retryAfter);
+  const SynheartAuthError._(this.code, this.message, this.recovery, this.retryAfter, this.mayHaveHappened);
 
   /// The stable code, such as `NETWORK_ERROR`.
   final String code;
@@ -20,6 +20,10 @@ sealed class SynheartAuthError implements Exception {
   /// How long to wait before that, if the service or the SDK knows.
   final Duration? retryAfter;
 
+  /// Whether the request of a `send` may have taken effect. False only if nothing left this device, or if the service refused the
+  /// request before it took effect. Where it is true, a second call can make a second effect.
+  final bool mayHaveHappened;
+
   /// Whether the same call may succeed later.
   bool get isRetryable => recovery == Recovery.retry;
 
@@ -28,7 +32,16 @@ sealed class SynheartAuthError implements Exception {
 
   /// The error of a code that came through a platform channel. A code that is not the SDK's own becomes a [ServerError].
   static SynheartAuthError fromCode(String code, [String? message]) =>
-      fromDetails(code, message: message, recovery: null, retryAfter: null, fromService: false, from: null, to: null);
+      fromDetails(
+        code,
+        message: message,
+        recovery: null,
+        retryAfter: null,
+        fromService: false,
+        mayHaveHappened: false,
+        from: null,
+        to: null,
+      );
 
   /// The error of a code and what the native half says about it. Null stands for the code's usual value.
   static SynheartAuthError fromDetails(
@@ -37,110 +50,136 @@ sealed class SynheartAuthError implements Exception {
     required Recovery? recovery,
     required Duration? retryAfter,
     required bool fromService,
+    required bool mayHaveHappened,
     required IdentityState? from,
     required IdentityState? to,
   }) {
     if (fromService) {
-      return ServerError(code, message ?? _refused, recovery ?? _serviceRecovery(code), retryAfter);
+      return ServerError(code, message ?? _refused, recovery ?? _serviceRecovery(code), retryAfter, mayHaveHappened);
     }
     return switch (code) {
       'NETWORK_ERROR' => NetworkError(
         message ?? 'The auth service could not be asked.',
         recovery ?? Recovery.retry,
         retryAfter,
+        mayHaveHappened,
+      ),
+      'CANCELLED' => CallCancelled(
+        message ?? 'The caller cancelled.',
+        recovery ?? Recovery.none,
+        retryAfter,
+        mayHaveHappened,
       ),
       'CHALLENGE_EXPIRED' => ChallengeExpired(
         message ?? 'The challenge expired.',
         recovery ?? Recovery.retry,
         retryAfter,
+        mayHaveHappened,
       ),
       'ATTESTATION_UNAVAILABLE' => AttestationUnavailable(
         message ?? 'This device cannot attest.',
         recovery ?? Recovery.none,
         retryAfter,
+        mayHaveHappened,
       ),
       'ATTESTATION_FAILED' => AttestationFailed(
         message ?? 'The attestation was refused.',
         recovery ?? Recovery.none,
         retryAfter,
+        mayHaveHappened,
       ),
       'KEY_INVALIDATED' => KeyInvalidated(
         message ?? 'The hardware key is no longer usable.',
         recovery ?? Recovery.register,
         retryAfter,
+        mayHaveHappened,
       ),
       'KEYSTORE_ERROR' => KeystoreError(
         message ?? 'The key store failed.',
         recovery ?? Recovery.none,
         retryAfter,
+        mayHaveHappened,
       ),
       'SECURE_ENCLAVE_ERROR' => SecureEnclaveError(
         message ?? 'The Secure Enclave failed.',
         recovery ?? Recovery.none,
         retryAfter,
+        mayHaveHappened,
       ),
       'SIGNING_FAILED' => SigningFailed(
         message ?? 'The request could not be signed.',
         recovery ?? Recovery.none,
         retryAfter,
+        mayHaveHappened,
       ),
       'DEVICE_REVOKED' => DeviceRevoked(
         message ?? 'The service revoked this device.',
         recovery ?? Recovery.reset,
         retryAfter,
+        mayHaveHappened,
       ),
       'CLOCK_SKEW' => ClockSkew(
         message ?? "The device's clock is off.",
         recovery ?? Recovery.retry,
         retryAfter,
+        mayHaveHappened,
       ),
       'ROTATION_FAILED' => RotationFailed(
         message ?? 'The key was not rotated; the old one is active.',
         recovery ?? Recovery.retry,
         retryAfter,
+        mayHaveHappened,
       ),
       'NONCE_REPLAY' => NonceReplay(
         message ?? 'The service has seen this nonce.',
         recovery ?? Recovery.retry,
         retryAfter,
+        mayHaveHappened,
       ),
       'ALREADY_REGISTERED' => AlreadyRegistered(
         message ?? 'The device is registered.',
         recovery ?? Recovery.none,
         retryAfter,
+        mayHaveHappened,
       ),
       'NOT_REGISTERED' => NotRegistered(
         message ?? 'The device is not registered.',
         recovery ?? Recovery.register,
         retryAfter,
+        mayHaveHappened,
       ),
       'NOT_CONFIGURED' => NotConfigured(
         message ?? 'Call configure(baseUrl) first.',
         recovery ?? Recovery.configure,
         retryAfter,
+        mayHaveHappened,
       ),
       'REGISTRATION_IN_PROGRESS' => RegistrationInProgress(
         message ?? 'A registration of this app is in progress.',
         recovery ?? Recovery.retry,
         retryAfter,
+        mayHaveHappened,
       ),
       'CRYPTO_ERROR' => CryptoError(
         message ?? 'A cryptographic operation failed.',
         recovery ?? Recovery.none,
         retryAfter,
+        mayHaveHappened,
       ),
       'STORAGE_ERROR' => StorageError(
         message ?? "The identity's record could not be read or written.",
         recovery ?? Recovery.none,
         retryAfter,
+        mayHaveHappened,
       ),
       'ANSWER_TOO_LARGE' => AnswerTooLarge(
         message ?? 'The answer is too large; the request may have succeeded.',
         recovery ?? Recovery.none,
         retryAfter,
+        mayHaveHappened,
       ),
       'INVALID_STATE_TRANSITION' => InvalidStateTransition(from, to, message ?? 'The state does not allow this.'),
-      _ => ServerError(code, message ?? _refused, recovery ?? _serviceRecovery(code), retryAfter),
+      _ => ServerError(code, message ?? _refused, recovery ?? _serviceRecovery(code), retryAfter, mayHaveHappened),
     };
   }
 
@@ -164,7 +203,19 @@ final class NetworkError extends SynheartAuthError {
     String message = 'The auth service could not be asked.',
     Recovery recovery = Recovery.retry,
     Duration? retryAfter,
-  ]) : super._('NETWORK_ERROR', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._('NETWORK_ERROR', message, recovery, retryAfter, mayHaveHappened);
+}
+
+/// `CANCELLED`: the caller cancelled its wait (`CallCancellation`). What the call began runs on.
+final class CallCancelled extends SynheartAuthError {
+  /// An error.
+  const CallCancelled([
+    String message = 'The caller cancelled.',
+    Recovery recovery = Recovery.none,
+    Duration? retryAfter,
+    bool mayHaveHappened = false,
+  ]) : super._('CANCELLED', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `CHALLENGE_EXPIRED`: the challenge expired before the registration arrived. Try again.
@@ -174,7 +225,8 @@ final class ChallengeExpired extends SynheartAuthError {
     String message = 'The challenge expired.',
     Recovery recovery = Recovery.retry,
     Duration? retryAfter,
-  ]) : super._('CHALLENGE_EXPIRED', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._('CHALLENGE_EXPIRED', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `ATTESTATION_UNAVAILABLE`: this device or build cannot attest. Another call does not help.
@@ -184,7 +236,8 @@ final class AttestationUnavailable extends SynheartAuthError {
     String message = 'This device cannot attest.',
     Recovery recovery = Recovery.none,
     Duration? retryAfter,
-  ]) : super._('ATTESTATION_UNAVAILABLE', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._('ATTESTATION_UNAVAILABLE', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `ATTESTATION_FAILED`: the attestation was refused.
@@ -194,7 +247,8 @@ final class AttestationFailed extends ServerError {
     String message = 'The attestation was refused.',
     Recovery recovery = Recovery.none,
     Duration? retryAfter,
-  ]) : super('ATTESTATION_FAILED', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super('ATTESTATION_FAILED', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `KEY_INVALIDATED`: the hardware key is no longer usable. The next `registerDevice` starts over.
@@ -204,7 +258,8 @@ final class KeyInvalidated extends SynheartAuthError {
     String message = 'The hardware key is no longer usable.',
     Recovery recovery = Recovery.register,
     Duration? retryAfter,
-  ]) : super._('KEY_INVALIDATED', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._('KEY_INVALIDATED', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `KEYSTORE_ERROR`: the Android Keystore failed.
@@ -214,7 +269,8 @@ final class KeystoreError extends StorageError {
     String message = 'The key store failed.',
     Recovery recovery = Recovery.none,
     Duration? retryAfter,
-  ]) : super._own('KEYSTORE_ERROR', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._own('KEYSTORE_ERROR', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `SECURE_ENCLAVE_ERROR`: the Secure Enclave failed.
@@ -224,7 +280,8 @@ final class SecureEnclaveError extends StorageError {
     String message = 'The Secure Enclave failed.',
     Recovery recovery = Recovery.none,
     Duration? retryAfter,
-  ]) : super._own('SECURE_ENCLAVE_ERROR', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._own('SECURE_ENCLAVE_ERROR', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `SIGNING_FAILED`: the request could not be signed.
@@ -234,7 +291,8 @@ final class SigningFailed extends CryptoError {
     String message = 'The request could not be signed.',
     Recovery recovery = Recovery.none,
     Duration? retryAfter,
-  ]) : super._own('SIGNING_FAILED', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._own('SIGNING_FAILED', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `DEVICE_REVOKED`: the service revoked this device. Only `resetDeviceIdentity` ends that.
@@ -244,7 +302,8 @@ final class DeviceRevoked extends ServerError {
     String message = 'The service revoked this device.',
     Recovery recovery = Recovery.reset,
     Duration? retryAfter,
-  ]) : super('DEVICE_REVOKED', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super('DEVICE_REVOKED', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `CLOCK_SKEW`: the device's clock is off.
@@ -254,7 +313,8 @@ final class ClockSkew extends SynheartAuthError {
     String message = "The device's clock is off.",
     Recovery recovery = Recovery.retry,
     Duration? retryAfter,
-  ]) : super._('CLOCK_SKEW', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._('CLOCK_SKEW', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `ROTATION_FAILED`: the key was not rotated. The old one is active.
@@ -264,17 +324,19 @@ final class RotationFailed extends ServerError {
     String message = 'The key was not rotated; the old one is active.',
     Recovery recovery = Recovery.retry,
     Duration? retryAfter,
-  ]) : super('ROTATION_FAILED', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super('ROTATION_FAILED', message, recovery, retryAfter, mayHaveHappened);
 }
 
-/// `NONCE_REPLAY`: the service has seen this nonce.
+/// `NONCE_REPLAY`: the service accepted a copy of this request before, so its effect may have happened.
 final class NonceReplay extends ServerError {
   /// An error.
   const NonceReplay([
     String message = 'The service has seen this nonce.',
     Recovery recovery = Recovery.retry,
     Duration? retryAfter,
-  ]) : super('NONCE_REPLAY', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super('NONCE_REPLAY', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `ALREADY_REGISTERED`: the device is registered.
@@ -284,7 +346,8 @@ final class AlreadyRegistered extends SynheartAuthError {
     String message = 'The device is registered.',
     Recovery recovery = Recovery.none,
     Duration? retryAfter,
-  ]) : super._('ALREADY_REGISTERED', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._('ALREADY_REGISTERED', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `NOT_REGISTERED`: the device is not registered. Call `registerDevice` first.
@@ -294,7 +357,8 @@ final class NotRegistered extends SynheartAuthError {
     String message = 'The device is not registered.',
     Recovery recovery = Recovery.register,
     Duration? retryAfter,
-  ]) : super._('NOT_REGISTERED', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._('NOT_REGISTERED', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `NOT_CONFIGURED`: `configure` was not called, or was given a wrong value.
@@ -304,7 +368,8 @@ final class NotConfigured extends SynheartAuthError {
     String message = 'Call configure(baseUrl) first.',
     Recovery recovery = Recovery.configure,
     Duration? retryAfter,
-  ]) : super._('NOT_CONFIGURED', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._('NOT_CONFIGURED', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `REGISTRATION_IN_PROGRESS`: a registration of this app is in progress.
@@ -314,7 +379,8 @@ final class RegistrationInProgress extends SynheartAuthError {
     String message = 'A registration of this app is in progress.',
     Recovery recovery = Recovery.retry,
     Duration? retryAfter,
-  ]) : super._('REGISTRATION_IN_PROGRESS', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._('REGISTRATION_IN_PROGRESS', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `CRYPTO_ERROR`: a cryptographic operation failed.
@@ -324,9 +390,11 @@ final class CryptoError extends SynheartAuthError {
     String message = 'A cryptographic operation failed.',
     Recovery recovery = Recovery.none,
     Duration? retryAfter,
-  ]) : super._('CRYPTO_ERROR', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._('CRYPTO_ERROR', message, recovery, retryAfter, mayHaveHappened);
 
-  const CryptoError._own(super.code, super.message, super.recovery, super.retryAfter) : super._();
+  const CryptoError._own(super.code, super.message, super.recovery, super.retryAfter, super.mayHaveHappened)
+    : super._();
 }
 
 /// `STORAGE_ERROR`: the identity's record could not be read or written.
@@ -336,9 +404,11 @@ final class StorageError extends SynheartAuthError {
     String message = "The identity's record could not be read or written.",
     Recovery recovery = Recovery.none,
     Duration? retryAfter,
-  ]) : super._('STORAGE_ERROR', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._('STORAGE_ERROR', message, recovery, retryAfter, mayHaveHappened);
 
-  const StorageError._own(super.code, super.message, super.recovery, super.retryAfter) : super._();
+  const StorageError._own(super.code, super.message, super.recovery, super.retryAfter, super.mayHaveHappened)
+    : super._();
 }
 
 /// `ANSWER_TOO_LARGE`: the answer is larger than the request allows. The request may have succeeded.
@@ -348,14 +418,15 @@ final class AnswerTooLarge extends ServerError {
     String message = 'The answer is too large; the request may have succeeded.',
     Recovery recovery = Recovery.none,
     Duration? retryAfter,
-  ]) : super('ANSWER_TOO_LARGE', message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super('ANSWER_TOO_LARGE', message, recovery, retryAfter, mayHaveHappened);
 }
 
 /// `INVALID_STATE_TRANSITION`: the state does not allow this. It is a mistake in the program.
 final class InvalidStateTransition extends SynheartAuthError {
   /// An error.
   const InvalidStateTransition(this.from, this.to, [String message = 'The state does not allow this.'])
-    : super._('INVALID_STATE_TRANSITION', message, Recovery.none, null);
+    : super._('INVALID_STATE_TRANSITION', message, Recovery.none, null, false);
 
   /// The state before; null if the native half did not say it.
   final IdentityState? from;
@@ -372,7 +443,8 @@ final class ServerError extends SynheartAuthError {
     String message = 'The service refused.',
     Recovery recovery = Recovery.none,
     Duration? retryAfter,
-  ]) : super._(code, message, recovery, retryAfter);
+    bool mayHaveHappened = false,
+  ]) : super._(code, message, recovery, retryAfter, mayHaveHappened);
 
   /// The service's message.
   String get serverMessage => message;

@@ -15,6 +15,7 @@ final class FakeSynheartAuth implements SynheartAuth {
   final Map<String, List<SynheartAuthError>> _failures = <String, List<SynheartAuthError>>{};
   final StreamController<StateChange> _changes = StreamController<StateChange>.broadcast();
   int _rotations = 0;
+  String? _configuration;
 
   /// The names of the operations that the app called, in order.
   final List<String> calls = <String>[];
@@ -47,12 +48,25 @@ final class FakeSynheartAuth implements SynheartAuth {
     String baseUrl, {
     Set<String> origins = const <String>{},
     Set<String> aliases = const <String>{},
+    SignatureScheme scheme = SignatureScheme.one,
     bool rotatesAutomatically = true,
     int? cloudProjectNumber,
     AndroidProof androidProof = AndroidProof.either,
     bool developmentMode = false,
   }) async {
     _begin('configure');
+    final String values = <Object?>[
+      baseUrl,
+      origins.toList()..sort(),
+      aliases.toList()..sort(),
+      scheme.wire,
+      rotatesAutomatically,
+      cloudProjectNumber,
+      androidProof.wire,
+      developmentMode,
+    ].join(' ');
+    _configuration ??= values;
+    if (_configuration != values) throw const NotConfigured('configured already with other values', Recovery.none);
   }
 
   @override
@@ -190,7 +204,7 @@ final class FakeSynheartAuth implements SynheartAuth {
 
   void _begin(String operation, [CallCancellation? cancellation]) {
     calls.add(operation);
-    if (cancellation != null && cancellation.isCancelled) throw const NetworkError('the caller cancelled');
+    if (cancellation != null && cancellation.isCancelled) throw const CallCancelled();
     final List<SynheartAuthError>? failures = _failures[operation];
     if (failures != null && failures.isNotEmpty) throw failures.removeAt(0);
   }

@@ -13,17 +13,23 @@ import 'values.dart';
 /// final headers = await SynheartAuth.instance.signRequest('com.example.app', 'POST', '/v1/readings', body);
 /// ```
 ///
-/// Every operation ends with a [SynheartAuthError] and nothing else. An argument that is too long for the platform channel is an
-/// [ArgumentError]: a mistake in the program. The private key never leaves the hardware, and Dart never sees it.
+/// Every operation ends with a [SynheartAuthError] and nothing else, a cancelled one with [CallCancelled]. An argument that is too long
+/// for the platform channel is an [ArgumentError]: a mistake in the program. The private key never leaves the hardware, and Dart never
+/// sees it.
 abstract interface class SynheartAuth {
   /// The instance of this app. Each Flutter engine has one.
   static final SynheartAuth instance = ChannelSynheartAuth();
 
   /// Names the auth service, and uses the platform's parts. Changes no identity. Call it once at launch.
   ///
+  /// The configuration belongs to the process. A second call with the same values changes nothing, in another engine or isolate and
+  /// after a hot restart too. With other values it throws [NotConfigured] with recovery [Recovery.none], and the first values stay.
+  ///
   /// - [baseUrl]: the auth service, https; http only on this machine.
   /// - [origins]: the origins besides the auth service for which [send] and [sign] sign, such as `https://api.example.com`.
   /// - [aliases]: earlier origins of the auth service, if it moved to another host.
+  /// - [scheme]: what the app signs with, one decision for all of its requests. A device whose service has accepted scheme 2 signs under
+  ///   scheme 2 from then on, because the service refuses a lower one.
   /// - [rotatesAutomatically]: whether the SDK rotates a key by itself when it is due.
   /// - [cloudProjectNumber]: Android: the Google Cloud project of Play Integrity, for standard requests. iOS ignores it.
   /// - [androidProof]: Android: which of Google's proofs to send. iOS ignores it.
@@ -34,6 +40,7 @@ abstract interface class SynheartAuth {
     String baseUrl, {
     Set<String> origins = const <String>{},
     Set<String> aliases = const <String>{},
+    SignatureScheme scheme = SignatureScheme.one,
     bool rotatesAutomatically = true,
     int? cloudProjectNumber,
     AndroidProof androidProof = AndroidProof.either,
@@ -58,8 +65,8 @@ abstract interface class SynheartAuth {
   ///
   /// [path] is the path as sent: escaped, without the query. [bodyBytes] is the body as sent.
   ///
-  /// [scheme]: null for the device's. A device that has signed under scheme 2 throws [SigningFailed] unless it is
-  /// [SignatureScheme.one]; scheme 2 needs the whole URL: use [sign].
+  /// [scheme]: what the caller expects; null for the device's. Any other one throws [SigningFailed]. So does a device that signs under
+  /// scheme 2: that needs the whole URL, use [sign].
   Future<Map<String, String>> signRequest(
     String appId,
     String method,
@@ -122,9 +129,10 @@ abstract interface class SynheartAuth {
   /// [appId]: null for every app used so far. Throws [ClockSkew] if the clock is more than 24 hours off.
   Future<void> correctClockSkew(double serverTimestamp, {String? appId});
 
-  /// The changes of state from now on, of all apps. A broadcast stream.
+  /// The changes of state from now on, of all apps. A broadcast stream. In another isolate than the root isolate its one event is the
+  /// error [NotConfigured].
   Stream<StateChange> get stateChanges;
 
-  /// The state of one app: first the present one, then each new one.
+  /// The state of one app: first the present one, then each new one. Listen in the root isolate, as for [stateChanges].
   Stream<IdentityState> states(String appId);
 }

@@ -41,10 +41,15 @@ internal class FakeClient : AuthClient {
         failure?.let { throw it }
     }
 
-    override suspend fun configure(settings: Settings) = begin(
-        "configure", settings.baseUrl, settings.origins, settings.aliases, settings.rotatesAutomatically,
-        settings.cloudProjectNumber, settings.androidProof, settings.developmentMode,
-    )
+    override fun configure(settings: Settings) {
+        calls.put(
+            listOf(
+                "configure", settings.baseUrl, settings.origins, settings.aliases, settings.scheme, settings.rotatesAutomatically,
+                settings.cloudProjectNumber, settings.androidProof, settings.developmentMode,
+            ),
+        )
+        failure?.let { throw it }
+    }
 
     override suspend fun isRegistered(appId: String): Boolean {
         begin("isRegistered", appId)

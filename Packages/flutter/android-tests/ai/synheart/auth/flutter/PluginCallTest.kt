@@ -49,13 +49,70 @@ class PluginCallTest {
     }
 
     @Test
-    fun `cancelling a call ends it with NETWORK_ERROR, recovery retry`() {
+    fun `cancelling a call ends it with CANCELLED, which is no network error`() {
         client.gate = CompletableDeferred()
         val call = engine.start("registerDevice", registering + ("call" to 7L))
         client.calls.poll(20, TimeUnit.SECONDS)
         assertFalse(call.isDone)
         assertEquals(Answer.Success(null), engine.call("cancel", mapOf("call" to 7L)))
-        assertEquals(failure("NETWORK_ERROR", "the caller cancelled", "retry"), call.get(20, TimeUnit.SECONDS))
+        assertEquals(failure(Contract.CANCELLED, "the caller cancelled", "none"), call.get(20, TimeUnit.SECONDS))
+        assertEquals(fields(ContractFile.errors["cancelled"])["code"], Contract.CANCELLED)
+    }
+
+    @Test
+    fun `an error of a send says whether the request may have happened`() {
+        // Only the client itself makes such an error.
+        val mark = Class.forName("ai.synheart.auth.FailuresKt")
+            .getMethod("afterRequest", SynheartAuthException::class.java, Boolean::class.javaPrimitiveType)
+        for (expected in listOf(true, false)) {
+            client.failure = mark.invoke(null, SynheartAuthException.fromCode("NETWORK_ERROR", "why"), expected) as SynheartAuthException
+            val sent = engine.call("send", request) as Answer.Failure
+            assertEquals(expected, fields(sent.details)["mayHaveHappened"])
+        }
+    }
+
+    @Test
+    fun `a second configure with the same values changes nothing, in another engine too`() {
+        val configured = Configured()
+        TestEngine(client, configured).use { first ->
+            TestEngine(client, configured).use { second ->
+                for (engine in listOf(first, second, first)) {
+                    assertEquals(Answer.Success(null), engine.call("configure", settings("https://auth.example.com")))
+                }
+                assertEquals("only the first call reached the client", 1, client.calls.size)
+                val other = second.call("configure", settings("https://other.example.com")) as Answer.Failure
+                assertEquals("NOT_CONFIGURED" to "none", other.code to fields(other.details)["recovery"])
+                assertTrue(other.message, other.message!!.contains("baseUrl"))
+                assertEquals(Answer.Success(null), first.call("configure", settings("https://auth.example.com")))
+            }
+        }
+        assertEquals(1, client.calls.size)
+    }
+
+    @Test
+    fun `a configuration that was refused is not remembered`() {
+        client.failure = SynheartAuthException.fromCode("NOT_CONFIGURED", "why")
+        assertEquals("NOT_CONFIGURED", (engine.call("configure", settings("https://a")) as Answer.Failure).code)
+        client.failure = null
+        assertEquals(Answer.Success(null), engine.call("configure", settings("https://b")))
+    }
+
+    @Test
+    fun `after a hot restart calls go on, and one engine's end does not end another's calls`() {
+        client.gate = CompletableDeferred()
+        TestEngine(client).use { other ->
+            val before = other.start("registerDevice", registering + ("call" to 1L))
+            client.calls.poll(20, TimeUnit.SECONDS)
+            // Dart starts again: it listens, configures, and registers under ids of its own.
+            other.listen()
+            assertEquals(Answer.Success(null), other.call("configure", settings("https://a")))
+            client.calls.poll(20, TimeUnit.SECONDS)
+            val after = other.start("registerDevice", registering + ("call" to 2L))
+            client.calls.poll(20, TimeUnit.SECONDS)
+            engine.detach()
+            client.gate?.complete(Unit)
+            for (call in listOf(before, after)) assertTrue(call.get(20, TimeUnit.SECONDS) is Answer.Success)
+        }
     }
 
     @Test
@@ -97,10 +154,6 @@ class PluginCallTest {
     @Test
     fun `an answer that does not fit the channel is ANSWER_TOO_LARGE`() {
         client.answer = HttpAnswer(200, List(257) { "X" to "y" }, ByteArray(0))
-        val request = mapOf(
-            "call" to null, "appId" to "app", "method" to "GET", "url" to "https://a/", "headers" to emptyList<Any>(),
-            "body" to ByteArray(0), "scheme" to null, "asserting" to false, "timeoutMs" to 1000, "maximumAnswer" to 0,
-        )
         assertEquals("ANSWER_TOO_LARGE", (engine.call("send", request) as Answer.Failure).code)
     }
 
@@ -142,8 +195,22 @@ class PluginCallTest {
         assertEquals(Answer.NotImplemented, engine.call("getState", mapOf("appId" to "app")))
     }
 
+    private val request = mapOf(
+        "call" to null, "appId" to "app", "method" to "GET", "url" to "https://a/", "headers" to emptyList<Any>(),
+        "body" to ByteArray(0), "scheme" to null, "asserting" to false, "timeoutMs" to 1000, "maximumAnswer" to 0,
+    )
+
+    private fun settings(baseUrl: String) = mapOf(
+        "baseUrl" to baseUrl, "origins" to emptyList<String>(), "aliases" to emptyList<String>(), "scheme" to "one",
+        "rotatesAutomatically" to true,
+        "cloudProjectNumber" to null, "androidProof" to "either", "developmentMode" to false,
+    )
+
     private fun failure(code: String, message: String, recovery: String, fromService: Boolean = false) = Answer.Failure(
         code, message,
-        mapOf("recovery" to recovery, "retryAfterMs" to null, "fromService" to fromService, "from" to null, "to" to null),
+        mapOf(
+            "recovery" to recovery, "retryAfterMs" to null, "fromService" to fromService, "mayHaveHappened" to false, "from" to null,
+            "to" to null,
+        ),
     )
 }

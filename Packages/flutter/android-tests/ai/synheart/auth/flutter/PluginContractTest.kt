@@ -50,7 +50,7 @@ class PluginContractTest {
             "configure",
             mapOf(
                 "baseUrl" to "https://auth.example.com", "origins" to listOf("https://a"), "aliases" to listOf("https://b"),
-                "rotatesAutomatically" to false, "cloudProjectNumber" to 5, "androidProof" to "both", "developmentMode" to true,
+                "scheme" to "two", "rotatesAutomatically" to false, "cloudProjectNumber" to 5, "androidProof" to "both", "developmentMode" to true,
             ),
         )
         engine.call("registerDevice", call + ("joins" to false))
@@ -68,7 +68,7 @@ class PluginContractTest {
         engine.call("correctClockSkew", mapOf("serverTimestamp" to 1.5, "appId" to null))
         assertEquals(
             listOf(
-                listOf("configure", "https://auth.example.com", setOf("https://a"), setOf("https://b"), false, 5L, "both", true),
+                listOf("configure", "https://auth.example.com", setOf("https://a"), setOf("https://b"), SignatureScheme.TWO, false, 5L, "both", true),
                 listOf("registerDevice", "app", false),
                 listOf("sign", "app", "POST", "https://a/b?c", listOf<Byte>(9), SignatureScheme.TWO),
                 listOf(

@@ -1,6 +1,7 @@
 package ai.synheart.auth.flutter
 
 import ai.synheart.auth.IdentityState
+import ai.synheart.auth.SignatureScheme
 import ai.synheart.standins.StandInDevice
 import java.nio.file.Files
 import java.util.concurrent.TimeUnit
@@ -36,9 +37,10 @@ class PluginLifeTest {
         val headers = success("signRequest", app + signing + ("path" to "/auth/v1/device/status")) as List<*>
         assertEquals(6, headers.size)
         assertTrue(headers.any { fields(it)["name"] == "X-Synheart-Signature" })
-        for (scheme in listOf("one", "two")) {
-            assertEquals(200, fields(success("send", send("$service/auth/v1/device/status") + ("scheme" to scheme)))["status"])
-        }
+        assertEquals(200, fields(success("send", send("$service/auth/v1/device/status") + ("scheme" to "one")))["status"])
+        // The configuration names the scheme. No call moves the device to another one.
+        val moved = engine.call("send", send("$service/auth/v1/device/status") + ("scheme" to "two")) as Answer.Failure
+        assertEquals("SIGNING_FAILED", moved.code)
         val other = "https://other.example.com/"
         val foreign = engine.call("sign", call + signing + mapOf("url" to other, "asserting" to false)) as Answer.Failure
         assertEquals("SIGNING_FAILED", foreign.code)
@@ -69,7 +71,7 @@ class PluginLifeTest {
     @Test
     fun `every setting reaches the Android configuration`() {
         val all = configuration(
-            Settings("https://a.example.com", setOf("https://b.example.com"), setOf("https://c.example.com"), false, 5, "both", true),
+            Settings("https://a.example.com", setOf("https://b.example.com"), setOf("https://c.example.com"), SignatureScheme.TWO, false, 5, "both", true),
         )
         assertEquals("https://a.example.com", all.baseUrl)
         assertEquals(setOf("https://b.example.com"), all.origins)
@@ -77,9 +79,10 @@ class PluginLifeTest {
         assertEquals(false, all.rotatesAutomatically)
         assertEquals(5L, all.cloudProjectNumber)
         assertEquals("BOTH", all.proof.name)
+        assertEquals(SignatureScheme.TWO, all.scheme)
         assertEquals("DevelopmentAttestation", all.attestation?.javaClass?.simpleName)
         for ((wire, proof) in mapOf("playIntegrity" to "PLAY_INTEGRITY", "keyAttestation" to "KEY_ATTESTATION", "either" to "EITHER")) {
-            val some = configuration(Settings("https://a.example.com", emptySet(), emptySet(), true, null, wire, false))
+            val some = configuration(Settings("https://a.example.com", emptySet(), emptySet(), SignatureScheme.ONE, true, null, wire, false))
             assertEquals(proof, some.proof.name)
             assertEquals(null, some.attestation)
         }
@@ -91,7 +94,8 @@ class PluginLifeTest {
     }
 
     private fun settings(url: String) = mapOf(
-        "baseUrl" to url, "origins" to emptyList<String>(), "aliases" to emptyList<String>(), "rotatesAutomatically" to false,
+        "baseUrl" to url, "origins" to emptyList<String>(), "aliases" to emptyList<String>(), "scheme" to "one",
+        "rotatesAutomatically" to false,
         "cloudProjectNumber" to null, "androidProof" to "either", "developmentMode" to true,
     )
 

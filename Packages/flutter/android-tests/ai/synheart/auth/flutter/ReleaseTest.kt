@@ -15,8 +15,9 @@ class ReleaseTest {
     )
 
     private fun configure(developmentMode: Boolean): Any {
-        val settings = classes.loadClass(Settings::class.java.name).declaredConstructors.single { it.parameterCount == 7 }
-            .newInstance("https://auth.example.com", emptySet<String>(), emptySet<String>(), true, null, "either", developmentMode)
+        val scheme = classes.loadClass("ai.synheart.auth.SignatureScheme").enumConstants.first()
+        val settings = classes.loadClass(Settings::class.java.name).declaredConstructors.single { it.parameterCount == 8 }
+            .newInstance("https://auth.example.com", emptySet<String>(), emptySet<String>(), scheme, true, null, "either", developmentMode)
         return classes.loadClass("ai.synheart.auth.flutter.AndroidClientKt").getMethod("configuration", settings.javaClass)
             .invoke(null, settings)
     }

@@ -29,10 +29,10 @@ internal sealed interface Answer {
 }
 
 /** An engine with the plugin: Dart's side of the channels, in bytes. Calls, replies and events are on one main thread. */
-internal class TestEngine(client: AuthClient) : BinaryMessenger, Closeable {
+internal class TestEngine(client: AuthClient, configured: Configured = Configured()) : BinaryMessenger, Closeable {
     private val main = Executors.newSingleThreadExecutor { Thread(it, "main") }
     private val handlers = ConcurrentHashMap<String, BinaryMessenger.BinaryMessageHandler>()
-    private val plugin = SynheartAuthPlugin(::post) { client }
+    private val plugin = SynheartAuthPlugin(::post, configured) { client }
     private val binding = FlutterPlugin.FlutterPluginBinding(NoContext, this)
 
     /** The events of the states channel. */

@@ -3,12 +3,55 @@ internal import Foundation
 internal import SynheartAuth
 
 /// What `configure` says.
-struct Settings {
+struct Settings: Hashable {
     let baseUrl: String
-    let origins: [String]
-    let aliases: [String]
+    let origins: Set<String>
+    let aliases: Set<String>
+    let scheme: SignatureScheme
     let rotatesAutomatically: Bool
     let developmentMode: Bool
+}
+
+/// What Dart configured in this process. Engines, isolates and hot restarts come and go; the client that they share stays. So a second
+/// `configure` with the same values changes nothing, and one with other values is refused.
+@MainActor
+final class Configured {
+    /// That of the app.
+    static let process = Configured()
+
+    private var settings: Settings?
+
+    /// Applies settings, unless they are applied already. A failure is not remembered.
+    ///
+    /// - Throws: the error of `apply`, or ``ConfiguredOtherwise``.
+    func once(_ settings: Settings, apply: () throws -> Void) throws {
+        if let before = self.settings {
+            let different = before.differences(from: settings)
+            if !different.isEmpty { throw ConfiguredOtherwise(members: different) }
+        } else {
+            try apply()
+            self.settings = settings
+        }
+    }
+}
+
+/// `configure` was called again, with other values.
+struct ConfiguredOtherwise: Error {
+    let members: [String]
+
+    var message: String { "this app is configured already, with another \(members.joined(separator: ", "))" }
+}
+
+extension Settings {
+    fileprivate func differences(from other: Settings) -> [String] {
+        let same = [
+            ("baseUrl", baseUrl == other.baseUrl), ("origins", origins == other.origins),
+            ("aliases", aliases == other.aliases), ("scheme", scheme == other.scheme),
+            ("rotatesAutomatically", rotatesAutomatically == other.rotatesAutomatically),
+            ("developmentMode", developmentMode == other.developmentMode),
+        ]
+        return same.filter { !$0.1 }.map(\.0)
+    }
 }
 
 /// What the plugin calls of the Swift client. Tests have another one.
@@ -16,20 +59,13 @@ protocol AuthClient: DeviceAuthenticating {
     func configure(
         _ settings: Settings, _ customize: (inout SynheartAuth.Configuration) -> Void
     ) throws(SynheartAuthError)
-
-    func sign(
-        appID: String, scheme: SignatureScheme?, method: String, url: String, bodyBytes: some Collection<UInt8>,
-        asserting: Bool
-    ) async throws -> SignedHeaders
-
-    func correctClockSkew(serverTimestamp: Double, appID: String?) async throws
 }
 
 extension SynheartAuth: AuthClient {
     func configure(
         _ settings: Settings, _ customize: (inout SynheartAuth.Configuration) -> Void
     ) throws(SynheartAuthError) {
-        try configure(try Configuration(settings, customize))
+        try configure(Configuration(settings, customize))
     }
 }
 
@@ -39,12 +75,13 @@ extension SynheartAuth.Configuration {
         try self.init(baseUrl: settings.baseUrl)
         origins = try Self.origins(settings.origins)
         aliases = try Self.origins(settings.aliases)
+        scheme = settings.scheme
         rotatesAutomatically = settings.rotatesAutomatically
         if settings.developmentMode { try useDevelopmentMode() }
         customize(&self)
     }
 
-    private static func origins(_ texts: [String]) throws(SynheartAuthError) -> Set<RequestOrigin> {
+    private static func origins(_ texts: Set<String>) throws(SynheartAuthError) -> Set<RequestOrigin> {
         var origins: Set<RequestOrigin> = []
         for text in texts {
             do throws(ContractError) { origins.insert(try RequestOrigin(text)) } catch {

@@ -6,6 +6,8 @@ enum Contract {
     static let statesChannel = "ai.synheart.auth/states"
     /// The code with which this half refuses a malformed message.
     static let malformed = "INVALID_MESSAGE"
+    /// The code of a call whose caller cancelled it.
+    static let cancelled = "CANCELLED"
 
     private static let identityStates = [
         "unregistered", "challengeReceived", "keyReady", "registering", "registered", "keyInvalid",
@@ -36,14 +38,16 @@ enum Contract {
     static let errorDetails = Shape.optional(
         .message([
             "recovery": .choice(recoveries), "retryAfterMs": .optional(.integer(0...86_400_000)), "fromService": .flag,
-            "from": .optional(.choice(identityStates)), "to": .optional(.choice(identityStates)),
+            "mayHaveHappened": .flag, "from": .optional(.choice(identityStates)),
+            "to": .optional(.choice(identityStates)),
         ]))
 
     /// The methods of the calls channel.
     static let calls: [String: Call] = [
         "configure": Call([
             "baseUrl": .text(2048), "origins": .items(.text(2048), max: 32), "aliases": .items(.text(2048), max: 32),
-            "rotatesAutomatically": .flag, "cloudProjectNumber": .optional(.integer(1...largestInteger)),
+            "scheme": .choice(schemes), "rotatesAutomatically": .flag,
+            "cloudProjectNumber": .optional(.integer(1...largestInteger)),
             "androidProof": .choice(androidProofs), "developmentMode": .flag,
         ]),
         "isRegistered": Call(["appId": appID], .flag),

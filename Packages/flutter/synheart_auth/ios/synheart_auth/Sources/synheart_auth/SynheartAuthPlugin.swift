@@ -9,6 +9,7 @@ internal import SynheartAuth
 @MainActor
 public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, @preconcurrency FlutterStreamHandler {
     private let client: any AuthClient
+    private let configured: Configured
     /// The last word about a configuration. Tests put keys and records elsewhere.
     private let customize: (inout SynheartAuth.Configuration) -> Void
     /// The calls under way that have an id.
@@ -18,14 +19,18 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
     private var listening: Task<Void, Never>?
     private var isAttached = true
 
-    init(client: any AuthClient, customize: @escaping (inout SynheartAuth.Configuration) -> Void = { _ in }) {
+    init(
+        client: any AuthClient, configured: Configured,
+        customize: @escaping (inout SynheartAuth.Configuration) -> Void = { _ in }
+    ) {
         self.client = client
+        self.configured = configured
         self.customize = customize
     }
 
     /// Connects a plugin with the engine's channels. It uses `SynheartAuth.shared`, as the app's own Swift code does.
     public static func register(with registrar: any FlutterPluginRegistrar) {
-        register(SynheartAuthPlugin(client: SynheartAuth.shared), registrar)
+        register(SynheartAuthPlugin(client: SynheartAuth.shared, configured: .process), registrar)
     }
 
     static func register(_ plugin: SynheartAuthPlugin, _ registrar: any FlutterPluginRegistrar) {
@@ -104,9 +109,13 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
                     "ANSWER_TOO_LARGE", "the answer does not fit the channel: \(error.message)")
             }
             return value
+        } catch let error as ConfiguredOtherwise {
+            return Self.failure("NOT_CONFIGURED", error.message)
+        } catch let error as SynheartAuthError {
+            return Self.failure(error)
         } catch {
-            // A CancellationError: Dart's caller has cancelled the call, and waits for no answer.
-            return Self.failure(error as? SynheartAuthError ?? .fromCode("NETWORK_ERROR", "the call was cancelled"))
+            // A CancellationError. Dart has ended its wait already, and knows whether it was a `send`.
+            return Self.failure(Contract.cancelled, "the caller cancelled")
         }
     }
 
@@ -116,10 +125,11 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
         switch name {
         case "configure":
             let settings = Settings(
-                baseUrl: fields.text("baseUrl"), origins: fields.texts("origins"), aliases: fields.texts("aliases"),
+                baseUrl: fields.text("baseUrl"), origins: Set(fields.texts("origins")),
+                aliases: Set(fields.texts("aliases")), scheme: scheme ?? .one,
                 rotatesAutomatically: fields.flag("rotatesAutomatically"),
                 developmentMode: fields.flag("developmentMode"))
-            try client.configure(settings, customize)
+            try configured.once(settings) { try client.configure(settings, customize) }
             return nil
         case "isRegistered": return NSNumber(value: try await client.isRegistered(appID: appID))
         case "registerDevice":
@@ -188,10 +198,21 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
             "recovery": error.recovery.rawValue,
             "retryAfterMs": error.retryAfter.map { NSNumber(value: $0.milliseconds) } ?? NSNull(),
             "fromService": NSNumber(value: error.code.isFromService),
+            "mayHaveHappened": NSNumber(value: error.mayHaveHappened),
             "from": error.transition?.from.rawValue ?? NSNull(),
             "to": error.transition?.to.rawValue ?? NSNull(),
         ]
         return FlutterError(code: error.code.text, message: error.message, details: details)
+    }
+
+    /// An error of the plugin itself: nothing was sent, and no retry helps.
+    private static func failure(_ code: String, _ message: String) -> FlutterError {
+        let details: [String: Any] = [
+            "recovery": SynheartAuthError.Recovery.none.rawValue, "retryAfterMs": NSNull(),
+            "fromService": NSNumber(value: false), "mayHaveHappened": NSNumber(value: false), "from": NSNull(),
+            "to": NSNull(),
+        ]
+        return FlutterError(code: code, message: message, details: details)
     }
 }
 

@@ -57,7 +57,8 @@ internal val HttpAnswer.retryAfter: Duration?
     get() {
         val text = header("Retry-After") ?: return null
         if (text.isEmpty() || !text.all(Char::isAsciiDigit)) return null
-        return text.toLongOrNull()?.seconds?.coerceAtMost(RetryPolicy.LONGEST_RETRY_AFTER)
+        // A number that is too large to read is a long time.
+        return text.toLongOrNull()?.seconds?.coerceAtMost(RetryPolicy.LONGEST_RETRY_AFTER) ?: RetryPolicy.LONGEST_RETRY_AFTER
     }
 
 /** The error of an answer that is not 2xx. Only a 4xx in the contract's form is a verdict. Anything else is a network error. */

@@ -23,6 +23,7 @@ internal fun configuration(settings: Settings) = AndroidConfiguration(
     origins = settings.origins,
     aliases = settings.aliases,
     rotatesAutomatically = settings.rotatesAutomatically,
+    scheme = settings.scheme,
 )
 
 /**

@@ -14,10 +14,11 @@ import ai.synheart.auth.SynheartAuth
 import kotlinx.coroutines.flow.Flow
 
 /** What `configure` says. */
-internal class Settings(
+internal data class Settings(
     val baseUrl: String,
     val origins: Set<String>,
     val aliases: Set<String>,
+    val scheme: SignatureScheme,
     val rotatesAutomatically: Boolean,
     val cloudProjectNumber: Long?,
     /** As the channel names it: `playIntegrity`, `keyAttestation`, `both` or `either`. */
@@ -25,9 +26,41 @@ internal class Settings(
     val developmentMode: Boolean,
 )
 
+/**
+ * What Dart configured in this process. Engines, isolates and hot restarts come and go; the client that they share stays. So a second
+ * `configure` with the same values changes nothing, and one with other values is refused.
+ */
+internal class Configured {
+    private var settings: Settings? = null
+
+    /** Applies [settings] by [apply], unless they are applied already. A failure of [apply] is not remembered. */
+    fun once(settings: Settings, apply: () -> Unit) = synchronized(this) {
+        val before = this.settings
+        if (before == settings) return@synchronized
+        if (before != null) throw ConfiguredOtherwise("this app is configured already, with another ${before.difference(settings)}")
+        apply()
+        this.settings = settings
+    }
+
+    companion object {
+        /** That of the app. */
+        val process = Configured()
+    }
+}
+
+/** `configure` was called again, with other values. */
+internal class ConfiguredOtherwise(override val message: String) : Exception(message)
+
+private fun Settings.difference(other: Settings): String = listOf(
+    "baseUrl" to (baseUrl == other.baseUrl), "origins" to (origins == other.origins), "aliases" to (aliases == other.aliases),
+    "scheme" to (scheme == other.scheme), "rotatesAutomatically" to (rotatesAutomatically == other.rotatesAutomatically),
+    "cloudProjectNumber" to (cloudProjectNumber == other.cloudProjectNumber),
+    "androidProof" to (androidProof == other.androidProof), "developmentMode" to (developmentMode == other.developmentMode),
+).filter { !it.second }.joinToString { it.first }
+
 /** What the plugin calls of the Kotlin client. Tests have another one. */
 internal interface AuthClient {
-    suspend fun configure(settings: Settings)
+    fun configure(settings: Settings)
     suspend fun isRegistered(appId: String): Boolean
     suspend fun registerDevice(appId: String, joins: Boolean): Registration
     suspend fun getDeviceId(appId: String): String?
@@ -52,7 +85,7 @@ internal class SharedClient(
     private val auth: SynheartAuth = SynheartAuth.shared,
     private val applyTo: (SynheartAuth, Settings) -> Unit,
 ) : AuthClient {
-    override suspend fun configure(settings: Settings) = applyTo(auth, settings)
+    override fun configure(settings: Settings) = applyTo(auth, settings)
     override suspend fun isRegistered(appId: String) = auth.isRegistered(appId)
     override suspend fun registerDevice(appId: String, joins: Boolean) = auth.registerDevice(appId, joins)
     override suspend fun getDeviceId(appId: String) = auth.getDeviceId(appId)

@@ -20,6 +20,9 @@ internal object Contract {
     /** The code with which this half refuses a malformed message. */
     const val MALFORMED = "INVALID_MESSAGE"
 
+    /** The code of a call whose caller cancelled it. */
+    const val CANCELLED = "CANCELLED"
+
     private val identityStates =
         listOf("unregistered", "challengeReceived", "keyReady", "registering", "registered", "keyInvalid")
     private val registrationStatuses = listOf("registered", "alreadyRegistered", "pending")
@@ -48,6 +51,7 @@ internal object Contract {
             "recovery" to Choice(recoveries),
             "retryAfterMs" to Integer(0..86_400_000L, nullable = true),
             "fromService" to Flag(),
+            "mayHaveHappened" to Flag(),
             "from" to Choice(identityStates, nullable = true),
             "to" to Choice(identityStates, nullable = true),
         ),
@@ -61,6 +65,7 @@ internal object Contract {
                 "baseUrl" to Text(2048),
                 "origins" to Items(Text(2048), 32),
                 "aliases" to Items(Text(2048), 32),
+                "scheme" to Choice(schemes),
                 "rotatesAutomatically" to Flag(),
                 "cloudProjectNumber" to Integer(1..LARGEST_INTEGER, nullable = true),
                 "androidProof" to Choice(androidProofs),

@@ -1,6 +1,7 @@
 package ai.synheart.auth.flutter
 
 import ai.synheart.auth.HttpRequest
+import ai.synheart.auth.Recovery
 import ai.synheart.auth.ResetReason
 import ai.synheart.auth.RotationReason
 import ai.synheart.auth.SignatureScheme
@@ -28,10 +29,11 @@ import kotlinx.coroutines.launch
 /** The Android half of the Flutter plugin: the contract's calls, made of the Kotlin client. */
 public class SynheartAuthPlugin internal constructor(
     private val main: Executor,
+    private val configured: Configured,
     private val client: (Context) -> AuthClient,
 ) : FlutterPlugin, MethodChannel.MethodCallHandler, EventChannel.StreamHandler {
     /** The plugin that Flutter makes. */
-    public constructor() : this(mainThread(), ::androidClient)
+    public constructor() : this(mainThread(), Configured.process, ::androidClient)
 
     /** What the plugin has while it is attached to an engine. */
     private class Attachment(
@@ -122,6 +124,8 @@ public class SynheartAuthPlugin internal constructor(
             Reply { it.success(value) }
         } catch (_: CancellationException) {
             CANCELLED
+        } catch (error: ConfiguredOtherwise) {
+            failure("NOT_CONFIGURED", error.message)
         } catch (error: SynheartAuthException) {
             failure(error)
         } catch (error: MalformedMessage) {
@@ -139,17 +143,7 @@ public class SynheartAuthPlugin internal constructor(
     }
 
     private suspend fun call(client: AuthClient, name: String, fields: Fields): Any? = when (name) {
-        "configure" -> client.configure(
-            Settings(
-                baseUrl = fields.text("baseUrl"),
-                origins = fields.texts("origins").toSet(),
-                aliases = fields.texts("aliases").toSet(),
-                rotatesAutomatically = fields.flag("rotatesAutomatically"),
-                cloudProjectNumber = fields.optionalInteger("cloudProjectNumber"),
-                androidProof = fields.text("androidProof"),
-                developmentMode = fields.flag("developmentMode"),
-            ),
-        )
+        "configure" -> settings(fields).let { settings -> configured.once(settings) { client.configure(settings) } }
         "isRegistered" -> client.isRegistered(fields.text("appId"))
         "registerDevice" -> client.registerDevice(fields.text("appId"), fields.flag("joins")).let {
             mapOf("status" to it.status.wire, "deviceId" to it.deviceId)
@@ -187,6 +181,17 @@ public class SynheartAuthPlugin internal constructor(
         else -> throw MalformedMessage("$name: the plugin does not make this call")
     }
 
+    private fun settings(fields: Fields) = Settings(
+        baseUrl = fields.text("baseUrl"),
+        origins = fields.texts("origins").toSet(),
+        aliases = fields.texts("aliases").toSet(),
+        scheme = scheme(fields) ?: SignatureScheme.ONE,
+        rotatesAutomatically = fields.flag("rotatesAutomatically"),
+        cloudProjectNumber = fields.optionalInteger("cloudProjectNumber"),
+        androidProof = fields.text("androidProof"),
+        developmentMode = fields.flag("developmentMode"),
+    )
+
     private fun request(fields: Fields) = HttpRequest(
         method = fields.text("method"),
         url = fields.text("url"),
@@ -217,13 +222,24 @@ private fun failure(error: SynheartAuthException): Reply {
         "recovery" to error.recovery.wire,
         "retryAfterMs" to error.retryAfter?.inWholeMilliseconds,
         "fromService" to (error is SynheartAuthException.ServerError),
+        "mayHaveHappened" to error.mayHaveHappened,
         "from" to transition?.from?.wire,
         "to" to transition?.to?.wire,
     )
     return Reply { it.error(error.code, error.message, details) }
 }
 
-private val CANCELLED = failure(SynheartAuthException.fromCode("NETWORK_ERROR", "the caller cancelled"))
+/** An error of the plugin itself: nothing was sent, and no retry helps. */
+private fun failure(code: String, message: String): Reply {
+    val details = mapOf(
+        "recovery" to Recovery.NONE.wire, "retryAfterMs" to null, "fromService" to false, "mayHaveHappened" to false, "from" to null,
+        "to" to null,
+    )
+    return Reply { it.error(code, message, details) }
+}
+
+// Dart has ended its wait already, and knows whether it was a `send`.
+private val CANCELLED = failure(Contract.CANCELLED, "the caller cancelled")
 
 /** The main thread, where Flutter takes replies and events. */
 private fun mainThread(): Executor {
