@@ -65,7 +65,6 @@ public struct AuthService: Sendable {
     private let recorder: EvidenceRecorder
     private let rotation: RotationRules
     private let tokens: TokenIssuer
-    private let verdicts = VerdictCache()
     let seen = SeenDevices()
 
     /// A service over these stores.
@@ -146,7 +145,13 @@ public struct AuthService: Sendable {
 
     /// Judges a signed request on one of our own routes.
     public func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
-        let judgement = await verifier.judge(request, for: operation)
+        await judge(request, for: operation, as: nil)
+    }
+
+    private func judge(
+        _ request: IncomingRequest, for operation: Operation, as verification: Verification?
+    ) async -> Judgement {
+        let judgement = await verifier.judge(request, for: operation, as: verification)
         if case .success(let verified) = judgement.result { seen.record(verified.deviceID, at: verified.at) }
         return judgement
     }
@@ -232,10 +237,8 @@ public struct AuthService: Sendable {
                 throw Refusal(.forbidden, "credential \(credential.id) is not for \(appID)")
             }
         } catch { return VerifyOutcome(.failure(error)) }
-        guard let id = question.verificationID else { return await verdict(on: question, of: appID, address) }
-        return await verdicts.verdict(
-            on: VerdictCache.Question(credential: credential.id, id: id, request: question), now: clock.now
-        ) { await verdict(on: question, of: appID, address) }
+        let verification = question.verificationID.map { Verification(of: question, named: $0, by: credential.id) }
+        return await verdict(on: question, of: appID, address, verification)
     }
 
     private static func claimedApp(_ headers: HeaderFields, _ credential: Credential) throws(Refusal) -> AppID {
@@ -245,11 +248,13 @@ public struct AuthService: Sendable {
         return try wellFormed { try AppID(headers.one(HeaderName.appID)) }
     }
 
-    private func verdict(on question: VerifyRequest, of appID: AppID, _ address: ClientAddress) async -> VerifyOutcome {
+    private func verdict(
+        on question: VerifyRequest, of appID: AppID, _ address: ClientAddress, _ verification: Verification?
+    ) async -> VerifyOutcome {
         let judgement: Judgement
         do throws(Refusal) {
             let request = try wellFormed { try IncomingRequest(question, address: address) }
-            judgement = await judge(request, for: .foreign)
+            judgement = await judge(request, for: .foreign, as: verification)
         } catch { judgement = .refused(error, app: nil) }
         switch judgement.result {
         case .success(let verified): return VerifyOutcome(.success(.verified(verified.identity)))

@@ -93,7 +93,7 @@ struct Diagnosis: Sendable {
             """,
             [
                 .texts([
-                    "apps", "audit", "audit_waiting", "challenges", "claim_history", "claim_slots", "claims",
+                    "apps", "audit", "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots", "claims",
                     "credentials", "device_counts", "devices", "evidence", "facts", "keys", "pending_proofs",
                     "revoked_signing_keys", "signing_keys",
                 ]),

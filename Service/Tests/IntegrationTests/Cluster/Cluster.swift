@@ -66,6 +66,23 @@ final class Cluster: Sendable {
         try await fixture.start(environment: environment)
     }
 
+    /// A node on a given port whose claims this Redis keeps; nil: PostgreSQL does.
+    func node(redis: RedisProcess?, port: Int = 0) async throws -> RunningService {
+        try await fixture.start(stores: Self.stores(database, postgresql, redis), port: port)
+    }
+
+    /// Makes this Redis the keeper of the claims; nil: PostgreSQL.
+    func setKeeper(_ redis: RedisProcess?) async throws {
+        let answer = try await Binary.run(["keeper", "set"] + Self.stores(database, postgresql, redis))
+        try #require(answer.status == 0, "\(answer.errors)")
+    }
+
+    private static func stores(
+        _ database: String, _ postgresql: PostgreSQLServer, _ redis: RedisProcess?
+    ) -> [String] {
+        ["--postgresql", url(database, [postgresql.port])] + (redis.map { ["--redis", $0.url] } ?? [])
+    }
+
     /// A node that reaches its stores by these networks.
     func node(postgresql: FaultyNetwork, redis: FaultyNetwork) async throws -> RunningService {
         try await fixture.start(stores: [
