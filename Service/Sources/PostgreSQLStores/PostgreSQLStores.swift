@@ -66,6 +66,7 @@ public final class PostgreSQLStores: Sendable {
     let database: StoreDatabase
     let address: ServerAddress
     let clock: any ServiceClock
+    let claims: ClaimPlace
     let sweeper: Sweeper?
     private let watch: KeeperWatch?
 
@@ -118,6 +119,7 @@ public final class PostgreSQLStores: Sendable {
     ) {
         let database = StoreDatabase(address: address, role: role, options: options, logger: logger)
         (self.database, self.address, self.clock) = (database, address, clock)
+        claims = options.claims
         apps = PostgreSQLAppStore(database: database)
         devices = PostgreSQLDeviceStore(database: database)
         audit = PostgreSQLAuditLog(database: database)

@@ -1,5 +1,8 @@
+import AuthContract
+import Crypto
 import Foundation
 import StoreServers
+import StrictJSON
 import Testing
 
 /// Nodes whose claims move from one store to another, under clients that send copies all the time.
@@ -103,5 +106,44 @@ import Testing
             try await calm()
         }
         await cluster.judge(clients, await nodes.all)
+    }
+
+    // MARK: Without PostgreSQL
+
+    /// What each route answers while PostgreSQL is away, as the page *Several nodes* says.
+    @Test func `while PostgreSQL is away, other services' requests of cached devices are served, for 5 s`() async throws {
+        let cluster = try await Cluster()
+        let node = try await cluster.node()
+        let device = try #require(await DevelopmentDevice.register(P256.Signing.PrivateKey(), port: node.port))
+        let credential = try await cluster.fixture.serviceCredential()
+        func verify() async throws -> Int? {
+            let signed = try device.request("GET", "/v1/data", at: DevelopmentDevice.now)
+            let body = JSONObject([
+                ("method", "GET"), ("scheme", "http"), ("authority", "backend"), ("path", "/v1/data"), ("query", .null),
+                ("headers", .array(signed.headers.map { .array([.string($0.0), .string($0.1)]) })), ("body", ""),
+            ])
+            let request = WireRequest(
+                method: "POST", target: Route.verify.rawValue, headers: [("Authorization", "Bearer \(credential)")],
+                body: JSONValue.object(body).bytes)
+            return await WireConnection.exchange(port: node.port, request)?.status
+        }
+        func ask(_ route: Route) async throws -> Int? {
+            await WireConnection.exchange(port: node.port, try device.request(route, body: route == .token ? Array("{}".utf8) : []))?
+                .status
+        }
+        #expect(try await verify() == 200)
+        #expect(try await ask(.status) == 200)
+        #expect(try await ask(.token) == 200)
+        try cluster.postgresql.kill()
+        #expect(try await verify() == 200)
+        #expect(try await ask(.status) == 503)
+        #expect(try await ask(.token) == 503)
+        #expect(try await ask(.device) == 503)
+        let new = P256.Signing.PrivateKey()
+        #expect(await WireConnection.exchange(port: node.port, try device.rotation(to: new))?.status == 503)
+        #expect(await DevelopmentDevice.register(new, port: node.port) == nil)
+        try await Task.sleep(for: .seconds(6))
+        #expect(try await verify() == 503)
+        #expect(await DevelopmentDevice.challenge(port: node.port) == nil)
     }
 }
