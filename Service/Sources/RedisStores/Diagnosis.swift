@@ -142,9 +142,9 @@ private struct Diagnosis {
         _ connection: RedisConnection, _ endpoint: RedisURL.Endpoint, _ buckets: [Int]
     ) async throws(StoreError) -> StoreFinding {
         let now = configuration.clock.now
-        let replies = try await connection.require(
-            buckets.map { RESPCommand("HMGET", configuration.buckets[$0].epoch, "id", "loss") })
-        let waits = replies.compactMap { reply in
+        let commands = buckets.map { RESPCommand("HMGET", configuration.buckets[$0].epoch, "id", "loss") }
+        // A server that refuses to answer has another finding.
+        let waits = try await connection.call(commands).compactMap { reply in
             reply.elements.flatMap { $0.count == 2 ? Epoch($0) : nil }?.retryAfter(timestamp: now, futureWindow: 60)
         }
         guard let longest = waits.max() else {

@@ -15,5 +15,7 @@ struct RefusingStores: ChallengeStore, ReplayStore {
         futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> ClaimOutcome { throw Self.refusal }
 
-    func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool { throw Self.refusal }
+    func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool {
+        throw Self.refusal
+    }
 }

@@ -44,7 +44,8 @@ struct AssertionTests {
         var (device, attestKey) = try await world.device()
         let first = try world.asserting(try world.world.signed(device, pay), &attestKey)
         // Whoever has the signing key can sign the same bytes again. The assertion covers nothing else.
-        let second = try world.world.signed(device, pay).adding(HeaderName.assertion, first.header(HeaderName.assertion))
+        let second = try world.world.signed(device, pay).adding(
+            HeaderName.assertion, first.header(HeaderName.assertion))
         try await world.world.verify(first)
         for _ in 0..<2 {
             try await expect(.invalidAssertion) {

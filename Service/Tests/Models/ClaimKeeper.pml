@@ -17,7 +17,7 @@
 #define LIFE   3 /* how long after its date a request is accepted */
 #define AHEAD  1 /* how far ahead a request may be dated */
 #define LEASE  2 /* how long a node uses an id after it read it */
-#define STEPS  4 /* changes in one run */
+#define STEPS  3 /* changes in one run */
 #define HERE   2 /* PostgreSQL as a store */
 #define NONE   3
 

@@ -164,7 +164,9 @@ extension AgainstPostgreSQL {
 
         private static let redis = ClaimPlace("redis://h:6379/0?prefix=synheart-auth:")
 
-        private func node(_ place: ClaimPlace, takingOverAfter vacancy: Duration = .seconds(3600)) async throws
+        private func node(
+            _ place: ClaimPlace, takingOverAfter vacancy: Duration = .seconds(3600)
+        ) async throws
             -> PostgreSQLStores
         {
             var options = PostgreSQLStores.Options.patient

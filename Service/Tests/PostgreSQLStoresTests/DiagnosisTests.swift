@@ -38,7 +38,9 @@ extension AgainstPostgreSQL {
             #expect(findings.first?.advice?.contains("max_connections") == true)
         }
 
-        @Test func `a node with another Redis than the running ones is told so, and the first node is not`() async throws {
+        @Test func `a node with another Redis than the running ones is told so, and the first node is not`()
+            async throws
+        {
             let url = try await ordinaryUser()
             let options = { (place: ClaimPlace) in
                 var options = PostgreSQLStores.Options()
@@ -47,7 +49,8 @@ extension AgainstPostgreSQL {
             }
             let (here, there) = (ClaimPlace("redis://a"), ClaimPlace("redis://b"))
             func level(_ place: ClaimPlace) async -> StoreFinding.Level? {
-                await PostgreSQLStores.diagnose(url, options: options(place)).first { $0.check == "claim_keeper" }?.level
+                await PostgreSQLStores.diagnose(url, options: options(place)).first { $0.check == "claim_keeper" }?
+                    .level
             }
             #expect(await level(here) == nil)
             try await PostgreSQLStores.migrate(url)

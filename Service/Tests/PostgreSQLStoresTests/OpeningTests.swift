@@ -22,7 +22,9 @@ extension AgainstPostgreSQL {
                 for _ in 0..<6 { group.addTask { await (try open(url)).close() } }
                 for _ in 0..<2 { group.addTask { try await PostgreSQLStores.migrate(url) } }
             }
-            #expect(try await PostgreSQLServer.shared().sql("SELECT max(version) FROM synheart_auth_schema", in: url) == "\(Schema.version)")
+            #expect(
+                try await PostgreSQLServer.shared().sql("SELECT max(version) FROM synheart_auth_schema", in: url)
+                    == "\(Schema.version)")
             #expect(try await !PostgreSQLStores.migrate(url))
         }
 
@@ -41,9 +43,12 @@ extension AgainstPostgreSQL {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database()
             try await PostgreSQLStores.migrate(url)
-            try server.sql("INSERT INTO synheart_auth_schema (version, oldest) VALUES (\(Schema.version + 1), 1)", in: url)
+            try server.sql(
+                "INSERT INTO synheart_auth_schema (version, oldest) VALUES (\(Schema.version + 1), 1)", in: url)
             #expect(await refusal(url) == nil)
-            try server.sql("INSERT INTO synheart_auth_schema (version, oldest) VALUES (\(Schema.version + 2), \(Schema.version + 1))", in: url)
+            try server.sql(
+                "INSERT INTO synheart_auth_schema (version, oldest) VALUES (\(Schema.version + 2), \(Schema.version + 1))",
+                in: url)
             #expect(await refusal(url)?.code == .newerVersion)
             await #expect(throws: PostgreSQLOpenError.self) { try await PostgreSQLStores.migrate(url) }
         }
@@ -52,7 +57,9 @@ extension AgainstPostgreSQL {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database()
             try await PostgreSQLStores.migrate(url)
-            try server.sql("DELETE FROM synheart_auth_schema WHERE version > 1; UPDATE synheart_auth_schema SET version = 0", in: url)
+            try server.sql(
+                "DELETE FROM synheart_auth_schema WHERE version > 1; UPDATE synheart_auth_schema SET version = 0",
+                in: url)
             let error = try #require(await refusal(url))
             #expect(error.code == .needsMigration)
             #expect(error.description.contains("version 0"))

@@ -51,7 +51,9 @@ private final class SampleKeeper: ClaimKeeper {
 
 @Suite("The keeper of the claims' history", .enabled(if: RedisInstallation.isHere))
 struct KeeperTests {
-    private func stores(_ server: RedisServer, _ keeper: SampleKeeper, hasHistory: Bool = false) async throws -> RedisStores {
+    private func stores(
+        _ server: RedisServer, _ keeper: SampleKeeper, hasHistory: Bool = false
+    ) async throws -> RedisStores {
         try await RedisStores.forTest(server.url) {
             $0.keeper = keeper
             $0.mayHaveHistory = { hasHistory }
@@ -100,7 +102,9 @@ struct KeeperTests {
 
     @Test func `two servers at one address never accept one request both`() async throws {
         let (first, second, keeper) = (try await RedisServer.start(), try await RedisServer.start(), SampleKeeper())
-        let nodes = [try await stores(first, keeper, hasHistory: true), try await stores(second, keeper, hasHistory: true)]
+        let nodes = [
+            try await stores(first, keeper, hasHistory: true), try await stores(second, keeper, hasHistory: true),
+        ]
         var accepted = 0
         for _ in 0..<200 {
             let request = SampleRequest()
@@ -111,7 +115,8 @@ struct KeeperTests {
         for node in nodes { await node.close() }
     }
 
-    @Test func `a node starts while another store is the keeper, and takes part once its Redis is named`() async throws {
+    @Test func `a node starts while another store is the keeper, and takes part once its Redis is named`() async throws
+    {
         let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
         keeper.name("first", isElsewhere: true)
         let node = try await stores(server, keeper)

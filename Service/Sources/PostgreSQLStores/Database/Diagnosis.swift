@@ -92,7 +92,9 @@ struct Diagnosis: Sendable {
             return nil
         }
         let renewed = try row.optionalInteger("renewed_at")
-        return (try row.optionalText("place").map { ClaimPlace($0) }, renewed.map { now.subtractingReportingOverflow($0).0 })
+        return (
+            try row.optionalText("place").map { ClaimPlace($0) }, renewed.map { now.subtractingReportingOverflow($0).0 }
+        )
     }
 
     /// The tables that the user may not read and change, and those that it may not truncate.
@@ -109,7 +111,8 @@ struct Diagnosis: Sendable {
             """,
             [
                 .texts([
-                    "apps", "audit", "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots", "claims",
+                    "apps", "audit", "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots",
+                    "claims",
                     "credentials", "device_counts", "devices", "evidence", "facts", "keys", "pending_proofs",
                     "revoked_signing_keys", "signing_keys",
                 ]),
@@ -237,7 +240,9 @@ struct Diagnosis: Sendable {
 
     private func keeper(_ facts: Facts) -> StoreFinding? {
         guard let (place, renewed) = facts.keeper else { return nil }
-        if place == claims { return .good("claim_keeper", "The claims are kept in \(claims), as it is configured here.") }
+        if place == claims {
+            return .good("claim_keeper", "The claims are kept in \(claims), as it is configured here.")
+        }
         guard let place, let renewed else {
             return .good("claim_keeper", "The first node that starts decides where the claims are kept.")
         }
@@ -248,7 +253,9 @@ struct Diagnosis: Sendable {
                 do: "Nothing if no node runs: one that starts with this configuration takes over within 15 s.")
             : .failure(
                 "claim_keeper", sentence,
-                do: "Configure the same stores.redis on every node, or run `synheart-auth keeper set` with this configuration.")
+                do:
+                    "Configure the same stores.redis on every node, or run `synheart-auth keeper set` with this configuration."
+            )
     }
 
     /// The finding of a server that has no connection left. It says so in words alone.
@@ -257,7 +264,8 @@ struct Diagnosis: Sendable {
         guard words.contains(where: sentence.contains) else { return nil }
         return .failure(
             "postgresql_connections", sentence,
-            do: "Raise max_connections of the server, or a CONNECTION LIMIT of the user or the database, or stop programs that hold connections. This node opens up to \(connections + 1)."
+            do:
+                "Raise max_connections of the server, or a CONNECTION LIMIT of the user or the database, or stop programs that hold connections. This node opens up to \(connections + 1)."
         )
     }
 

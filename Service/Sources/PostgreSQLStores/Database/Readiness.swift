@@ -74,6 +74,7 @@ extension PostgreSQLStores {
         do throws(PostgreSQLOpenError) { address = try ServerAddress(url) } catch {
             return [.failure("postgresql_url", error.description, do: "Mend the URL.")]
         }
-        return await Diagnosis(address: address, connections: options.connections, claims: options.claims, clock: clock).findings()
+        return await Diagnosis(address: address, connections: options.connections, claims: options.claims, clock: clock)
+            .findings()
     }
 }

@@ -20,7 +20,8 @@ struct RedisReplay: ReplayStore {
             return .historyLost(retryAfter: wait)
         }
         let keys = router.buckets[bucket]
-        let reply = try await router.run(.claim, bucket, on: session, words: claims.count + (tag == nil ? 6 : 7)) { command in
+        let reply = try await router.run(.claim, bucket, on: session, words: claims.count + (tag == nil ? 6 : 7)) {
+            command in
             command.add(Int64(claims.count + 1 + (tag == nil ? 0 : 1)))
             command.add(keys.epoch)
             command.add(claims, tag, keys)

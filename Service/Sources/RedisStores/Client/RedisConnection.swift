@@ -379,7 +379,9 @@ extension RedisConnection {
                     return connection
                 }
             }
-        } catch { throw StoreError(.unavailable, "Redis at \(endpoint) cannot be reached: \(ConnectionFailure.reason(error))") }
+        } catch {
+            throw StoreError(.unavailable, "Redis at \(endpoint) cannot be reached: \(ConnectionFailure.reason(error))")
+        }
     }
 
     private func logIn(_ settings: ConnectionSettings) async throws(StoreError) {

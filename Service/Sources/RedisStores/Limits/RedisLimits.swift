@@ -54,7 +54,9 @@ struct RedisLimits: LimitStore {
             return .judged(.historyLost(retryAfter: wait))
         }
         let keys = router.buckets[bucket]
-        let reply = try await router.run(.limitedClaim, bucket, on: session, words: claims.count + (tag == nil ? 10 : 11)) {
+        let reply = try await router.run(
+            .limitedClaim, bucket, on: session, words: claims.count + (tag == nil ? 10 : 11)
+        ) {
             command in
             command.add(Int64(claims.count + 2 + (tag == nil ? 0 : 1)))
             command.add(keys.epoch)

@@ -448,19 +448,26 @@ final class Router: Sendable {
                 let before = known[bucket].flatMap { $0.session === session ? $0 : nil }
                 let identity = session.facts.identity
                 if let before, before.epoch != nil, before.identity == identity,
-                    before.history?.text == history?.text, !mustConfirm(bucket, before)
+                    before.history?.text == history?.text
                 {
-                    routes[bucket] = before
+                    guard mustConfirm(bucket, before) else {
+                        routes[bucket] = before
+                        continue
+                    }
+                    group.addTask {
+                        do throws(StoreError) {
+                            if try await self.isUnchanged(bucket, before, history) { return (bucket, .success(before)) }
+                            let route = try await self.route(
+                                bucket, session, adopting: identity, history, mayName: false, hasHistory)
+                            return (bucket, .success(route))
+                        } catch { return (bucket, .failure(error)) }
+                    }
                     continue
                 }
                 group.addTask {
                     do throws(StoreError) {
-                        let epoch = try await self.epoch(
-                            bucket, session, identity, adopting: before?.identity, history, mayName: naming != nil,
-                            hasHistory)
-                        let route = epoch.map {
-                            Route(session: session, epoch: $0, identity: identity, history: history)
-                        }
+                        let route = try await self.route(
+                            bucket, session, adopting: before?.identity, history, mayName: naming != nil, hasHistory)
                         return (bucket, .success(route))
                     } catch { return (bucket, .failure(error)) }
                 }
@@ -474,6 +481,30 @@ final class Router: Sendable {
             }
             return (routes, lacking, failure)
         }
+    }
+
+    /// Whether Redis still holds the epoch of a route, and nothing newer than the node's primary.
+    private func isUnchanged(
+        _ bucket: Int, _ route: Route, _ history: ClaimHistoryID?
+    ) async throws(StoreError) -> Bool {
+        let reply = try await call(
+            RESPCommand("HMGET", buckets[bucket].epoch, "id", "keeper", "sys", "tl"), bucket, on: route.session)
+        guard let words = reply.elements, words.count == 4, words[0].text == route.epoch?.id,
+            words[1].text ?? "" == history?.text ?? ""
+        else { return false }
+        guard bucket == 0, let primary = history?.primary else { return true }
+        return words[2].text == primary.system && words[3].text == "\(primary.timeline)"
+    }
+
+    /// The route of a bucket, with its epoch; nil: the bucket lacks the id of the history.
+    private func route(
+        _ bucket: Int, _ session: ServerSession, adopting adopted: ServerFacts.Identity?, _ history: ClaimHistoryID?,
+        mayName: Bool, _ hasHistory: OnceAsked
+    ) async throws(StoreError) -> Route? {
+        let identity = session.facts.identity
+        let epoch = try await epoch(
+            bucket, session, identity, adopting: adopted, history, mayName: mayName, hasHistory)
+        return epoch.map { Route(session: session, epoch: $0, identity: identity, history: history) }
     }
 
     /// Whether each round confirms the epoch of a bucket. The claims confirm those of the others; but none comes through

@@ -433,6 +433,8 @@ extension ClaimRequest {
     fileprivate func records(until expiry: UInt32) -> [(ReplayClaim, UInt32)] {
         let records = claims.map { ($0, expiry) }
         guard let tag else { return records }
-        return records + [(tag.claim, UInt32(clamping: now.seconds.addingReportingOverflow(ClaimTag.life).partialValue))]
+        return records + [
+            (tag.claim, UInt32(clamping: now.seconds.addingReportingOverflow(ClaimTag.life).partialValue))
+        ]
     }
 }

@@ -35,7 +35,8 @@ struct KeeperCommand: AsyncParsableCommand {
             let configuration = try ServiceConfiguration.inEffect(config: config, flags: stores.flags, for: .store)
             guard let url = configuration.secret(.postgresql) else {
                 throw CommandFailure(
-                    .impossible, "there is no stores.postgresql. A SQLite file keeps its claims beside it, for one node")
+                    .impossible, "there is no stores.postgresql. A SQLite file keeps its claims beside it, for one node"
+                )
             }
             let place = try configuration.secret(.redis).map { try RedisStores.place(of: $0) } ?? .postgresql
             let opened = try await ServerStores.forCommand(postgresql: url, creating: false)

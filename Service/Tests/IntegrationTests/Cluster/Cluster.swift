@@ -16,6 +16,9 @@ final class Cluster: Sendable {
     /// After a loss of history: 65 s and the app's window, with time for a busy machine.
     static let afterLoss: Duration = .seconds(110)
 
+    private static let serviceKey = [
+        "SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 7, count: 32).base64EncodedString()
+    ]
     private let database: String
 
     /// Starts the servers, and makes the app and a credential.
@@ -49,7 +52,7 @@ final class Cluster: Sendable {
         if let address = sentinels?.url ?? redis?.url { stores += ["--redis", address] }
         fixture = try await ServiceFixture(
             stores: stores,
-            environment: ["SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 7, count: 32).base64EncodedString()],
+            environment: Self.serviceKey,
             app: """
                 {"app_id":"\(DevelopmentDevice.appID)","build_channel":"dev","development_integrity_allowed":true,
                  "signature":{"future_window_seconds":\(futureWindow)},
@@ -73,7 +76,8 @@ final class Cluster: Sendable {
 
     /// Makes this Redis the keeper of the claims; nil: PostgreSQL.
     func setKeeper(_ redis: RedisProcess?) async throws {
-        let answer = try await Binary.run(["keeper", "set"] + Self.stores(database, postgresql, redis))
+        let answer = try await Binary.run(
+            ["keeper", "set"] + Self.stores(database, postgresql, redis), environment: Self.serviceKey)
         try #require(answer.status == 0, "\(answer.errors)")
     }
 

@@ -111,7 +111,8 @@ import Testing
     // MARK: Without PostgreSQL
 
     /// What each route answers while PostgreSQL is away, as the page *Several nodes* says.
-    @Test func `while PostgreSQL is away, other services' requests of cached devices are served, for 5 s`() async throws {
+    @Test func `while PostgreSQL is away, other services' requests of cached devices are served, for 5 s`() async throws
+    {
         let cluster = try await Cluster()
         let node = try await cluster.node()
         let device = try #require(await DevelopmentDevice.register(P256.Signing.PrivateKey(), port: node.port))
@@ -128,7 +129,8 @@ import Testing
             return await WireConnection.exchange(port: node.port, request)?.status
         }
         func ask(_ route: Route) async throws -> Int? {
-            await WireConnection.exchange(port: node.port, try device.request(route, body: route == .token ? Array("{}".utf8) : []))?
+            await WireConnection.exchange(
+                port: node.port, try device.request(route, body: route == .token ? Array("{}".utf8) : []))?
                 .status
         }
         #expect(try await verify() == 200)
@@ -136,6 +138,7 @@ import Testing
         #expect(try await ask(.token) == 200)
         try cluster.postgresql.kill()
         #expect(try await verify() == 200)
+        #expect(await DevelopmentDevice.challenge(port: node.port) != nil)
         #expect(try await ask(.status) == 503)
         #expect(try await ask(.token) == 503)
         #expect(try await ask(.device) == 503)

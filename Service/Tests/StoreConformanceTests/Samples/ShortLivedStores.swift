@@ -74,7 +74,9 @@ actor ShortLivedStores: ChallengeStore, ReplayStore {
         return .claimed
     }
 
-    func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) -> Bool { claims[tag.claim].map { $0 > now } ?? false }
+    func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) -> Bool {
+        claims[tag.claim].map { $0 > now } ?? false
+    }
 
     private func purge(to now: UnixTime) {
         for (claim, expiry) in claims where expiry <= now {
