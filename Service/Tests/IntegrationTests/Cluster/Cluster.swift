@@ -87,10 +87,11 @@ final class Cluster: Sendable {
         ["--postgresql", url(database, [postgresql.port])] + (redis.map { ["--redis", $0.url] } ?? [])
     }
 
-    /// A node that reaches its stores by these networks.
-    func node(postgresql: FaultyNetwork, redis: FaultyNetwork) async throws -> RunningService {
+    /// A node that reaches its stores by these networks. The address of Redis is part of the keeper's name, so all nodes of a test
+    /// share the network to it.
+    func node(postgresql: FaultyNetwork? = nil, redis: FaultyNetwork) async throws -> RunningService {
         try await fixture.start(stores: [
-            "--postgresql", Self.url(database, [postgresql.port]), "--redis", "redis://127.0.0.1:\(redis.port)",
+            "--postgresql", Self.url(database, [postgresql?.port ?? self.postgresql.port]), "--redis", "redis://127.0.0.1:\(redis.port)",
         ])
     }
 
