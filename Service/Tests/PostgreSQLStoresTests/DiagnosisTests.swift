@@ -108,7 +108,9 @@ extension AgainstPostgreSQL {
             #expect(await complaints(url) == ["postgresql_rights": .failure])
             try server.sql("GRANT SELECT ON synheart_auth_schema TO user_\(name)", in: owner)
             #expect(await complaints(url)["postgresql_rights"] == .failure)
-            try server.sql("DELETE FROM synheart_auth_schema WHERE version > 1; UPDATE synheart_auth_schema SET version = 0", in: owner)
+            try server.sql(
+                "DELETE FROM synheart_auth_schema WHERE version > 1; UPDATE synheart_auth_schema SET version = 0",
+                in: owner)
             #expect(await complaints(url)["postgresql_schema"] == .failure)
         }
 

@@ -91,7 +91,8 @@ final class Cluster: Sendable {
     /// share the network to it.
     func node(postgresql: FaultyNetwork? = nil, redis: FaultyNetwork) async throws -> RunningService {
         try await fixture.start(stores: [
-            "--postgresql", Self.url(database, [postgresql?.port ?? self.postgresql.port]), "--redis", "redis://127.0.0.1:\(redis.port)",
+            "--postgresql", Self.url(database, [postgresql?.port ?? self.postgresql.port]),
+            "--redis", "redis://127.0.0.1:\(redis.port)",
         ])
     }
 
