@@ -87,7 +87,9 @@ struct Diagnosis: Sendable {
     private static func keeper(
         _ connection: isolated Connection, at now: Int64
     ) throws(StoreError) -> (place: ClaimPlace?, renewed: Int64?)? {
-        let isThere = try connection.row("SELECT to_regclass('claim_keeper') IS NOT NULL AS known")?.bool("known")
+        let isThere = try connection.row(
+            "SELECT coalesce(has_table_privilege(to_regclass('claim_keeper'), 'SELECT'), FALSE) AS known")?.bool(
+                "known")
         guard isThere == true, let row = try connection.row("SELECT place, renewed_at FROM claim_keeper") else {
             return nil
         }
