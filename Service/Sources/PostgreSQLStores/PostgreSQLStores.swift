@@ -29,13 +29,14 @@ public final class PostgreSQLStores: Sendable {
         public var maximumChallenges = 100_000
         /// The largest number of live replay claims of all nodes. Beyond it, claims are refused.
         public var maximumClaims = 24_000_000
-        /// Whether replay claims and challenges are in PostgreSQL. If they are in Redis, `challenges` and `replay` refuse every
-        /// call, and the claims in PostgreSQL count as lost: a node that keeps them here later cannot know those in Redis.
-        public var keepsClaims = true
+        /// Where this node keeps replay claims and challenges. If not in PostgreSQL, `challenges` and `replay` refuse every call.
+        public var claims = ClaimPlace.postgresql
         /// Whether to create the tables in an empty database.
         public var createsTables = true
         /// Sees each call; nil: no observer.
         public var observer: (any StoreObserver)?
+        /// How long a starting node watches a lease that no node renews, before it takes over. For tests: longer is safe.
+        var vacancy: Duration = .seconds(10)
         /// Seconds by which a clock may differ from the server's. Tests that play with time allow more.
         var clockTolerance = PostgreSQLStores.maximumClockDifference
 
@@ -65,7 +66,12 @@ public final class PostgreSQLStores: Sendable {
     let database: StoreDatabase
     let address: ServerAddress
     let clock: any ServiceClock
+    let claims: ClaimPlace
     let sweeper: Sweeper?
+    private let watch: KeeperWatch?
+
+    /// Names the store that keeps the claims' history; nil: this process is not the service.
+    public var keeper: (any ClaimKeeper)? { watch }
 
     /// Connects, and creates the tables in an empty database if the options say so.
     ///
@@ -86,21 +92,17 @@ public final class PostgreSQLStores: Sendable {
         try await DatabaseCheck.prepare(address, mayCreate: options.createsTables)
         let stores = PostgreSQLStores(address: address, role: role, options: options, clock: clock, logger: logger)
         if role == .service {
-            do throws(StoreError) { try await stores.begin(keepsClaims: options.keepsClaims) } catch {
-                await stores.close()
-                throw PostgreSQLOpenError(.unavailable, "\(error.reason).")
-            }
+            await stores.begin()
         }
         return stores
     }
 
     /// Begins the work in the background, with its first round.
-    private func begin(keepsClaims: Bool) async throws(StoreError) {
-        do throws(StoreError) { try await sweeper?.sweep() } catch {
-            // Requests are refused until a later sweep. But no node may use Redis before the claims here count as lost.
-            guard keepsClaims else { throw error }
-            sweeper?.note(error)
-        }
+    private func begin() async {
+        // Requests are refused until a later round, if these fail.
+        await watch?.read()
+        watch?.start()
+        do throws(StoreError) { try await sweeper?.sweep() } catch { sweeper?.note(error) }
         sweeper?.start()
     }
 
@@ -117,6 +119,7 @@ public final class PostgreSQLStores: Sendable {
     ) {
         let database = StoreDatabase(address: address, role: role, options: options, logger: logger)
         (self.database, self.address, self.clock) = (database, address, clock)
+        claims = options.claims
         apps = PostgreSQLAppStore(database: database)
         devices = PostgreSQLDeviceStore(database: database)
         audit = PostgreSQLAuditLog(database: database)
@@ -128,11 +131,12 @@ public final class PostgreSQLStores: Sendable {
         serviceKeys = PostgreSQLServiceKeyStore(database: database)
         guard role == .service else {
             let refusing = RefusingStores(reason: "opened for administration, not as the service")
-            (challenges, replay, sweeper) = (refusing, refusing, nil)
+            (challenges, replay, sweeper, watch) = (refusing, refusing, nil, nil)
             return
         }
         sweeper = Sweeper(database: database, options: options, clock: clock, logger: logger)
-        if options.keepsClaims {
+        watch = KeeperWatch(database: database, options: options, clock: clock, logger: logger)
+        if options.claims == .postgresql {
             challenges = PostgreSQLChallengeStore(database: database, clock: clock, maximum: options.maximumChallenges)
             replay = PostgreSQLReplayStore(
                 database: database, maximumWaiting: options.maximumWaiting, clockTolerance: options.clockTolerance)
@@ -155,6 +159,7 @@ public final class PostgreSQLStores: Sendable {
 
     /// Closes the connections. Calls under way are answered, later ones refused.
     public func close() async {
+        watch?.finish()
         sweeper?.finish()
         await database.close()
     }

@@ -13,6 +13,8 @@ struct RefusingStores: ChallengeStore, ReplayStore {
 
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
-        futureWindow: Int64
+        futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> ClaimOutcome { throw refusal }
+
+    func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool { throw refusal }
 }

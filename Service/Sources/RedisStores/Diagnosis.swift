@@ -49,7 +49,10 @@ private struct Diagnosis {
             return [unreachable(error)]
         }
         var findings: [StoreFinding] = []
-        for endpoint in owners { findings += await checks(of: endpoint, among: owners.count) }
+        for endpoint in owners {
+            let buckets = placement.owners.indices.filter { placement.owners[$0] == endpoint }
+            findings += await checks(of: endpoint, among: owners.count, buckets)
+        }
         return findings + placementFindings(placement, owners)
     }
 
@@ -119,7 +122,9 @@ private struct Diagnosis {
 
     // MARK: One server
 
-    private func checks(of endpoint: RedisURL.Endpoint, among servers: Int) async -> [StoreFinding] {
+    private func checks(
+        of endpoint: RedisURL.Endpoint, among servers: Int, _ buckets: [Int]
+    ) async -> [StoreFinding] {
         do throws(StoreError) {
             let connection = try await RedisConnection.open(endpoint, configuration.settings.connection)
             defer { connection.close(because: StoreError(.unavailable, "the check has ended")) }
@@ -127,9 +132,28 @@ private struct Diagnosis {
             return [
                 version(facts, endpoint), transport(endpoint), role(facts, endpoint), clock(facts, endpoint),
                 eviction(facts, endpoint), memory(facts, endpoint, among: servers), persistence(facts, endpoint),
-                mode(facts, endpoint),
+                mode(facts, endpoint), try await history(connection, endpoint, buckets),
             ] + (await rights(connection, endpoint))
         } catch { return [unreachable(error)] }
+    }
+
+    /// Whether a loss of history still refuses requests, with the usual future window.
+    private func history(
+        _ connection: RedisConnection, _ endpoint: RedisURL.Endpoint, _ buckets: [Int]
+    ) async throws(StoreError) -> StoreFinding {
+        let now = configuration.clock.now
+        let commands = buckets.map { RESPCommand("HMGET", configuration.buckets[$0].epoch, "id", "loss") }
+        // A server that refuses to answer has another finding.
+        let waits = try await connection.call(commands).compactMap { reply in
+            reply.elements.flatMap { $0.count == 2 ? Epoch($0) : nil }?.retryAfter(timestamp: now, futureWindow: 60)
+        }
+        guard let longest = waits.max() else {
+            return .good("redis_history", "The server at \(endpoint) refuses no request because of lost claims.")
+        }
+        return .warning(
+            "redis_history",
+            "The server at \(endpoint) lost claims, so signed requests get 503 for another \(longest) s.",
+            do: "Wait. If it happens again, find out why Redis restarts, fails over or loses its data.")
     }
 
     private func version(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) -> StoreFinding {

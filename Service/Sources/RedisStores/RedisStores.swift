@@ -26,6 +26,9 @@ public final class RedisStores: Sendable {
         public var prefix = "synheart-auth:"
         /// A PEM file of certificate authorities, in place of the system's; the URL's `ca` wins.
         public var trustFile: String?
+        /// Names the store that keeps the claims' history. Without one, nothing tells this Redis from another: only for a
+        /// deployment whose nodes can never use another store.
+        public var keeper: (any ClaimKeeper)?
         /// Whether a request may have been accepted before, asked where Redis knows nothing. If not, a new deployment accepts requests
         /// at once. Return false only if no device was ever registered.
         public var mayHaveHistory: @Sendable () async -> Bool = { true }
@@ -65,6 +68,7 @@ public final class RedisStores: Sendable {
             settings.connections = options.connections
             settings.lease = min(options.lease, .seconds(Epoch.lease))
             settings.mayHaveHistory = options.mayHaveHistory
+            settings.keeper = options.keeper
             settings.connection.login = url.login
             settings.connection.database = url.database
             settings.connection.deadline = options.deadline
@@ -147,6 +151,10 @@ public final class RedisStores: Sendable {
                 try await router.confirm()
                 return RedisStores(configuration, router)
             } catch {
+                // The node is not ready, and says why.
+                if options.keeper.map({ (try? $0.current()) == nil }) ?? false {
+                    return RedisStores(configuration, router)
+                }
                 guard ContinuousClock.now < end, !Task.isCancelled else {
                     await router.close()
                     throw RedisOpenError(.unavailable, "Redis at \(configuration.url) cannot be used: \(error.reason)")
@@ -154,6 +162,21 @@ public final class RedisStores: Sendable {
             }
             try? await Task.sleep(for: .milliseconds(200))
         }
+    }
+
+    /// What a URL and the options name as the keeper of the claims' history: servers, database and prefix, without the login.
+    ///
+    /// - Throws: `RedisOpenError` if the URL is wrong.
+    public static func place(of url: String, options: Options = Options()) throws(RedisOpenError) -> ClaimPlace {
+        let url = try RedisURL(url)
+        let hosts = url.endpoints.map { $0.description.lowercased() }.sorted().joined(separator: ",")
+        let (scheme, path) =
+            switch url.form {
+            case .single: ("redis", "\(url.database)")
+            case .sentinel(let master): ("redis+sentinel", "\(master)/\(url.database)")
+            case .cluster: ("redis+cluster", "0")
+            }
+        return ClaimPlace("\(scheme)://\(hosts)/\(path)?prefix=\(url.prefix ?? options.prefix)")
     }
 
     /// Throws if Redis cannot be used now: for readiness. The rounds of the last second found out, so this asks nothing.

@@ -29,14 +29,26 @@ extension Script {
     ///
     /// KEYS: the epoch. ARGV: run id, replication id, evicted keys, id of a new epoch, the node's clock, whether there may have been
     /// claims before (`?`: answer nil if it matters), the replication id that this one continues (or empty), the latest reading of the
-    /// server's clock that the node saw and could not record (or empty).
+    /// server's clock that the node saw and could not record (or empty), the id of the claims' history, `1` if a bucket that lacks
+    /// it may get it, system and timeline of the node's PostgreSQL (or empty).
+    /// Answers the epoch, 0 if the bucket lacks the id, or the newest timeline if the node's is older.
     static let beginEpoch = Script(
         """
-        local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss')
+        local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss', 'keeper', 'sys', 'tl')
         local t = tonumber(redis.call('TIME')[1])
         local at, unrecorded = tonumber(e[5] or ''), tonumber(ARGV[8])
         local latest = at and math.max(at, unrecorded or at)
-        if e[1] and latest and e[2] == ARGV[1] and e[4] == ARGV[3] and t + 5 >= latest then
+        local isKept = (e[7] or '') == ARGV[9]
+        if not isKept and ARGV[10] == '0' then return 0 end
+        if isKept and e[8] == ARGV[11] and e[9] and tonumber(e[9]) > (tonumber(ARGV[12]) or 0) then
+            return tonumber(e[9])
+        end
+        local function note()
+            if ARGV[11] ~= '' and not (isKept and e[8] == ARGV[11] and e[9] == ARGV[12]) then
+                redis.call('HSET', KEYS[1], 'sys', ARGV[11], 'tl', ARGV[12])
+            end
+        end
+        if isKept and e[1] and latest and e[2] == ARGV[1] and e[4] == ARGV[3] and t + 5 >= latest then
             local isSame = e[3] == ARGV[2]
             if not isSame and ARGV[7] ~= '' and e[3] == ARGV[7] then
                 redis.call('HSET', KEYS[1], 'rep', ARGV[2])
@@ -45,6 +57,7 @@ extension Script {
             if isSame then
                 -- A full server takes no write, and no claim either.
                 if t > at then (unrecorded and redis.call or redis.pcall)('HSET', KEYS[1], 'at', t) end
+                note()
                 return {e[1], e[6] or ''}
             end
         end
@@ -68,7 +81,10 @@ extension Script {
         for i = 1, math.min(#earlier, 64 - #kept) do kept[#kept + 1] = earlier[i] end
         for i = 1, #kept do kept[i] = string.format('%d', kept[i]) end
         local loss = table.concat(kept, ',')
-        redis.call('HSET', KEYS[1], 'id', ARGV[4], 'run', ARGV[1], 'rep', ARGV[2], 'ev', ARGV[3], 'at', t, 'loss', loss)
+        redis.call('HSET', KEYS[1], 'id', ARGV[4], 'run', ARGV[1], 'rep', ARGV[2], 'ev', ARGV[3], 'at', t, 'loss', loss,
+            'keeper', ARGV[9])
+        if not isKept then redis.call('HDEL', KEYS[1], 'sys', 'tl') end
+        note()
         return {ARGV[4], loss}
         """)
 
@@ -125,14 +141,21 @@ extension Script {
 
     /// Makes all claims or none.
     private static let claims = """
-        local function claim(first, expiry, now)
+        local function claim(first, expiry, now, tagExpiry)
             local t = tonumber(redis.call('TIME')[1])
+            local last = #KEYS
+            if tagExpiry then
+                local kept = redis.call('GET', KEYS[last])
+                if kept and tonumber(kept) > now then return 0 end
+                last = last - 1
+            end
             if expiry <= now or expiry + 60 <= t then return -2 end
-            for i = first, #KEYS do
+            for i = first, last do
                 local kept = redis.call('GET', KEYS[i])
                 if kept and tonumber(kept) > now then return i - first + 1 end
             end
-            for i = first, #KEYS do redis.call('SET', KEYS[i], expiry, 'PXAT', (expiry + 60) * 1000) end
+            for i = first, last do redis.call('SET', KEYS[i], expiry, 'PXAT', (expiry + 60) * 1000) end
+            if tagExpiry then redis.call('SET', KEYS[#KEYS], tagExpiry, 'PXAT', (tagExpiry + 60) * 1000) end
             return 0
         end
         local function isCurrent(id)
@@ -147,24 +170,25 @@ extension Script {
 
     /// Claims.
     ///
-    /// KEYS: the epoch, the claims. ARGV: the id of the epoch, the expiry, the node's clock. Answers 0 (claimed), the number of the
+    /// KEYS: the epoch, the claims, the tag if there is one. ARGV: the id of the epoch, the expiry, the node's clock, the expiry of
+    /// the tag (empty: there is none). Answers 0 (claimed), the number of the
     /// claim that was taken, -1 (another epoch) or -2 (expired).
     static let claim = Script(
         claims + """
             if not isCurrent(ARGV[1]) then return -1 end
-            return claim(2, tonumber(ARGV[2]), tonumber(ARGV[3]))
+            return claim(2, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]))
             """)
 
     /// Takes a token of the device's bucket, and claims if there was one.
     ///
-    /// KEYS: the epoch, the bucket, the claims. ARGV: as `claim`, then burst and tokens a minute, and the time as `take` has it.
+    /// KEYS: the epoch, the bucket, the claims, the tag if there is one. ARGV: as `claim`, then burst and tokens a minute, and the time as `take` has it.
     /// Answers as `claim`, or 1000 and the seconds to wait.
     static let limitedClaim = Script(
         tokens + claims + """
             if not isCurrent(ARGV[1]) then return -1 end
-            local wait = take(KEYS[2], tonumber(ARGV[4]), tonumber(ARGV[5]), 1, seconds(ARGV[6]), false)
+            local wait = take(KEYS[2], tonumber(ARGV[5]), tonumber(ARGV[6]), 1, seconds(ARGV[7]), false)
             if wait > 0 then return 1000 + wait end
-            return claim(3, tonumber(ARGV[2]), tonumber(ARGV[3]))
+            return claim(3, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]))
             """)
 
     /// Keeps the number of live claims of an app on one node, and adds up those of the others.

@@ -24,7 +24,8 @@ struct SynheartAuthCommand: AsyncParsableCommand {
             ServeCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self, SigningKeysCommand.self,
             ConfigCommand.self, DoctorCommand.self, DevicesCommand.self, StatisticsCommand.self, AuditCommand.self,
             DeviceCommand.self, SimulateCommand.self, EvidenceCommand.self, AttestationCommand.self,
-            PlayIntegrityCommand.self, ServiceKeyCommand.self, MigrateCommand.self, MigrateStoreCommand.self,
+            PlayIntegrityCommand.self, ServiceKeyCommand.self, KeeperCommand.self, MigrateCommand.self,
+            MigrateStoreCommand.self,
         ])
 
     /// Runs the command that the arguments name.

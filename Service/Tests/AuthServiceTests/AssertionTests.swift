@@ -25,6 +25,35 @@ struct AssertionTests {
         }
     }
 
+    @Test("a repeated verification is not refused because its own assertion raised the counter")
+    func repeatedVerification() async throws {
+        let world = try await AppleWorld(ios: Self.demanding)
+        var (device, attestKey) = try await world.device()
+        let id = "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
+        let request = try world.asserting(try world.world.signed(device, pay), &attestKey)
+        try await world.world.verify(request, id: id)
+        try await world.world.verify(request, id: id, at: try world.world.anotherNode())
+        // The next assertion raised the counter further.
+        try await world.world.verify(world.asserting(try world.world.signed(device, pay), &attestKey))
+        try await expect(.invalidAssertion) { try await world.world.verify(request, id: id) }
+    }
+
+    @Test("an assertion that another request used is refused, also when the verification is repeated")
+    func assertionOfAnotherRequest() async throws {
+        let world = try await AppleWorld(ios: Self.demanding)
+        var (device, attestKey) = try await world.device()
+        let first = try world.asserting(try world.world.signed(device, pay), &attestKey)
+        // Whoever has the signing key can sign the same bytes again. The assertion covers nothing else.
+        let second = try world.world.signed(device, pay).adding(
+            HeaderName.assertion, first.header(HeaderName.assertion))
+        try await world.world.verify(first)
+        for _ in 0..<2 {
+            try await expect(.invalidAssertion) {
+                try await world.world.verify(second, id: "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11")
+            }
+        }
+    }
+
     @Test(
         "another spelling of the path does not avoid the demand, and the answer names the prefix",
         arguments: [

@@ -160,23 +160,124 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
-        @Test func `claims that were in Redis count as lost once they are here`() async throws {
-            let (here, now) = (try await open(url, clock: SystemClock()), SystemClock().now)
-            #expect(try await claim([sampleClaim(device)], on: here, at: now) == .claimed)
+        // MARK: The keeper
+
+        private static let redis = ClaimPlace("redis://h:6379/0?prefix=synheart-auth:")
+
+        private func node(
+            _ place: ClaimPlace, takingOverAfter vacancy: Duration = .seconds(3600)
+        ) async throws
+            -> PostgreSQLStores
+        {
             var options = PostgreSQLStores.Options.patient
-            options.keepsClaims = false
-            let inRedis = try await open(url, options: options, clock: SystemClock())
+            options.claims = place
+            options.vacancy = vacancy
+            return try await PostgreSQLStoresTests.open(url, options: options, clock: SystemClock())
+        }
+
+        private func current(_ stores: PostgreSQLStores) throws -> ClaimHistoryID {
+            try #require(stores.keeper).current()
+        }
+
+        @Test func `claims that were in Redis count as lost once they are here`() async throws {
+            let (here, now) = (try await node(.postgresql), SystemClock().now)
+            #expect(try await claim([sampleClaim(device)], on: here, at: now) == .claimed)
+            let inRedis = try await node(Self.redis)
             await #expect(throws: StoreError.self) { try await claim([sampleClaim(device)], on: inRedis) }
-            // A node that still keeps them here refuses from now on.
+            #expect(throws: StoreError.self) { try current(inRedis) }
+            let before = try await here.setKeeper(Self.redis, actor: "test")
+            #expect(before.place == .postgresql)
+            await #expect(throws: StoreError.self) { try await claim([sampleClaim(device)], on: here, at: now) }
+            #expect(try await here.setKeeper(.postgresql, actor: "test").place == Self.redis)
             #expect(isLost(try await claim([sampleClaim(device)], on: here, at: now)))
-            await here.close()
-            // While a node uses Redis, the loss is recorded again and again.
-            try await inRedis.sweeper?.sweep()
-            await inRedis.close()
-            try server.sql("UPDATE claim_history SET lost_from = '{}', lost_to = '{}'", in: url)
-            let after = try await open(url, clock: SystemClock())
-            #expect(isLost(try await claim([sampleClaim(device)], on: after, at: now)))
-            await after.close()
+            // The nodes of before may have used Redis for another lease.
+            let present = SystemClock().now
+            #expect(isLost(try await claim([sampleClaim(device)], on: here, at: present + 30 + 60, now: present)))
+            let events = try await here.audit.events(app: nil, device: nil, before: nil, limit: 100).map(\.event)
+            #expect(events.count { $0.code == .claimKeeperChanged && $0.actor == "test" } == 2)
+            for stores in [here, inRedis] { await stores.close() }
+        }
+
+        @Test func `the id is new whenever the keeper is named, also where it stays the same`() async throws {
+            let stores = try await node(.postgresql)
+            let before = try await stores.namedKeeper()
+            #expect(try await stores.setKeeper(.postgresql, actor: "test") == before)
+            let after = try await stores.namedKeeper()
+            #expect(after.place == .postgresql && after.id != before.id)
+            #expect(isLost(try await claim([sampleClaim(device)], on: stores, at: SystemClock().now)))
+            await stores.close()
+        }
+
+        @Test func `in a new database the first node names its store at once`() async throws {
+            let first = try await node(Self.redis)
+            #expect(try await first.namedKeeper().place == Self.redis)
+            _ = try current(first)
+            let second = try await node(.postgresql)
+            #expect(throws: StoreError.self) { try current(second) }
+            await #expect {
+                try await claim([sampleClaim(device)], on: second, at: SystemClock().now)
+            } throws: { "\($0)".contains("keeper") }
+            for stores in [first, second] { await stores.close() }
+        }
+
+        @Test func `a starting node takes over once no node renews the lease, and one that was replaced never does`()
+            async throws
+        {
+            let first = try await node(Self.redis)
+            let second = try await node(.postgresql, takingOverAfter: .seconds(5))
+            // The first one renews its lease.
+            try await Task.sleep(for: .seconds(7))
+            #expect(try await second.namedKeeper().place == Self.redis)
+            await first.close()
+            try await untilTrue { (try? current(second)) != nil }
+            #expect(try await second.namedKeeper().place == .postgresql)
+            let third = try await node(Self.redis, takingOverAfter: .milliseconds(1))
+            _ = try await second.setKeeper(Self.redis, actor: "test")
+            try await untilTrue { (try? current(third)) != nil }
+            await third.close()
+            // The second one was the keeper's.
+            try await Task.sleep(for: .seconds(7))
+            #expect(try await second.namedKeeper().place == Self.redis)
+            await second.close()
+        }
+
+        @Test func `only one process gets a new id in place of one`() async throws {
+            let nodes = [try await node(.postgresql), try await node(.postgresql)]
+            let id = try current(nodes[0])
+            let renewed = try await withThrowingTaskGroup(of: ClaimHistoryID?.self) { group in
+                for number in 0..<8 {
+                    group.addTask { try await nodes[number % 2].keeper?.renew(id) }
+                }
+                return try await group.reduce(into: [ClaimHistoryID]()) { if let id = $1 { $0.append(id) } }
+            }
+            #expect(renewed.count == 1)
+            for node in nodes { await node.close() }
+        }
+
+        @Test func `claims of tables of version 1 stay taken`() async throws {
+            let (now, old) = (SystemClock().now, sampleClaim(device))
+            _ = try await DatabaseCheck.filling(try ServerAddress(url)) { connection in
+                _ = try connection.rows(Schema.creation)
+                _ = try connection.results(Schema.migrations[0].statements.map { Statement($0) })
+                _ = try connection.rows("INSERT INTO \(Schema.table) (version, oldest) VALUES (1, 1)")
+                return try connection.rows(
+                    "SELECT outcome FROM take_claims($1, $2, $3, $2, 60, 30)",
+                    [.claims([old]), .time(now), .time(now + 660)]
+                ).count
+            }
+            #expect(try await PostgreSQLStores.migrate(url))
+            let stores = try await node(.postgresql)
+            #expect(try await claim([old], on: stores, at: now) == .taken(old))
+            #expect(try await claim([sampleClaim(device)], on: stores, at: now) == .claimed)
+            await stores.close()
+        }
+
+        private func untilTrue(_ condition: () async throws -> Bool) async throws {
+            let end = ContinuousClock.now + .seconds(20)
+            while try await !condition() {
+                try #require(ContinuousClock.now < end, "it did not happen")
+                try await Task.sleep(for: .milliseconds(50))
+            }
         }
 
         @Test(arguments: [-3600, -40, 40, 3600] as [Int64])

@@ -28,6 +28,40 @@ extension AgainstPostgreSQL {
             return url.replacing("auth@", with: "user_\(name)@")
         }
 
+        @Test func `a user without a connection left is told of the limits`() async throws {
+            let url = try await ordinaryUser()
+            let server = try await PostgreSQLServer.shared()
+            let name = String(url.split(separator: "/").last ?? "")
+            try server.sql("ALTER ROLE user_\(name) CONNECTION LIMIT 0")
+            let findings = await PostgreSQLStores.diagnose(url)
+            #expect(findings.map(\.check) == ["postgresql_connections"])
+            #expect(findings.first?.advice?.contains("max_connections") == true)
+        }
+
+        @Test func `a node with another Redis than the running ones is told so, and the first node is not`()
+            async throws
+        {
+            let url = try await ordinaryUser()
+            let options = { (place: ClaimPlace) in
+                var options = PostgreSQLStores.Options()
+                options.claims = place
+                return options
+            }
+            let (here, there) = (ClaimPlace("redis://a"), ClaimPlace("redis://b"))
+            func level(_ place: ClaimPlace) async -> StoreFinding.Level? {
+                await PostgreSQLStores.diagnose(url, options: options(place)).first { $0.check == "claim_keeper" }?
+                    .level
+            }
+            #expect(await level(here) == nil)
+            try await PostgreSQLStores.migrate(url)
+            #expect(await level(here) == .good)
+            let node = try await open(url, options: options(here), clock: SystemClock())
+            // The first round named it, the next one renews its lease.
+            #expect(await level(here) == .good)
+            #expect(await level(there) == .failure)
+            await node.close()
+        }
+
         @Test func `a user without special rights can do everything, and nothing is wrong`() async throws {
             let url = try await ordinaryUser()
             #expect(await complaints(url) == ["postgresql_schema": .warning, "postgresql_durability": .failure])

@@ -28,6 +28,21 @@ struct DiagnosisTests {
         await stores.close()
     }
 
+    @Test func `a loss that still refuses requests is a warning, with its end`() async throws {
+        let server = try await RedisServer.start()
+        let stores = try await RedisStores.forTest(server.url) { $0.mayHaveHistory = { true } }
+        let finding = await stores.diagnose().first { $0.check == "redis_history" }
+        #expect(finding?.level == .warning)
+        #expect(finding?.sentence.contains(" s.") == true, "\(finding?.sentence ?? "")")
+        await stores.close()
+    }
+
+    @Test func `a closed port is told in plain words`() async throws {
+        let finding = try #require(await RedisStores.diagnose("redis://127.0.0.1:\(try RedisServer.freePort())").first)
+        #expect(finding.check == "redis_connection" && finding.sentence.contains("nothing listens there"))
+        #expect(!finding.sentence.contains("NIO") && !finding.sentence.contains("errno"), "\(finding.sentence)")
+    }
+
     @Test func `eviction, a clock apart, a replica and missing rights are failures`() async throws {
         let (server, replica) = (try await RedisServer.start(), try await RedisServer.start())
         try await server.command("CONFIG", "SET", "maxmemory", "100mb")

@@ -108,7 +108,8 @@ struct LimitTests {
         let (first, now) = (SampleRequest(), SystemClock().now)
         func claim(_ claims: [ReplayClaim], _ rate: Rate) async throws -> LimitedClaimOutcome {
             try await stores.limits.claim(
-                claims, of: first.device, at: rate, timestamp: now, expiresAt: now + 660, now: now, futureWindow: 60)
+                claims, of: first.device, at: rate, timestamp: now, expiresAt: now + 660, now: now, futureWindow: 60,
+                tag: nil)
         }
         let one = Rate(burst: 1, perMinute: 0)
         #expect(try await claim(first.claims, one) == .judged(.claimed))

@@ -77,7 +77,7 @@ struct TLSTests {
         let request = SampleRequest()
         let limited = try await stores.limits.claim(
             request.claims, of: request.device, at: Rate(burst: 1, perMinute: 1), timestamp: request.timestamp,
-            expiresAt: request.timestamp + 660, now: request.timestamp, futureWindow: 60)
+            expiresAt: request.timestamp + 660, now: request.timestamp, futureWindow: 60, tag: nil)
         #expect(limited == .judged(.claimed))
         let app = try AppID("com.example.app")
         #expect(try await stores.limits.exchange([app: 1]) == [app: 0])

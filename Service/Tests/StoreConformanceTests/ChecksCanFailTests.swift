@@ -11,8 +11,10 @@ struct ChecksCanFailTests {
     private struct ForgetfulReplay: ReplayStore {
         func claim(
             _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
-            futureWindow: Int64
+            futureWindow: Int64, tag: ClaimTag?
         ) async throws(StoreError) -> ClaimOutcome { .claimed }
+
+        func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool { true }
     }
 
     /// Suspends between reading and removing a challenge.

@@ -48,9 +48,10 @@ public protocol LimitStore: Sendable {
     ///   - expiresAt: until when a copy of the request would be accepted.
     ///   - now: the service's clock.
     ///   - futureWindow: how far ahead a request may be dated, in seconds.
+    ///   - tag: as `ReplayStore` takes it.
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, at rate: Rate, timestamp: UnixTime, expiresAt: UnixTime,
-        now: UnixTime, futureWindow: Int64
+        now: UnixTime, futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> LimitedClaimOutcome
 
     /// Announces how many live claims each of these apps has on this node, and returns how many it has on the others. What a node

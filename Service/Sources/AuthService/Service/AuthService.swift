@@ -66,7 +66,6 @@ public struct AuthService: Sendable {
     private let recorder: EvidenceRecorder
     private let rotation: RotationRules
     private let tokens: TokenIssuer
-    private let verdicts = VerdictCache()
     let seen = SeenDevices()
 
     /// A service over these stores.
@@ -149,13 +148,20 @@ public struct AuthService: Sendable {
 
     /// Judges a signed request on one of our own routes.
     public func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
-        let judgement = await verifier.judge(request, for: operation)
+        let judgement = await judge(request, for: operation, as: nil)
         guard case .success(let verified) = judgement.result else { return judgement }
-        seen.record(verified.deviceID, at: verified.at)
         guard request.bodyNames(verified.appID, verified.deviceID) else {
             let refusal = Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
             return .refused(refusal, app: verified.app, signed: verified)
         }
+        return judgement
+    }
+
+    private func judge(
+        _ request: IncomingRequest, for operation: Operation, as verification: Verification?
+    ) async -> Judgement {
+        let judgement = await verifier.judge(request, for: operation, as: verification)
+        if case .success(let verified) = judgement.result { seen.record(verified.deviceID, at: verified.at) }
         return judgement
     }
 
@@ -236,10 +242,8 @@ public struct AuthService: Sendable {
         do throws(Refusal) { appID = try credential.judgedApp(of: question.headers) } catch {
             return VerifyOutcome(.failure(error))
         }
-        guard let id = question.verificationID else { return await verdict(on: question, of: appID, address) }
-        return await verdicts.verdict(
-            on: VerdictCache.Question(credential: credential.id, id: id, request: question), now: clock.now
-        ) { await verdict(on: question, of: appID, address) }
+        let verification = question.verificationID.map { Verification(of: question, named: $0, by: credential.id) }
+        return await verdict(on: question, of: appID, address, verification)
     }
 
     /// The verdict on a request that the listener refuses to judge, such as one whose body is too large: refused, or observed if
@@ -253,11 +257,13 @@ public struct AuthService: Sendable {
         } catch { return VerifyOutcome(.failure(refusal)) }
     }
 
-    private func verdict(on question: VerifyRequest, of appID: AppID, _ address: ClientAddress) async -> VerifyOutcome {
+    private func verdict(
+        on question: VerifyRequest, of appID: AppID, _ address: ClientAddress, _ verification: Verification?
+    ) async -> VerifyOutcome {
         let judgement: Judgement
         do throws(Refusal) {
             let request = try wellFormed { try IncomingRequest(question, address: address) }
-            judgement = await judge(request, for: .foreign)
+            judgement = await judge(request, for: .foreign, as: verification)
         } catch { judgement = .refused(error, app: nil) }
         switch judgement.result {
         case .success(let verified): return VerifyOutcome(.success(.verified(verified.identity)))

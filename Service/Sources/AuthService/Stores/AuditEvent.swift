@@ -28,6 +28,7 @@ public struct AuditEvent: Sendable, Hashable {
         case serviceKeyRotated = "service_key.rotated"
         case evidenceExported = "evidence.exported"
         case evidenceErased = "evidence.erased"
+        case claimKeeperChanged = "claim_keeper.changed"
         case securityEvent = "security.event"
     }
 

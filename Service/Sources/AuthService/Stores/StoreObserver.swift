@@ -48,11 +48,18 @@ public struct ObservedReplay: ReplayStore {
 
     public func claim(
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
-        futureWindow: Int64
+        futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> ClaimOutcome {
         try await observer.observing(.claim) { () async throws(StoreError) in
             try await store.claim(
-                claims, of: device, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow)
+                claims, of: device, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow,
+                tag: tag)
+        }
+    }
+
+    public func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool {
+        try await observer.observing(.claim) { () async throws(StoreError) in
+            try await store.holds(tag, of: device, now: now)
         }
     }
 }

@@ -5,7 +5,8 @@ extension RequestVerifier {
     ///
     /// - Returns: the assertion that the app's policy demands on this path and that is missing.
     func checkAssertion(
-        _ request: IncomingRequest, _ signed: SignedRequest, _ verified: VerifiedRequest
+        _ request: IncomingRequest, _ signed: SignedRequest, _ verified: VerifiedRequest,
+        _ verification: Verification?
     ) async throws(Refusal) -> AssertionDemand? {
         let text = try wellFormed { try request.headers.atMostOne(HeaderName.assertion) }
         guard let text else {
@@ -22,6 +23,7 @@ extension RequestVerifier {
         do {
             counter = try verified.app.verifyAssertion(object, by: evidence, over: signed.message)
         } catch {
+            if try await isRepeated(object, by: evidence, verified.app, verification, signed) { return nil }
             await recorder.record(error.proof, .request, of: verified.app, device: device.deviceID)
             throw error.refusal
         }
@@ -30,6 +32,7 @@ extension RequestVerifier {
                 .counter(counter, ofAppAttestKey: evidence.keyID), of: device.deviceID, app: device.appID)
         }
         guard advanced else { throw Refusal(.invalidAssertion, "the counter was used by another request") }
+        await keepRaise(to: counter, in: verification, signed)
         devices.forget(device.deviceID)
         return nil
     }

@@ -18,7 +18,11 @@ struct RequestVerifier: Sendable {
     static let claimLife: Int64 = 600 + 60
 
     /// Judges a request.
-    func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
+    ///
+    /// - Parameter verification: what another service asks, and may ask again; nil: the request is judged once.
+    func judge(
+        _ request: IncomingRequest, for operation: Operation, as verification: Verification? = nil
+    ) async -> Judgement {
         let address = request.provenance.address
         var app: ProvisionedApp?
         var signed: VerifiedRequest?
@@ -31,7 +35,11 @@ struct RequestVerifier: Sendable {
             app = found
             try await refuseDevelopmentHeader(request, of: found)
             let now = clock.now
-            try requireFresh(headers.timestamp, now: now, found)
+            var stale: Refusal?
+            do throws(Refusal) { try requireFresh(headers.timestamp, now: now, found) } catch {
+                guard verification != nil else { throw error }
+                stale = error
+            }
             guard let cached = try await devices.find(headers.deviceID, of: headers.appID) else {
                 throw Refusal(.notRegistered, "no such device")
             }
@@ -40,12 +48,18 @@ struct RequestVerifier: Sendable {
             let attempt = try SignedRequest(
                 request, headers, of: found, for: operation, path: path,
                 origin: headers.scheme == .one ? nil : try origin(of: request, app: found, operation), now: now)
+            let tag = verification.map { ClaimTag(of: $0, by: attempt.deviceID) }
+            if let stale { try await requireHeld(tag, attempt, else: stale) }
             let admitted = try await neverRefuseByCachedRow(
                 cached, attempt, from: operation == .foreign ? nil : address)
             signed = admitted.signed
             var verified = try admitted.get()
-            try await admitAndClaim(attempt)
-            verified.missingAssertion = try await checkAssertion(request, attempt, verified)
+            if stale == nil {
+                try await admitAndClaim(attempt, tag)
+            } else {
+                try await protection.admitDevice(attempt.deviceID)
+            }
+            verified.missingAssertion = try await checkAssertion(request, attempt, verified, verification)
             signed = verified
             // The body of rotate-key may bring it.
             if verified.missingAssertion != nil, operation != .rotateKey {
@@ -249,7 +263,7 @@ struct RequestVerifier: Sendable {
     }
 
     /// Device bucket, share of the app, claims. Where nodes share them, the first and the last take one round trip.
-    private func admitAndClaim(_ request: SignedRequest) async throws(Refusal) {
+    private func admitAndClaim(_ request: SignedRequest, _ tag: ClaimTag?) async throws(Refusal) {
         let claims = request.app.record.signature.replayOnReads || !request.isRead
         guard claims, let shared = protection.shared else {
             try await protection.admitDevice(request.deviceID)
@@ -257,7 +271,7 @@ struct RequestVerifier: Sendable {
                 try await claim(request) { (expiry, futureWindow) async throws(StoreError) in
                     try await replay.claim(
                         request.claims, of: request.deviceID, timestamp: request.timestamp, expiresAt: expiry,
-                        now: request.now, futureWindow: futureWindow)
+                        now: request.now, futureWindow: futureWindow, tag: tag)
                 }
             }
             return
@@ -266,7 +280,7 @@ struct RequestVerifier: Sendable {
         try await claim(request) { (expiry, futureWindow) async throws(StoreError) in
             let outcome = try await shared.claim(
                 request.claims, of: request.deviceID, at: protection.deviceRate, timestamp: request.timestamp,
-                expiresAt: expiry, now: request.now, futureWindow: futureWindow)
+                expiresAt: expiry, now: request.now, futureWindow: futureWindow, tag: tag)
             switch outcome {
             case .judged(let outcome): return outcome
             case .limited(let seconds):
@@ -275,6 +289,17 @@ struct RequestVerifier: Sendable {
             }
         }
         try protection.admitDevice(after: wait)
+    }
+
+    /// Refuses a request that is no longer fresh, unless the same verification took its claims within the last minute.
+    private func requireHeld(
+        _ tag: ClaimTag?, _ request: SignedRequest, else stale: Refusal
+    ) async throws(Refusal) {
+        guard let tag else { throw stale }
+        let isHeld = try await storeCall { () async throws(StoreError) in
+            try await replay.holds(tag, of: request.deviceID, now: request.now)
+        }
+        guard isHeld else { throw stale }
     }
 
     /// Counts the claims in the share of the app, and makes them.

@@ -44,17 +44,24 @@ final class PostgreSQLReplayStore: ReplayStore {
 
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
-        futureWindow: Int64
+        futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> ClaimOutcome {
         let statement = Statement(
-            "SELECT outcome, number FROM take_claims($1, $2, $3, $4, $5, $6)",
+            "SELECT outcome, number FROM take_claims($1, $2, $3, $4, $5, $6, $7[1])",
             [
                 .claims(claims), .time(timestamp), .time(expiresAt), .time(now),
                 .integer(min(max(futureWindow, 0), 1 << 32)), .integer(clockTolerance),
+                .claims(tag.map { [$0.claim] } ?? []),
             ])
         return try await database.observed(.claim) { () async throws(StoreError) in
             try await answer(claims, statement, now: now)
         }
+    }
+
+    func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool {
+        let statement = Statement(
+            "SELECT expires_at FROM claims WHERE claim = $1[1] AND expires_at > $2", [.claims([tag.claim]), .time(now)])
+        return try await database.lookUp(statement) { (_) throws(StoreError) in true } ?? false
     }
 
     private func answer(
@@ -148,6 +155,8 @@ final class PostgreSQLReplayStore: ReplayStore {
             guard let place = Int(exactly: place), claims.indices.contains(place) else { break }
             return .outcome(.taken(claims[place]))
         case ("unknown", _): return .unknownHistory
+        case ("elsewhere", _):
+            return .failed(StoreError(.unavailable, "PostgreSQL is not the keeper of the claims' history"))
         case ("full", _): return .failed(StoreError(.unavailable, "the replay store is full"))
         case ("clock", let ahead?):
             return .failed(PostgreSQLStores.clocksApart(ahead))

@@ -29,7 +29,7 @@ actor Connection {
     /// What the process has seen; nil: this connection is not part of a node.
     private let lineage: Lineage?
     /// Where the server is in it; nil: it does not say.
-    private var place: Lineage.Place?
+    private(set) var place: PrimaryPlace?
     /// Whose changes this connection makes.
     let node: NodeName
     /// The server that answered last: where the next attempt begins.
@@ -186,7 +186,7 @@ actor Connection {
         guard let row = answer?.first else {
             throw StoreError(.unreadable, "PostgreSQL does not say which server it is")
         }
-        let place = Lineage.Place(system: try row.text("system"), timeline: try row.integer("timeline"))
+        let place = PrimaryPlace(system: try row.text("system"), timeline: try row.integer("timeline"))
         try lineage.admit(place)
         self.place = place
     }

@@ -4,14 +4,6 @@ internal import Bytes
 /// Which history of the data a process has seen. It follows a promotion, and never goes back: the former primary may still run,
 /// and would answer as if nothing had happened since.
 final class Lineage: Sendable {
-    /// A server's place in the history.
-    struct Place: Sendable, Hashable {
-        /// The identifier of the database system, which a replica shares with its primary.
-        let system: String
-        /// Each promotion begins the next one.
-        let timeline: Int64
-    }
-
     static let question = Statement(
         """
         SELECT system_identifier::text AS system,
@@ -19,11 +11,11 @@ final class Lineage: Sendable {
         FROM pg_control_system()
         """)
 
-    private let newest = Locked<Place?>(nil)
+    private let newest = Locked<PrimaryPlace?>(nil)
 
     /// Takes note of a server. Throws if it is not where this process was last, or behind it.
-    func admit(_ place: Place) throws(StoreError) {
-        let before = newest.withLock { newest -> Place? in
+    func admit(_ place: PrimaryPlace) throws(StoreError) {
+        let before = newest.withLock { newest -> PrimaryPlace? in
             let before = newest
             if (before ?? place).system == place.system, (before ?? place).timeline <= place.timeline { newest = place }
             return before
@@ -41,6 +33,14 @@ final class Lineage: Sendable {
         }
     }
 
+    /// Takes note of a primary that another node uses. One of another database system says nothing about this one.
+    func learn(_ place: PrimaryPlace) {
+        newest.withLock { newest in
+            guard let known = newest, known.system == place.system, known.timeline < place.timeline else { return }
+            newest = place
+        }
+    }
+
     /// Whether nothing newer was seen than this.
-    func isNewest(_ place: Place) -> Bool { newest.withLock { $0.map { $0 == place } ?? true } }
+    func isNewest(_ place: PrimaryPlace) -> Bool { newest.withLock { $0.map { $0 == place } ?? true } }
 }

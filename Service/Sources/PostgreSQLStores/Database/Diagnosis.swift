@@ -5,6 +5,8 @@ internal import AuthService
 struct Diagnosis: Sendable {
     let address: ServerAddress
     let connections: Int
+    /// Where this node keeps its claims.
+    let claims: ClaimPlace
     let clock: any ServiceClock
 
     /// What the server says about itself.
@@ -22,6 +24,8 @@ struct Diagnosis: Sendable {
         let mayCreate: Bool
         let missingRights: [String]
         let schema: Migrator.State
+        /// The keeper of the claims, and how many seconds ago a node renewed its lease; nil: no table says it.
+        let keeper: (place: ClaimPlace?, renewed: Int64?)?
         let server: ServerAddress.Server?
     }
 
@@ -34,6 +38,7 @@ struct Diagnosis: Sendable {
             }
         } catch {
             let isRight = error.code == .notAllowed
+            if let full = connectionsExhausted(error.description) { return [full] }
             return [
                 .failure(
                     isRight ? "postgresql_rights" : "postgresql_connection", error.description,
@@ -45,7 +50,7 @@ struct Diagnosis: Sendable {
         return [
             .good("postgresql_connection", "PostgreSQL answers at \(facts.server?.name ?? "its address")."),
             version(facts), encoding(facts), tls(facts), writes(facts), schema(facts), rights(facts),
-            durability(facts), replication(facts), clocks(facts), connectionLimit(facts),
+            durability(facts), replication(facts), clocks(facts), connectionLimit(facts), keeper(facts),
         ].compactMap { $0 }
     }
 
@@ -76,7 +81,22 @@ struct Diagnosis: Sendable {
             free: try row.integer("free"), replicas: try row.integer("replicas"),
             mayCreate: try row.bool("may_create"),
             missingRights: schema == .empty ? [] : try missingRights(connection), schema: schema,
-            server: connection.server)
+            keeper: try keeper(connection, at: try row.integer("time")), server: connection.server)
+    }
+
+    private static func keeper(
+        _ connection: isolated Connection, at now: Int64
+    ) throws(StoreError) -> (place: ClaimPlace?, renewed: Int64?)? {
+        let isThere = try connection.row(
+            "SELECT coalesce(has_table_privilege(to_regclass('claim_keeper'), 'SELECT'), FALSE) AS known")?.bool(
+                "known")
+        guard isThere == true, let row = try connection.row("SELECT place, renewed_at FROM claim_keeper") else {
+            return nil
+        }
+        let renewed = try row.optionalInteger("renewed_at")
+        return (
+            try row.optionalText("place").map { ClaimPlace($0) }, renewed.map { now.subtractingReportingOverflow($0).0 }
+        )
     }
 
     /// The tables that the user may not read and change, and those that it may not truncate.
@@ -93,7 +113,8 @@ struct Diagnosis: Sendable {
             """,
             [
                 .texts([
-                    "apps", "audit", "audit_waiting", "challenges", "claim_history", "claim_slots", "claims",
+                    "apps", "audit", "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots",
+                    "claims",
                     "credentials", "device_counts", "devices", "evidence", "facts", "keys", "pending_proofs",
                     "revoked_signing_keys", "signing_keys",
                 ]),
@@ -217,6 +238,37 @@ struct Diagnosis: Sendable {
                 "postgresql_clock", "This machine's clock and the server's are \(apart) s apart.",
                 do: "Run a time service on both.")
             : .good("postgresql_clock", "This machine's clock and the server's agree.")
+    }
+
+    private func keeper(_ facts: Facts) -> StoreFinding? {
+        guard let (place, renewed) = facts.keeper else { return nil }
+        if place == claims {
+            return .good("claim_keeper", "The claims are kept in \(claims), as it is configured here.")
+        }
+        guard let place, let renewed else {
+            return .good("claim_keeper", "The first node that starts decides where the claims are kept.")
+        }
+        let sentence = "The claims are kept in \(place), and this configuration names \(claims)."
+        return renewed > 10
+            ? .warning(
+                "claim_keeper", sentence,
+                do: "Nothing if no node runs: one that starts with this configuration takes over within 15 s.")
+            : .failure(
+                "claim_keeper", sentence,
+                do:
+                    "Configure the same stores.redis on every node, or run `synheart-auth keeper set` with this configuration."
+            )
+    }
+
+    /// The finding of a server that has no connection left. It says so in words alone.
+    private func connectionsExhausted(_ sentence: String) -> StoreFinding? {
+        let words = ["too many clients", "connection slots are reserved", "too many connections for"]
+        guard words.contains(where: sentence.contains) else { return nil }
+        return .failure(
+            "postgresql_connections", sentence,
+            do:
+                "Raise max_connections of the server, or a CONNECTION LIMIT of the user or the database, or stop programs that hold connections. This node opens up to \(connections + 1)."
+        )
     }
 
     private func connectionLimit(_ facts: Facts) -> StoreFinding {

@@ -63,7 +63,7 @@ extension PostgreSQLStores {
 
     /// What the operator should know about the server and the database. It changes nothing.
     public func diagnose() async -> [StoreFinding] {
-        await Diagnosis(address: address, connections: database.pool.size, clock: clock).findings()
+        await Diagnosis(address: address, connections: database.pool.size, claims: claims, clock: clock).findings()
     }
 
     /// What the operator should know about the server and the database of a URL, also if the service would not start with it.
@@ -74,6 +74,7 @@ extension PostgreSQLStores {
         do throws(PostgreSQLOpenError) { address = try ServerAddress(url) } catch {
             return [.failure("postgresql_url", error.description, do: "Mend the URL.")]
         }
-        return await Diagnosis(address: address, connections: options.connections, clock: clock).findings()
+        return await Diagnosis(address: address, connections: options.connections, claims: options.claims, clock: clock)
+            .findings()
     }
 }

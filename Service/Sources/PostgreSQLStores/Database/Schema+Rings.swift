@@ -165,36 +165,7 @@ extension Schema {
               END IF;
             END $$
             """,
-            // Records the dates around each reading: the last one recorded, this node's and the server's.
-            //
-            // If the server's clock fell back, the readings since it was right were wrong. The runs with such readings are lost,
-            // `purged_to` returns, and the tables that hold claims of the future are freed.
-            """
-            CREATE FUNCTION note_claim_loss(reading bigint) RETURNS void LANGUAGE plpgsql AS $$
-            DECLARE
-              present bigint := \(serverClock);
-              history record;
-            BEGIN
-              SELECT * INTO history FROM claim_history FOR UPDATE;
-              history.lost_from := history.lost_from || history.clock - \(HistoryLoss.before)
-                || reading - \(HistoryLoss.before) || present - \(HistoryLoss.before);
-              history.lost_to := history.lost_to || history.clock + \(HistoryLoss.tolerance)
-                || reading + \(HistoryLoss.tolerance) || present + \(HistoryLoss.tolerance);
-              SELECT history.lost_from || coalesce(array_agg(first - \(HistoryLoss.before)), '{}'),
-                history.lost_to || coalesce(array_agg(last + \(HistoryLoss.tolerance)), '{}')
-                INTO history.lost_from, history.lost_to
-                FROM unnest(history.runs_from, history.runs_to) AS runs (first, last)
-                WHERE last > present + \(HistoryLoss.boundary);
-              SELECT history.lost_from || coalesce(array_agg(stretch * \(stretch) - \(HistoryLoss.before)), '{}'),
-                history.lost_to || coalesce(array_agg((stretch + 1) * \(stretch) - \(HistoryLoss.claimLife)), '{}')
-                INTO history.lost_from, history.lost_to
-                FROM claim_slots WHERE stretch * \(stretch) > present + \(ClaimTable.reach);
-              UPDATE claim_slots SET stretch = NULL, left_at = 0 WHERE stretch * \(stretch) > present + \(ClaimTable.reach);
-              UPDATE claim_history SET identity = claim_identity(), clock = present,
-                purged_to = least(history.purged_to, present - \(ClaimTable.margin)),
-                lost_from = history.lost_from, lost_to = history.lost_to, runs_from = '{}', runs_to = '{}';
-            END $$
-            """,
+            noteClaimLoss(lease: "0", noting: ""),
             """
             CREATE FUNCTION renew_claims(reading bigint) RETURNS void LANGUAGE plpgsql AS $$
             BEGIN
@@ -269,10 +240,49 @@ extension Schema {
             """,
         ]
 
+    /// Records the dates around each reading: the last one recorded, this node's and the server's.
+    ///
+    /// If the server's clock fell back, the readings since it was right were wrong. The runs with such readings are lost,
+    /// `purged_to` returns, and the tables that hold claims of the future are freed.
+    ///
+    /// - Parameters:
+    ///   - lease: seconds for which nodes may have used another keeper after the loss, given the `history` before it.
+    ///   - noting: what else the history notes.
+    static func noteClaimLoss(lease: String, noting: String) -> String {
+        """
+        CREATE OR REPLACE FUNCTION note_claim_loss(reading bigint) RETURNS void LANGUAGE plpgsql AS $$
+        DECLARE
+          present bigint := \(serverClock);
+          history record;
+          lease bigint;
+        BEGIN
+          SELECT * INTO history FROM claim_history FOR UPDATE;
+          lease := \(lease);
+          history.lost_from := history.lost_from || history.clock - \(HistoryLoss.before)
+            || reading - \(HistoryLoss.before) || present - \(HistoryLoss.before);
+          history.lost_to := history.lost_to || history.clock + \(HistoryLoss.tolerance) + lease
+            || reading + \(HistoryLoss.tolerance) + lease || present + \(HistoryLoss.tolerance) + lease;
+          SELECT history.lost_from || coalesce(array_agg(first - \(HistoryLoss.before)), '{}'),
+            history.lost_to || coalesce(array_agg(last + \(HistoryLoss.tolerance)), '{}')
+            INTO history.lost_from, history.lost_to
+            FROM unnest(history.runs_from, history.runs_to) AS runs (first, last)
+            WHERE last > present + \(HistoryLoss.boundary);
+          SELECT history.lost_from || coalesce(array_agg(stretch * \(stretch) - \(HistoryLoss.before)), '{}'),
+            history.lost_to || coalesce(array_agg((stretch + 1) * \(stretch) - \(HistoryLoss.claimLife)), '{}')
+            INTO history.lost_from, history.lost_to
+            FROM claim_slots WHERE stretch * \(stretch) > present + \(ClaimTable.reach);
+          UPDATE claim_slots SET stretch = NULL, left_at = 0 WHERE stretch * \(stretch) > present + \(ClaimTable.reach);
+          UPDATE claim_history SET identity = claim_identity(), clock = present,
+            purged_to = least(history.purged_to, present - \(ClaimTable.margin)),
+            lost_from = history.lost_from, lost_to = history.lost_to, runs_from = '{}', runs_to = '{}'\(noting);
+        END $$
+        """
+    }
+
     /// Tables in a ring, and the seconds that each holds. The ring is longer than any claim lives, with clocks that differ.
     private static var slots: Int { ClaimTable.slots }
     private static var stretch: Int { ClaimTable.stretch }
 
     /// The server's clock in seconds, cut off as a node's is.
-    private static let serverClock = "floor(extract(epoch FROM clock_timestamp()))::bigint"
+    static let serverClock = "floor(extract(epoch FROM clock_timestamp()))::bigint"
 }

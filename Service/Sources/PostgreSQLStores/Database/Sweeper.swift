@@ -3,8 +3,6 @@ internal import Bytes
 internal import Logging
 
 /// Removes expired challenges and claims in the background, table by table. Of several nodes one does it at a time.
-///
-/// In a service that keeps claims in Redis, it records again and again that the claims here count as lost.
 final class Sweeper: Sendable {
     static let interval: Duration = .seconds(10)
 
@@ -13,14 +11,13 @@ final class Sweeper: Sendable {
     private let clock: any ServiceClock
     private let maximumBytes: Int64
     private let clockTolerance: Int64
-    private let keepsClaims: Bool
     private let logger: Logger
     /// How many tables kept expired rows after the last sweep.
     private let remaining = Locked<Int64>(0)
 
     init(database: StoreDatabase, options: PostgreSQLStores.Options, clock: any ServiceClock, logger: Logger) {
         (self.database, self.clock, self.logger) = (database, clock, logger)
-        (clockTolerance, keepsClaims) = (options.clockTolerance, options.keepsClaims)
+        clockTolerance = options.clockTolerance
         let (bytes, overflow) = options.maximumClaims.multipliedReportingOverflow(by: ClaimTable.bytes)
         maximumBytes = overflow ? .max : Int64(bytes) + Int64(ClaimTable.emptyBytes)
     }
@@ -43,11 +40,6 @@ final class Sweeper: Sendable {
     }
 
     func sweep() async throws(StoreError) {
-        guard keepsClaims else {
-            let text =
-                "UPDATE claim_history SET identity = 'claims are in Redis' WHERE identity <> 'claims are in Redis'"
-            return try await database.pool.run { (connection) throws(StoreError) in _ = try connection.rows(text) }
-        }
         let (now, maximumBytes, tolerance) = (clock.now, maximumBytes, clockTolerance)
         // A truncation waits for the calls under way, and later ones wait for it. So it waits for a moment only.
         let patience = Statement("SELECT set_config('lock_timeout', '100ms', true)")

@@ -41,6 +41,11 @@ struct Epoch: Sendable, Hashable {
 
     static func newID() -> String { Hexadecimal.encode(SystemRandom().bytes(8)) }
 
+    /// Whether requests dated now may still be refused, with the widest future window.
+    func refuses(at now: UnixTime) -> Bool {
+        retryAfter(timestamp: now, futureWindow: 300) != nil
+    }
+
     /// The seconds after which a new request can be judged; nil if a request of this date can be judged.
     ///
     /// A claim that was lost was dated at most `claimLife` before, and `futureWindow` after, a reading of some node's clock. Nodes

@@ -12,7 +12,7 @@ struct RedisReplay: ReplayStore {
 
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
-        futureWindow: Int64
+        futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> ClaimOutcome {
         let bucket = router.buckets.bucket(of: device)
         let (session, epoch) = try router.route(bucket)
@@ -20,22 +20,39 @@ struct RedisReplay: ReplayStore {
             return .historyLost(retryAfter: wait)
         }
         let keys = router.buckets[bucket]
-        let reply = try await router.run(.claim, bucket, on: session, words: claims.count + 5) { command in
-            command.add(Int64(claims.count + 1))
+        let reply = try await router.run(.claim, bucket, on: session, words: claims.count + (tag == nil ? 6 : 7)) {
+            command in
+            command.add(Int64(claims.count + 1 + (tag == nil ? 0 : 1)))
             command.add(keys.epoch)
-            command.add(claims, keys)
+            command.add(claims, tag, keys)
             command.add(epoch.id)
             command.add(expiresAt.seconds)
             command.add(now.seconds)
+            command.add(tag, at: now)
         }
         return try router.outcome(reply, claims, bucket, session, epoch)
+    }
+
+    func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool {
+        let bucket = router.buckets.bucket(of: device)
+        let (session, _) = try router.route(bucket)
+        var command = RESPCommand(["GET"], count: 2)
+        command.add([tag.claim], nil, router.buckets[bucket])
+        let reply = try await router.call(command, bucket, on: session)
+        return reply.integer.map { $0 > now.seconds } ?? false
     }
 }
 
 extension RESPCommand {
-    /// Adds the keys of claims.
-    mutating func add(_ claims: [ReplayClaim], _ keys: Buckets.Keys) {
+    /// Adds the keys of claims and their tag.
+    mutating func add(_ claims: [ReplayClaim], _ tag: ClaimTag?, _ keys: Buckets.Keys) {
         for claim in claims { add(keys.claims, claim.high, claim.low) }
+        if let tag { add(keys.claims, tag.claim.high, tag.claim.low) }
+    }
+
+    /// Adds the expiry of a tag; empty: there is none.
+    mutating func add(_ tag: ClaimTag?, at now: UnixTime) {
+        if tag == nil { add("") } else { add(now.seconds + ClaimTag.life) }
     }
 }
 

@@ -320,7 +320,7 @@ private final class ReplyHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        end(StoreError(.unavailable, "the connection to Redis failed: \(error)"))
+        end(StoreError(.unavailable, "the connection to Redis failed: \(ConnectionFailure.reason(error))"))
         context.close(promise: nil)
     }
 
@@ -379,7 +379,9 @@ extension RedisConnection {
                     return connection
                 }
             }
-        } catch { throw StoreError(.unavailable, "Redis at \(endpoint) cannot be reached: \(error)") }
+        } catch {
+            throw StoreError(.unavailable, "Redis at \(endpoint) cannot be reached: \(ConnectionFailure.reason(error))")
+        }
     }
 
     private func logIn(_ settings: ConnectionSettings) async throws(StoreError) {

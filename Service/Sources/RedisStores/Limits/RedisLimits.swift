@@ -34,19 +34,19 @@ struct RedisLimits: LimitStore {
 
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, at rate: Rate, timestamp: UnixTime, expiresAt: UnixTime,
-        now: UnixTime, futureWindow: Int64
+        now: UnixTime, futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> LimitedClaimOutcome {
         guard let observer else {
-            return try await claimUnobserved(claims, device, rate, timestamp, expiresAt, now, futureWindow)
+            return try await claimUnobserved(claims, device, rate, timestamp, expiresAt, now, futureWindow, tag)
         }
         return try await observer.observing(.claim) { () async throws(StoreError) in
-            try await claimUnobserved(claims, device, rate, timestamp, expiresAt, now, futureWindow)
+            try await claimUnobserved(claims, device, rate, timestamp, expiresAt, now, futureWindow, tag)
         }
     }
 
     private func claimUnobserved(
         _ claims: [ReplayClaim], _ device: DeviceID, _ rate: Rate, _ timestamp: UnixTime, _ expiresAt: UnixTime,
-        _ now: UnixTime, _ futureWindow: Int64
+        _ now: UnixTime, _ futureWindow: Int64, _ tag: ClaimTag?
     ) async throws(StoreError) -> LimitedClaimOutcome {
         let bucket = router.buckets.bucket(of: device)
         let (session, epoch) = try router.route(bucket)
@@ -54,14 +54,18 @@ struct RedisLimits: LimitStore {
             return .judged(.historyLost(retryAfter: wait))
         }
         let keys = router.buckets[bucket]
-        let reply = try await router.run(.limitedClaim, bucket, on: session, words: claims.count + 9) { command in
-            command.add(Int64(claims.count + 2))
+        let reply = try await router.run(
+            .limitedClaim, bucket, on: session, words: claims.count + (tag == nil ? 10 : 11)
+        ) {
+            command in
+            command.add(Int64(claims.count + 2 + (tag == nil ? 0 : 1)))
             command.add(keys.epoch)
             command.add(keys.devices, bytes: device.text.utf8)
-            command.add(claims, keys)
+            command.add(claims, tag, keys)
             command.add(epoch.id)
             command.add(expiresAt.seconds)
             command.add(now.seconds)
+            command.add(tag, at: now)
             command.add(rate)
             command.add(time)
         }

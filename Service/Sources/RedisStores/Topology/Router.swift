@@ -18,6 +18,8 @@ final class Router: Sendable {
         var patience: Duration = .seconds(1)
         var retryInterval: Duration = .milliseconds(50)
         var connection = ConnectionSettings()
+        /// Names the store that keeps the claims' history; nil: this Redis, whatever it holds.
+        var keeper: (any ClaimKeeper)?
         /// Whether claims may have been accepted before; asked where there is no epoch.
         var mayHaveHistory: @Sendable () async -> Bool = { true }
     }
@@ -28,6 +30,8 @@ final class Router: Sendable {
         /// Nil: the epoch must be looked up again.
         var epoch: Epoch?
         let identity: ServerFacts.Identity
+        /// The claims' history that the epoch belongs to; nil: nothing names one.
+        let history: ClaimHistoryID?
     }
 
     private struct State: Sendable {
@@ -74,7 +78,9 @@ final class Router: Sendable {
     /// The route of a bucket. Throws if no server may be used for it now.
     func route(_ bucket: Int) throws(StoreError) -> (session: ServerSession, epoch: Epoch) {
         let (route, trouble) = state.withLock { ($0.routes[bucket], $0.trouble) }
-        guard let route, let epoch = route.epoch else { throw trouble }
+        // Within its lease, and another id is another history.
+        let history = try settings.keeper?.current()
+        guard let route, let epoch = route.epoch, route.history?.text == history?.text else { throw trouble }
         guard route.session.hasLease else { throw trouble }
         return (route.session, epoch)
     }
@@ -154,7 +160,12 @@ final class Router: Sendable {
     /// Throws the reason why a bucket cannot be used; nothing if all can.
     func requireAllRoutes() throws(StoreError) {
         let (routes, trouble) = state.withLock { ($0.routes, $0.trouble) }
-        guard routes.allSatisfy({ $0?.epoch != nil && $0?.session.hasLease == true }) else { throw trouble }
+        let history = try settings.keeper?.current()
+        guard
+            routes.allSatisfy({
+                $0?.epoch != nil && $0?.session.hasLease == true && $0?.history?.text == history?.text
+            })
+        else { throw trouble }
     }
 
     // MARK: Rounds
@@ -196,10 +207,12 @@ final class Router: Sendable {
     func confirm() async throws(StoreError) {
         let started = ContinuousClock.now
         do throws(StoreError) {
+            // Another store is the keeper: there is nothing to use here.
+            let history = try settings.keeper?.current()
             let placement = try await authority.placement()
             dropMoved(placement)
             let (sessions, failure) = await checkedSessions(of: placement, leaseEnd: started + settings.lease)
-            let (routes, loss) = await routes(placement, sessions)
+            let (routes, loss) = await routes(placement, sessions, history)
             guard publish(routes, sessions, failure ?? loss) else {
                 for session in sessions.values { session.close() }
                 return
@@ -225,7 +238,10 @@ final class Router: Sendable {
                 }
                 state.routes[bucket] = nil
                 state.trouble = StoreError(
-                    .unavailable, "a slot of the Cluster has moved, or no majority names its owner")
+                    .unavailable,
+                    buckets.count > 1
+                        ? "a slot of the Cluster has moved, or no majority names its owner"
+                        : "Sentinel names another master, which is not confirmed yet")
             }
         }
     }
@@ -398,50 +414,122 @@ final class Router: Sendable {
 
     /// The routes of all buckets, with their epochs.
     private func routes(
-        _ placement: Placement, _ sessions: [RedisURL.Endpoint: ServerSession]
+        _ placement: Placement, _ sessions: [RedisURL.Endpoint: ServerSession], _ history: ClaimHistoryID?
     ) async -> ([Route?], StoreError?) {
-        let known = state.withLock { $0.routes }
         let hasHistory = OnceAsked(settings.mayHaveHistory)
-        return await withTaskGroup(of: (Int, Result<Route, StoreError>).self) { group in
-            var (routes, failure) = ([Route?](repeating: nil, count: buckets.count), StoreError?.none)
-            for (bucket, owner) in placement.owners.enumerated() {
+        var (routes, lacking, failure) = await routes(placement, sessions, history, naming: nil, hasHistory)
+        guard !lacking.isEmpty, let history else { return (routes, failure) }
+        do throws(StoreError) {
+            // Where a part of a Cluster has the id, the others may get it. A Redis without it may be another one than the
+            // keeper: it gets a new id, which only this process has. Two servers with one id would accept a request twice.
+            let isKeeper = routes.contains { $0 != nil }
+            guard let named = isKeeper ? history : try await settings.keeper?.renew(history) else {
+                throw StoreError(.unavailable, "another node just made a new id of the claims' history")
+            }
+            let (added, _, loss) = await self.routes(placement, sessions, named, naming: lacking, hasHistory)
+            for bucket in lacking { routes[bucket] = added[bucket] }
+            failure = loss ?? failure
+        } catch { failure = error }
+        return (routes, failure)
+    }
+
+    /// The routes of all buckets; or of those to name, which lack the id of the history. Beside them, those that lack the id.
+    private func routes(
+        _ placement: Placement, _ sessions: [RedisURL.Endpoint: ServerSession], _ history: ClaimHistoryID?,
+        naming: Set<Int>?, _ hasHistory: OnceAsked
+    ) async -> ([Route?], lacking: Set<Int>, StoreError?) {
+        let known = state.withLock { $0.routes }
+        return await withTaskGroup(of: (Int, Result<Route?, StoreError>).self) { group in
+            var (routes, lacking, failure) = (
+                [Route?](repeating: nil, count: buckets.count), Set<Int>(), StoreError?.none
+            )
+            for (bucket, owner) in placement.owners.enumerated() where naming?.contains(bucket) ?? true {
                 guard let owner, let session = sessions[owner] else { continue }
                 let before = known[bucket].flatMap { $0.session === session ? $0 : nil }
                 let identity = session.facts.identity
-                if let before, before.epoch != nil, before.identity == identity {
-                    routes[bucket] = before
+                if let before, before.epoch != nil, before.identity == identity,
+                    before.history?.text == history?.text
+                {
+                    guard mustConfirm(bucket, before) else {
+                        routes[bucket] = before
+                        continue
+                    }
+                    group.addTask {
+                        do throws(StoreError) {
+                            if try await self.isUnchanged(bucket, before, history) { return (bucket, .success(before)) }
+                            let route = try await self.route(
+                                bucket, session, adopting: identity, history, mayName: false, hasHistory)
+                            return (bucket, .success(route))
+                        } catch { return (bucket, .failure(error)) }
+                    }
                     continue
                 }
                 group.addTask {
                     do throws(StoreError) {
-                        let epoch = try await self.epoch(
-                            bucket, session, identity, adopting: before?.identity, hasHistory)
-                        return (bucket, .success(Route(session: session, epoch: epoch, identity: identity)))
+                        let route = try await self.route(
+                            bucket, session, adopting: before?.identity, history, mayName: naming != nil, hasHistory)
+                        return (bucket, .success(route))
                     } catch { return (bucket, .failure(error)) }
                 }
             }
             for await (bucket, result) in group {
                 switch result {
+                case .success(nil): lacking.insert(bucket)
                 case .success(let route): routes[bucket] = route
                 case .failure(let error): failure = error
                 }
             }
-            return (routes, failure)
+            return (routes, lacking, failure)
         }
+    }
+
+    /// Whether Redis still holds the epoch of a route, and nothing newer than the node's primary.
+    private func isUnchanged(
+        _ bucket: Int, _ route: Route, _ history: ClaimHistoryID?
+    ) async throws(StoreError) -> Bool {
+        let reply = try await call(
+            RESPCommand("HMGET", buckets[bucket].epoch, "id", "keeper", "sys", "tl"), bucket, on: route.session)
+        guard let words = reply.elements, words.count == 4, words[0].text == route.epoch?.id,
+            words[1].text ?? "" == history?.text ?? ""
+        else { return false }
+        guard bucket == 0, let primary = history?.primary else { return true }
+        return words[2].text == primary.system && words[3].text == "\(primary.timeline)"
+    }
+
+    /// The route of a bucket, with its epoch; nil: the bucket lacks the id of the history.
+    private func route(
+        _ bucket: Int, _ session: ServerSession, adopting adopted: ServerFacts.Identity?, _ history: ClaimHistoryID?,
+        mayName: Bool, _ hasHistory: OnceAsked
+    ) async throws(StoreError) -> Route? {
+        let identity = session.facts.identity
+        let epoch = try await epoch(
+            bucket, session, identity, adopting: adopted, history, mayName: mayName, hasHistory)
+        return epoch.map { Route(session: session, epoch: $0, identity: identity, history: history) }
+    }
+
+    /// Whether each round confirms the epoch of a bucket. The claims confirm those of the others; but none comes through
+    /// while the dates around a loss are refused, and another loss must not wait for the end of that.
+    private func mustConfirm(_ bucket: Int, _ route: Route) -> Bool {
+        bucket == 0 || route.epoch?.refuses(at: clock.now) ?? true
     }
 
     /// Confirms the epoch of a bucket, or begins another one if the server's data are not those of the epoch.
     ///
-    /// - Parameter adopted: the identity that the server had before, under which this node used it without interruption.
+    /// - Parameters:
+    ///   - adopted: the identity that the server had before, under which this node used it without interruption.
+    ///   - mayName: whether the bucket may get the id of the history.
+    /// - Returns: nil if the bucket lacks the id.
     private func epoch(
         _ bucket: Int, _ session: ServerSession, _ identity: ServerFacts.Identity,
-        adopting adopted: ServerFacts.Identity?, _ hasHistory: OnceAsked
-    ) async throws(StoreError) -> Epoch {
+        adopting adopted: ServerFacts.Identity?, _ history: ClaimHistoryID?, mayName: Bool, _ hasHistory: OnceAsked
+    ) async throws(StoreError) -> Epoch? {
         let newID = Epoch.newID()
         let (wasUsed, unrecorded) = state.withLock { ($0.wasUsed[bucket], $0.unrecorded[bucket]) }
+        // One bucket is enough for the nodes to tell each other of a promotion.
+        let primary = bucket == 0 ? history?.primary : nil
         for isAsked in [false, true] {
-            let history = wasUsed ? "1" : isAsked ? (await hasHistory.value ? "1" : "0") : "?"
-            let reply = try await run(.beginEpoch, bucket, on: session, words: 10) { command in
+            let mayHaveHistory = wasUsed ? "1" : isAsked ? (await hasHistory.value ? "1" : "0") : "?"
+            let reply = try await run(.beginEpoch, bucket, on: session, words: 14) { command in
                 command.add("1")
                 command.add(buckets[bucket].epoch)
                 command.add(identity.runID)
@@ -449,11 +537,24 @@ final class Router: Sendable {
                 command.add(identity.evictedKeys)
                 command.add(newID)
                 command.add(clock.now.seconds)
-                command.add(history)
+                command.add(mayHaveHistory)
                 command.add(adopted?.replicationID ?? "")
                 command.add(unrecorded.map { "\($0.seconds)" } ?? "")
+                command.add(history?.text ?? "")
+                command.add(mayName || history == nil ? "1" : "0")
+                command.add(primary?.system ?? "")
+                command.add(primary.map { "\($0.timeline)" } ?? "")
             }
             if case .null = reply { continue }
+            if case .integer(let timeline) = reply {
+                if timeline == 0 { return nil }
+                guard let primary else { throw StoreError(.unreadable, "a script answered in another form") }
+                settings.keeper?.learn(of: PrimaryPlace(system: primary.system, timeline: timeline))
+                throw StoreError(
+                    .unavailable,
+                    "PostgreSQL is a former primary, on timeline \(primary.timeline), and another node uses \(timeline): stop it or make it a standby"
+                )
+            }
             guard let words = reply.elements, words.count == 2, let epoch = Epoch(words) else {
                 throw StoreError(
                     .unreadable, "the epoch in Redis is damaged: delete the key \(buckets[bucket].epoch)")

@@ -75,14 +75,19 @@ final class ClaimJournal: ReplayStore {
 
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
-        futureWindow: Int64
+        futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> ClaimOutcome {
         let request = ClaimRequest(
-            claims: claims, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow)
+            claims: claims, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow,
+            tag: tag)
         switch state.claim(request) {
         case .answered(let answer): return try answer.get()
         case .claimedAhead: return try await withCheckedContinuation { state.awaitSync($0) }.get()
         }
+    }
+
+    func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool {
+        state.holds(tag, now: now)
     }
 
     /// Syncs everything to the disk, seals the journal and closes it.
@@ -109,4 +114,5 @@ struct ClaimRequest {
     let expiresAt: UnixTime
     let now: UnixTime
     let futureWindow: Int64
+    var tag: ClaimTag?
 }

@@ -131,6 +131,11 @@ final class JournalState: Sendable {
         }
     }
 
+    /// Whether a tag is taken at `now`.
+    func holds(_ tag: ClaimTag, now: UnixTime) -> Bool {
+        shared.withLock { $0.table.contains(tag.claim, now: now.seconds) }
+    }
+
     /// Takes a reading of the clock, and corrects the state if it shows earlier ones to be wrong. Returns the latest reading that
     /// is not known to be wrong.
     private func note(_ now: Int64, _ monotonic: Int64, _ shared: inout Shared) -> Int64 {
@@ -232,25 +237,30 @@ final class JournalState: Sendable {
         guard let expiry = UInt32(exactly: request.expiresAt.seconds), expiry > 0 else {
             return .failure(StoreError(.unavailable, "the claim would live longer than the journal can say"))
         }
+        // Its claims may not be on the disk yet: the answer waits for them as the first one did.
+        if let tag = request.tag, shared.table.contains(tag.claim, now: now) {
+            return shared.isClosing ? .failure(Self.closed) : nil
+        }
         for claim in request.claims where shared.table.contains(claim, now: now) { return .success(.taken(claim)) }
         if shared.isClosing { return .failure(Self.closed) }
         shared.census.advance(to: latest)
-        guard shared.census.live + request.claims.count <= settings.maximumClaims else {
+        guard shared.census.live + request.claims.count + (request.tag == nil ? 0 : 1) <= settings.maximumClaims else {
             return .failure(StoreError(.unavailable, "the replay store is full"))
         }
-        guard !request.claims.isEmpty else { return nil }
+        let records = request.records(until: expiry)
+        guard !records.isEmpty else { return nil }
         switchSegment(&shared, latest)
         // One more, for the reading of the clock.
-        guard !shared.mustSwitch, shared.segment.hasRoom(for: request.claims.count + 1) else {
+        guard !shared.mustSwitch, shared.segment.hasRoom(for: records.count + 1) else {
             return .failure(
                 StoreError(.unavailable, "the disk has no room for the claims, or does not keep up with them"))
         }
         if latest > shared.recordedNow { Self.writeClock(&shared, now: latest, monotonic: monotonic) }
-        for claim in request.claims {
+        for (claim, expiry) in records {
             shared.table.insert(claim, expiry: expiry, now: now)
             shared.segment.append(.claim(claim, expiry: expiry))
+            shared.census.add(1, expiry: expiry)
         }
-        shared.census.add(request.claims.count, expiry: expiry)
         if !shared.isDirty { keeperSignal.signal() }
         shared.isDirty = true
         return nil
@@ -416,4 +426,15 @@ final class JournalState: Sendable {
     }
 
     private static var monotonicNow: UInt64 { DispatchTime.now().uptimeNanoseconds }
+}
+
+extension ClaimRequest {
+    /// What the call takes, each with its expiry.
+    fileprivate func records(until expiry: UInt32) -> [(ReplayClaim, UInt32)] {
+        let records = claims.map { ($0, expiry) }
+        guard let tag else { return records }
+        return records + [
+            (tag.claim, UInt32(clamping: now.seconds.addingReportingOverflow(ClaimTag.life).partialValue))
+        ]
+    }
 }

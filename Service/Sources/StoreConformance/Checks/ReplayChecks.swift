@@ -5,12 +5,18 @@ extension StoresUnderTest {
     /// Makes a claim for a request of the present; every argument can be overridden. All claims are of one device, because sets
     /// overlap only there.
     func claim(
-        _ claims: [ReplayClaim], timestamp: UnixTime? = nil, expiresAt: UnixTime? = nil, now: UnixTime? = nil
+        _ claims: [ReplayClaim], timestamp: UnixTime? = nil, expiresAt: UnixTime? = nil, now: UnixTime? = nil,
+        tag: ClaimTag? = nil
     ) async throws -> ClaimOutcome {
         let timestamp = timestamp ?? self.now
         return try await replay.claim(
             claims, of: Samples.device, timestamp: timestamp, expiresAt: expiresAt ?? timestamp + 660,
-            now: now ?? self.now, futureWindow: 60)
+            now: now ?? self.now, futureWindow: 60, tag: tag)
+    }
+
+    /// Whether the store holds a tag.
+    func holds(_ tag: ClaimTag, now: UnixTime? = nil) async throws -> Bool {
+        try await replay.holds(tag, of: Samples.device, now: now ?? self.now)
     }
 }
 
@@ -78,6 +84,53 @@ extension StoreConformance {
                 _ = try await stores.claim([samples.claim()], timestamp: now + 2000, now: now + 2000)
                 let replay = try await stores.claim([claim], expiresAt: now + 660)
                 try expect(replay != .claimed, "the replay was accepted after the clock had stepped back")
+            },
+            ConformanceCheck("Claims may be taken again under their tag, and under no other") { stores in
+                let samples = try Samples(stores)
+                let (first, second) = (samples.claim(), samples.claim())
+                let (tag, other) = (ClaimTag(claim: samples.claim()), ClaimTag(claim: samples.claim()))
+                try expect(try await stores.holds(tag), is: false, "whether the tag is held before")
+                try expect(try await stores.claim([first, second], tag: tag), is: .claimed, "the first claim")
+                try expect(try await stores.claim([first, second], tag: tag), is: .claimed, "the same tag again")
+                try expect(try await stores.claim([first, second], tag: other), is: .taken(first), "another tag")
+                try expect(try await stores.claim([first, second]), is: .taken(first), "no tag")
+                try expect(try await stores.holds(tag), is: true, "whether the tag is held")
+                try expect(try await stores.holds(other), is: false, "whether the tag of a refused call is held")
+                try expect(try await stores.claim([first, second], tag: tag), is: .claimed, "the same tag once more")
+            },
+            ConformanceCheck("Claims without a tag may not be taken again under one") { stores in
+                let samples = try Samples(stores)
+                let (claim, tag) = (samples.claim(), ClaimTag(claim: samples.claim()))
+                try expect(try await stores.claim([claim]), is: .claimed, "the first claim")
+                try expect(try await stores.claim([claim], tag: tag), is: .taken(claim), "the same with a tag")
+                try expect(try await stores.claim([claim], tag: tag), is: .taken(claim), "the same with the tag again")
+                try expect(try await stores.holds(tag), is: false, "whether the tag is held")
+            },
+            ConformanceCheck("A tag lives for a minute, and its claims live on") { stores in
+                let samples = try Samples(stores)
+                let (claim, tag) = (samples.claim(), ClaimTag(claim: samples.claim()))
+                let now = stores.now
+                try expect(try await stores.claim([claim], tag: tag), is: .claimed, "the first claim")
+                let (before, after) = (now + 59, now + 60)
+                try expect(try await stores.claim([claim], now: before, tag: tag), is: .claimed, "after 59 s")
+                try expect(try await stores.holds(tag, now: before), is: true, "whether the tag is held after 59 s")
+                try expect(try await stores.holds(tag, now: after), is: false, "whether the tag is held after 60 s")
+                try expect(try await stores.claim([claim], now: after, tag: tag), is: .taken(claim), "after 60 s")
+            },
+            ConformanceCheck("A tag can be taken without claims") { stores in
+                let tag = ClaimTag(claim: try Samples(stores).claim())
+                try expect(try await stores.claim([], tag: tag), is: .claimed, "the outcome")
+                try expect(try await stores.holds(tag), is: true, "whether the tag is held")
+            },
+            ConformanceCheck("Of 64 tasks with one tag all succeed, and of 64 with tags of their own one") { stores in
+                let samples = try Samples(stores)
+                let (shared, contested) = (samples.claim(), samples.claim())
+                let tag = ClaimTag(claim: samples.claim())
+                let tags = (0..<64).map { _ in ClaimTag(claim: samples.claim()) }
+                let together = try await concurrently(64) { _ in try await stores.claim([shared], tag: tag) }
+                try expect(together.count { $0 == .claimed }, is: 64, "the number of winners with one tag")
+                let apart = try await concurrently(64) { try await stores.claim([contested], tag: tags[$0]) }
+                try expect(apart.count { $0 == .claimed }, is: 1, "the number of winners with tags of their own")
             },
             ConformanceCheck("2000 live claims are all kept") { stores in
                 let samples = try Samples(stores)

@@ -5,17 +5,25 @@ extension MemoryStores: ReplayStore {
     /// See `ReplayStore`.
     public func claim(
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
-        futureWindow: Int64
+        futureWindow: Int64, tag: ClaimTag?
     ) throws(StoreError) -> ClaimOutcome {
         try check(.claim)
         if let lost = historyLostAt, timestamp <= lost + futureWindow {
             return .historyLost(retryAfter: max(1, lost + futureWindow + 1 - timestamp))
         }
         purge(to: now)
+        if let tag, self.claims[tag.claim] != nil { return .claimed }
         guard expiresAt > max(purgedTo, now) else { return .expired }
         for claim in claims where self.claims[claim] != nil { return .taken(claim) }
         for claim in claims { self.claims[claim] = expiresAt }
+        if let tag { self.claims[tag.claim] = now + ClaimTag.life }
         return .claimed
+    }
+
+    /// See `ReplayStore`.
+    public func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) throws(StoreError) -> Bool {
+        try check(.claim)
+        return claims[tag.claim].map { $0 > now } ?? false
     }
 
     private func purge(to now: UnixTime) {

@@ -18,7 +18,10 @@ struct ServerStoreChecks {
 
     /// What PostgreSQL and Redis say of themselves, and whether the service could work with them.
     func findings() async -> [StoreFinding] {
-        let database = await PostgreSQLStores.diagnose(postgresql)
+        var options = PostgreSQLStores.Options()
+        // A wrong URL is a finding below.
+        if let redis, let place = try? RedisStores.place(of: redis) { options.claims = place }
+        let database = await PostgreSQLStores.diagnose(postgresql, options: options)
         guard let redis else { return database }
         return database + (await RedisStores.diagnose(redis, claimsOfOneApp: claimsOfOneApp))
     }

@@ -16,12 +16,13 @@ struct ServerStores: StoreEngine {
     ) async throws -> ServerStores {
         var options = PostgreSQLStores.Options()
         options.observer = observer
-        options.keepsClaims = redis == nil
+        options.claims = try redis.map { try RedisStores.place(of: $0) } ?? .postgresql
         let postgresql = try await PostgreSQLStores.connect(url, options: options, logger: logger)
         guard let redis else { return ServerStores(postgresql: postgresql, redis: nil) }
         do {
             var options = RedisStores.Options()
             options.observer = observer
+            options.keeper = postgresql.keeper
             // Where no device was ever registered, no claim can be lost.
             options.mayHaveHistory = { (try? await postgresql.devices.devices(DeviceQuery(limit: 1)).isEmpty) != true }
             return ServerStores(
@@ -60,9 +61,10 @@ struct ServerStores: StoreEngine {
 
     func readiness(of service: AuthService) -> [Readiness.Check] {
         let database = Readiness.Check("postgresql") { [postgresql] in try await postgresql.check() }
-        guard let redis else { return [database] }
+        let keeper = Readiness.Check("claim_keeper") { [postgresql] in _ = try postgresql.keeper?.current() }
+        guard let redis else { return [database, keeper] }
         return [
-            database,
+            database, keeper,
             Readiness.Check("redis") {
                 let (now, window) = (service.clock.now, await service.apps.widestFutureWindow())
                 let condition = redis.condition(at: now, futureWindow: window)

@@ -125,7 +125,7 @@ import Testing
             let names = ["a\r\nforged 1", "b\"\u{301}} 2", "c\\\u{301}\"", "d\u{1b}[2J\u{2028}"]
             for name in names {
                 _ = try await server.service.credentials.create(
-                    name: name, role: .viewer, apps: [], life: 600, actor: "test")
+                    name: name, role: .viewer, scope: .allApps, life: 600, actor: "test")
             }
             let families = try await Self.scrape(server).families
             let samples = try #require(families["synheart_credential_expiry_timestamp_seconds"]).samples

@@ -37,14 +37,15 @@ actor SharedLimits: LimitStore {
 
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, at rate: Rate, timestamp: UnixTime, expiresAt: UnixTime,
-        now: UnixTime, futureWindow: Int64
+        now: UnixTime, futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> LimitedClaimOutcome {
         calls.append("claim")
         if isDown { throw StoreError(.unavailable, "made to fail") }
         if let wait = spend(.device(device), rate, isQuestion: false) { return .limited(wait) }
         return .judged(
             try await stores.claim(
-                claims, of: device, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow))
+                claims, of: device, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow,
+                tag: tag))
     }
 
     func exchange(_ liveClaims: [AppID: Int]) throws(StoreError) -> [AppID: Int] {

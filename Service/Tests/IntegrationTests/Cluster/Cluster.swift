@@ -16,6 +16,9 @@ final class Cluster: Sendable {
     /// After a loss of history: 65 s and the app's window, with time for a busy machine.
     static let afterLoss: Duration = .seconds(110)
 
+    private static let serviceKey = [
+        "SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 7, count: 32).base64EncodedString()
+    ]
     private let database: String
 
     /// Starts the servers, and makes the app and a credential.
@@ -49,7 +52,7 @@ final class Cluster: Sendable {
         if let address = sentinels?.url ?? redis?.url { stores += ["--redis", address] }
         fixture = try await ServiceFixture(
             stores: stores,
-            environment: ["SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 7, count: 32).base64EncodedString()],
+            environment: Self.serviceKey,
             app: """
                 {"app_id":"\(DevelopmentDevice.appID)","build_channel":"dev","development_integrity_allowed":true,
                  "signature":{"future_window_seconds":\(futureWindow)},
@@ -66,10 +69,30 @@ final class Cluster: Sendable {
         try await fixture.start(environment: environment)
     }
 
-    /// A node that reaches its stores by these networks.
-    func node(postgresql: FaultyNetwork, redis: FaultyNetwork) async throws -> RunningService {
+    /// A node on a given port whose claims this Redis keeps; nil: PostgreSQL does.
+    func node(redis: RedisProcess?, port: Int = 0) async throws -> RunningService {
+        try await fixture.start(stores: Self.stores(database, postgresql, redis), port: port)
+    }
+
+    /// Makes this Redis the keeper of the claims; nil: PostgreSQL.
+    func setKeeper(_ redis: RedisProcess?) async throws {
+        let answer = try await Binary.run(
+            ["keeper", "set"] + Self.stores(database, postgresql, redis), environment: Self.serviceKey)
+        try #require(answer.status == 0, "\(answer.errors)")
+    }
+
+    private static func stores(
+        _ database: String, _ postgresql: PostgreSQLServer, _ redis: RedisProcess?
+    ) -> [String] {
+        ["--postgresql", url(database, [postgresql.port])] + (redis.map { ["--redis", $0.url] } ?? [])
+    }
+
+    /// A node that reaches its stores by these networks. The address of Redis is part of the keeper's name, so all nodes of a test
+    /// share the network to it.
+    func node(postgresql: FaultyNetwork? = nil, redis: FaultyNetwork) async throws -> RunningService {
         try await fixture.start(stores: [
-            "--postgresql", Self.url(database, [postgresql.port]), "--redis", "redis://127.0.0.1:\(redis.port)",
+            "--postgresql", Self.url(database, [postgresql?.port ?? self.postgresql.port]),
+            "--redis", "redis://127.0.0.1:\(redis.port)",
         ])
     }
 

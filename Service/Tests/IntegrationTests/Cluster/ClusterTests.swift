@@ -178,7 +178,7 @@ import Testing
 
     // MARK: The network
 
-    /// The networks of the first node; the second reaches its stores directly.
+    /// The network of the first node to PostgreSQL, and that of both to Redis.
     private func networks(_ cluster: Cluster) throws -> (postgresql: FaultyNetwork, redis: FaultyNetwork) {
         (
             try FaultyNetwork(to: cluster.postgresql.port),
@@ -190,7 +190,9 @@ import Testing
     func `a node's network is slow, or loses packets`(_ weather: FaultyNetwork.Weather) async throws {
         let cluster = try await Cluster()
         let (postgresql, redis) = try networks(cluster)
-        let nodes = [try await cluster.node(postgresql: postgresql, redis: redis), try await cluster.node()]
+        let nodes = [
+            try await cluster.node(postgresql: postgresql, redis: redis), try await cluster.node(redis: redis),
+        ]
         let clients = try await cluster.load(nodes) {
             for network in [postgresql, redis] { network.turn(weather) }
             try await Task.sleep(for: .seconds(4))
@@ -204,11 +206,13 @@ import Testing
     @Test func `a node is parted from both stores`() async throws {
         let cluster = try await Cluster()
         let (postgresql, redis) = try networks(cluster)
-        let nodes = [try await cluster.node(postgresql: postgresql, redis: redis), try await cluster.node()]
+        let nodes = [
+            try await cluster.node(postgresql: postgresql, redis: redis), try await cluster.node(redis: redis),
+        ]
         let clients = try await cluster.load(nodes) {
             try await calm()
             for network in [postgresql, redis] { network.turn(.parted) }
-            await cluster.history.begins("it was parted from its stores", for: 0)
+            await cluster.history.begins("it was parted from its stores")
             try await Task.sleep(for: .seconds(6))
             await cluster.history.ends("it was parted from its stores")
             for network in [postgresql, redis] { network.turn(.calm) }
@@ -222,7 +226,9 @@ import Testing
     @Test func `a node is parted from PostgreSQL alone`() async throws {
         let cluster = try await Cluster()
         let (postgresql, redis) = try networks(cluster)
-        let nodes = [try await cluster.node(postgresql: postgresql, redis: redis), try await cluster.node()]
+        let nodes = [
+            try await cluster.node(postgresql: postgresql, redis: redis), try await cluster.node(redis: redis),
+        ]
         let clients = try await cluster.load(nodes) {
             try await calm()
             postgresql.turn(.parted)

@@ -57,6 +57,9 @@ actor History {
     /// How often something was accepted.
     var accepted: Int { uses.count { $0.isAccepted } }
 
+    /// How many requests a node accepted.
+    func acceptances(by node: Int) -> Int { uses.count { $0.node == node && $0.isAccepted } }
+
     /// The first request that a node accepted after it was sent after this moment; nil if there is none.
     func firstAcceptance(by node: Int, after moment: Moment) -> Moment? {
         uses.filter { $0.node == node && $0.isAccepted && $0.sent >= moment }.map(\.answered).min()

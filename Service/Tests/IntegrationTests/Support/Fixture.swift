@@ -45,6 +45,15 @@ struct ServiceFixture: Sendable {
             environment: unlimited.merging(self.environment) { $1 }.merging(environment) { $1 }, errors: errors)
     }
 
+    /// Makes a credential of a service that asks about the app of `DevelopmentDevice`, and returns its text.
+    func serviceCredential() async throws -> String {
+        let created = try await Binary.run(
+            ["credentials", "create", "--role", "service", "--app", DevelopmentDevice.appID, "--json"] + stores,
+            environment: environment)
+        try #require(created.status == 0, "\(created.errors)")
+        return try #require(try JSONValue(parsing: created.output).object?["credential"]?.string)
+    }
+
     /// A request to the admin API.
     func administer(_ method: String, _ path: String, body: JSONObject? = nil) -> WireRequest {
         WireRequest(

@@ -57,18 +57,25 @@ actor ShortLivedStores: ChallengeStore, ReplayStore {
 
     func claim(
         _ wanted: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
-        futureWindow: Int64
+        futureWindow: Int64, tag: ClaimTag?
     ) -> ClaimOutcome {
         // A request of before the start may have been accepted before the start: this process cannot know.
         guard timestamp > startedAt + futureWindow else {
             return .historyLost(retryAfter: startedAt + futureWindow + 1 - timestamp)
         }
         purge(to: now)
+        // Whoever took the claims may take them again for a minute.
+        if let tag, claims[tag.claim] != nil { return .claimed }
         guard expiresAt > now, expiresAt > purgedTo else { return .expired }
         // All or none: look at every claim before any is taken.
         if let taken = wanted.first(where: { claims[$0] != nil }) { return .taken(taken) }
         for claim in wanted { claims[claim] = expiresAt }
+        if let tag { claims[tag.claim] = now + ClaimTag.life }
         return .claimed
+    }
+
+    func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) -> Bool {
+        claims[tag.claim].map { $0 > now } ?? false
     }
 
     private func purge(to now: UnixTime) {

@@ -33,7 +33,7 @@ struct ShortLivedStoresTests {
         func outcome(at timestamp: Int64) async -> ClaimOutcome {
             await store.claim(
                 [claim], of: DeviceID(from: SystemRandom()), timestamp: UnixTime(timestamp),
-                expiresAt: UnixTime(timestamp + 660), now: UnixTime(1001), futureWindow: 60)
+                expiresAt: UnixTime(timestamp + 660), now: UnixTime(1001), futureWindow: 60, tag: nil)
         }
         #expect(await outcome(at: 1060) == .historyLost(retryAfter: 1))
         #expect(await outcome(at: 1061) == .claimed)

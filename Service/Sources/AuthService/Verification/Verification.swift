@@ -1,0 +1,55 @@
+public import AuthContract
+internal import Crypto
+
+/// The verdict of `/verify` on a request of another service.
+public struct VerifyOutcome: Sendable {
+    /// Accepted, observed, or refused.
+    public let result: Result<VerifyResponse, Refusal>
+    /// The assertion that a refused request lacks: the value of `X-Synheart-Assertion` beside `ASSERTION_REQUIRED`.
+    public let missingAssertion: AssertionDemand?
+
+    init(_ result: Result<VerifyResponse, Refusal>, missingAssertion: AssertionDemand? = nil) {
+        self.result = result
+        self.missingAssertion = missingAssertion
+    }
+}
+
+/// A verification that another service may ask for again, after a timeout, within a minute and on any node: the same credential,
+/// `verification_id` and content.
+struct Verification: Sendable, Hashable {
+    /// What tells it from every other one.
+    let digest: [UInt8]
+
+    init(of request: VerifyRequest, named id: String, by credential: String) {
+        let content = SHA256.hash(data: request.bytes)
+        digest = Array(
+            SHA256.hash(data: Array("synheart-auth/verification/v1\n\(credential)\n\(id)\n".utf8) + content))
+    }
+}
+
+extension RequestVerifier {
+    /// Notes that a verification raised the counter of an assertion. If the store fails, a retry is refused.
+    func keepRaise(to counter: UInt32, in verification: Verification?, _ request: SignedRequest) async {
+        guard let verification else { return }
+        _ = try? await replay.claim(
+            [], of: request.deviceID, timestamp: request.timestamp, expiresAt: request.timestamp + Self.claimLife,
+            now: request.now, futureWindow: request.app.record.signature.futureWindowSeconds,
+            tag: ClaimTag(ofRaise: counter, in: verification, by: request.deviceID))
+    }
+
+    /// Whether the stored counter is the one of this assertion, and the same verification raised it within the last minute.
+    func isRepeated(
+        _ object: [UInt8], by evidence: AppAttestEvidence, _ app: ProvisionedApp, _ verification: Verification?,
+        _ request: SignedRequest
+    ) async throws(Refusal) -> Bool {
+        guard let verification, evidence.counter > 0 else { return false }
+        let tag = ClaimTag(ofRaise: evidence.counter, in: verification, by: request.deviceID)
+        let isOwn = try await storeCall { () async throws(StoreError) in
+            try await replay.holds(tag, of: request.deviceID, now: request.now)
+        }
+        guard isOwn else { return false }
+        var before = evidence
+        before.counter -= 1
+        return (try? app.verifyAssertion(object, by: before, over: request.message)) == evidence.counter
+    }
+}

@@ -1,0 +1,154 @@
+internal import AuthContract
+internal import AuthService
+internal import Bytes
+internal import Logging
+
+/// Reads who keeps the claims' history, once a second, and renews the lease of this node's store while it is the one.
+///
+/// A node that starts while no node renews the lease takes over. A node that once was the keeper's never does: an operator
+/// named another store.
+final class KeeperWatch: ClaimKeeper {
+    private struct State: Sendable {
+        var reading: (id: ClaimHistoryID, until: ContinuousClock.Instant)?
+        var trouble = StoreError(.unavailable, "PostgreSQL did not say yet which store keeps the claims")
+        var wasKeeper = false
+        /// A renewal that this node saw, and since when it saw no later one.
+        var lastRenewal: (at: UnixTime, since: ContinuousClock.Instant)?
+        var logged: String?
+        var task: Task<Void, Never>?
+    }
+
+    private static let interval: Duration = .seconds(1)
+    private static let retryInterval: Duration = .milliseconds(200)
+
+    private let table: KeeperTable
+    private let place: ClaimPlace
+    private let lineage: Lineage
+    private let clock: any ServiceClock
+    private let clockTolerance: Int64
+    private let vacancy: Duration
+    private let logger: Logger
+    private let state = Locked(State())
+
+    init(
+        database: StoreDatabase, options: PostgreSQLStores.Options, clock: any ServiceClock, logger: Logger
+    ) {
+        table = KeeperTable(database: database)
+        (place, clockTolerance) = (options.claims, options.clockTolerance)
+        vacancy = options.vacancy
+        (lineage, self.clock, self.logger) = (database.lineage, clock, logger)
+    }
+
+    func start() {
+        let task = Task { [weak self] in
+            var isRead = true
+            while !Task.isCancelled {
+                let pause = isRead ? Self.interval : Self.retryInterval
+                do { try await Task.sleep(for: pause) } catch { return }
+                guard let self else { return }
+                isRead = await self.read()
+            }
+        }
+        state.withLock { $0.task = task }
+    }
+
+    func finish() { state.withLock { $0.task?.cancel() } }
+
+    // MARK: ClaimKeeper
+
+    func current() throws(StoreError) -> ClaimHistoryID {
+        let (reading, trouble) = state.withLock { ($0.reading, $0.trouble) }
+        guard let reading, ContinuousClock.now < reading.until else { throw trouble }
+        return reading.id
+    }
+
+    func renew(_ id: ClaimHistoryID) async throws(StoreError) -> ClaimHistoryID? {
+        try await name(replacing: id.text)
+    }
+
+    func learn(of primary: PrimaryPlace) { lineage.learn(primary) }
+
+    // MARK: Rounds
+
+    /// One round. Returns whether PostgreSQL answered.
+    @discardableResult
+    func read() async -> Bool {
+        let asked = ContinuousClock.now
+        do throws(StoreError) {
+            let (keeper, primary, time) = try await table.read(renewing: place)
+            try requireClock(time)
+            if keeper.place == place {
+                admit(ClaimHistoryID(keeper.id, primary: primary), asked)
+            } else if mayTakeOver(keeper, asked) {
+                if try await name(replacing: keeper.id) == nil { return false }
+            } else {
+                refuse(
+                    StoreError(
+                        .unavailable,
+                        "the claims are kept in \(keeper.place?.description ?? "no store yet"), and this node is configured for \(place): configure the same stores.redis on every node, or run `synheart-auth keeper set`"
+                    ), because: nil)
+            }
+            return true
+        } catch {
+            // A reading holds until its lease ends.
+            refuse(StoreError(error.code, "which store keeps the claims is not known: \(error.reason)"), because: error)
+            return false
+        }
+    }
+
+    private func requireClock(_ time: UnixTime) throws(StoreError) {
+        let (ahead, overflow) = clock.now.seconds.subtractingReportingOverflow(time.seconds)
+        guard !overflow, abs(ahead) <= clockTolerance else {
+            throw PostgreSQLStores.clocksApart(overflow ? .max : ahead)
+        }
+    }
+
+    private func admit(_ id: ClaimHistoryID, _ asked: ContinuousClock.Instant) {
+        let wasRefused = state.withLock { state in
+            state.reading = (id, asked + .seconds(ClaimHistoryID.lease))
+            state.trouble = StoreError(.unavailable, "which store keeps the claims was read too long ago")
+            (state.wasKeeper, state.lastRenewal) = (true, nil)
+            defer { state.logged = nil }
+            return state.logged != nil
+        }
+        if wasRefused { logger.notice("This node makes claims", metadata: ["keeper": "\(place)"]) }
+    }
+
+    /// Refuses claims from now on.
+    ///
+    /// - Parameter failure: why the keeper could not be read; nil: it is another store.
+    private func refuse(_ trouble: StoreError, because failure: StoreError?) {
+        let isNews = state.withLock { state in
+            state.trouble = trouble
+            if failure == nil { state.reading = nil } else { state.lastRenewal = nil }
+            guard state.reading.map({ $0.until < .now }) ?? true, state.logged != trouble.reason else { return false }
+            state.logged = trouble.reason
+            return true
+        }
+        if isNews { logger.warning("This node makes no claims", metadata: ["reason": .string(trouble.reason)]) }
+    }
+
+    /// Whether no node uses the keeper: none ever did, or this node saw no renewal for long enough. What the server's clock
+    /// says is not enough: after an outage of PostgreSQL, the lease of every node is old.
+    private func mayTakeOver(_ keeper: NamedKeeper, _ asked: ContinuousClock.Instant) -> Bool {
+        state.withLock { state in
+            guard !state.wasKeeper else { return false }
+            guard let renewed = keeper.renewedAt, keeper.place != nil else { return true }
+            if let last = state.lastRenewal, last.at == renewed { return asked - last.since >= vacancy }
+            state.lastRenewal = (renewed, .now)
+            return false
+        }
+    }
+
+    /// Names this node's store under a new id.
+    private func name(replacing id: String) async throws(StoreError) -> ClaimHistoryID? {
+        let asked = ContinuousClock.now
+        guard let (new, primary) = try await table.name(place, replacing: id, actor: "service", at: clock.now) else {
+            return nil
+        }
+        let history = ClaimHistoryID(new, primary: primary)
+        admit(history, asked)
+        logger.notice("The claims' history has a new id", metadata: ["keeper": "\(place)"])
+        return history
+    }
+}

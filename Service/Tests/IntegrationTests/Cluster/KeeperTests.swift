@@ -1,0 +1,152 @@
+import AuthContract
+import Crypto
+import Foundation
+import StoreServers
+import StrictJSON
+import Testing
+
+/// Nodes whose claims move from one store to another, under clients that send copies all the time.
+///
+/// `CLUSTER_EVERY_FAULT=1` adds those that wait for the end of a loss of history.
+@Suite(.serialized) struct KeeperTests {
+    private static let hasTime = ProcessInfo.processInfo.environment["CLUSTER_EVERY_FAULT"] != nil
+
+    /// The most time in which a node takes over a keeper that no node uses, and sits out the loss of history.
+    private static let takeover = Cluster.afterLoss + .seconds(15)
+
+    /// Long enough for each client to do some dozen things.
+    private func calm() async throws { try await Task.sleep(for: .seconds(3)) }
+
+    /// The nodes of a test, which change while clients use their ports.
+    private actor Nodes {
+        private(set) var all: [RunningService]
+        private let cluster: Cluster
+
+        init(_ all: [RunningService], of cluster: Cluster) { (self.all, self.cluster) = (all, cluster) }
+
+        /// Stops a node.
+        func stop(_ index: Int) { all[index].stop() }
+
+        /// Starts a node again at its port.
+        func start(_ index: Int, redis: RedisProcess?) async throws {
+            all[index] = try await cluster.node(redis: redis, port: all[index].port)
+        }
+    }
+
+    @Test func `two nodes with two Redis servers do not work side by side`() async throws {
+        let cluster = try await Cluster()
+        let other = try await RedisProcess(port: PostgreSQLServer.freePort())
+        let nodes = [try await cluster.node(redis: cluster.redis), try await cluster.node(redis: other)]
+        let clients = try await cluster.load(nodes) {
+            try await Task.sleep(for: .seconds(20))
+        }
+        #expect(await cluster.history.acceptances(by: 0) > 0)
+        #expect(await cluster.history.acceptances(by: 1) == 0, "the second node made claims that the first cannot know")
+        let violations = await cluster.history.violations(revocationLimit: .seconds(1))
+        #expect(violations.isEmpty, "\(violations.prefix(10))")
+        #expect(!clients.isEmpty)
+        let ready = await WireConnection.exchange(
+            port: nodes[1].operationsPort, WireRequest(method: "GET", target: "/readyz", headers: [], body: []))
+        #expect(ready?.status == 503)
+        #expect(ready?.text.contains("redis://127.0.0.1:\(cluster.redis?.port ?? 0)") == true, "\(ready?.text ?? "")")
+    }
+
+    @Test(.enabled(if: hasTime)) func `Redis is switched off and on again`() async throws {
+        let cluster = try await Cluster()
+        let redis = try #require(cluster.redis)
+        let first = [try await cluster.node(redis: redis), try await cluster.node(redis: redis)]
+        let nodes = Nodes(first, of: cluster)
+        let clients = try await cluster.load(first) {
+            try await calm()
+            for keeper in [nil, redis] {
+                for index in 0..<2 { await nodes.stop(index) }
+                for index in 0..<2 { try await nodes.start(index, redis: keeper) }
+                try await cluster.awaitAcceptance(by: first, within: Self.takeover)
+                try await calm()
+            }
+        }
+        await cluster.judge(clients, await nodes.all)
+    }
+
+    @Test(.enabled(if: hasTime)) func `Redis is switched off and on again, node after node`() async throws {
+        let cluster = try await Cluster()
+        let redis = try #require(cluster.redis)
+        let first = [try await cluster.node(redis: redis), try await cluster.node(redis: redis)]
+        let nodes = Nodes(first, of: cluster)
+        let clients = try await cluster.load(first) {
+            try await calm()
+            for keeper in [nil, redis] {
+                for index in 0..<2 {
+                    await nodes.stop(index)
+                    try await nodes.start(index, redis: keeper)
+                    try await calm()
+                }
+                try await cluster.awaitAcceptance(by: first, within: Self.takeover)
+                try await calm()
+            }
+        }
+        await cluster.judge(clients, await nodes.all)
+    }
+
+    @Test(.enabled(if: hasTime)) func `two Redis servers are exchanged by an operator`() async throws {
+        let cluster = try await Cluster()
+        let redis = try #require(cluster.redis)
+        let other = try await RedisProcess(port: PostgreSQLServer.freePort())
+        let first = [try await cluster.node(redis: redis), try await cluster.node(redis: other)]
+        let nodes = Nodes(first, of: cluster)
+        let clients = try await cluster.load(first) {
+            try await calm()
+            try await cluster.setKeeper(other)
+            try await Task.sleep(for: .seconds(80))
+            try await cluster.setKeeper(redis)
+            try await calm()
+            await nodes.stop(1)
+            try await nodes.start(1, redis: redis)
+            try await cluster.awaitAcceptance(by: first, within: Self.takeover)
+            try await calm()
+        }
+        await cluster.judge(clients, await nodes.all)
+    }
+
+    // MARK: Without PostgreSQL
+
+    /// What each route answers while PostgreSQL is away, as the page *Several nodes* says.
+    @Test func `while PostgreSQL is away, other services' requests of cached devices are served, for 5 s`() async throws
+    {
+        let cluster = try await Cluster()
+        let node = try await cluster.node()
+        let device = try #require(await DevelopmentDevice.register(P256.Signing.PrivateKey(), port: node.port))
+        let credential = try await cluster.fixture.serviceCredential()
+        func verify() async throws -> Int? {
+            let signed = try device.request("GET", "/v1/data", at: DevelopmentDevice.now)
+            let body = JSONObject([
+                ("method", "GET"), ("scheme", "http"), ("authority", "backend"), ("path", "/v1/data"), ("query", .null),
+                ("headers", .array(signed.headers.map { .array([.string($0.0), .string($0.1)]) })), ("body", ""),
+            ])
+            let request = WireRequest(
+                method: "POST", target: Route.verify.rawValue, headers: [("Authorization", "Bearer \(credential)")],
+                body: JSONValue.object(body).bytes)
+            return await WireConnection.exchange(port: node.port, request)?.status
+        }
+        func ask(_ route: Route) async throws -> Int? {
+            await WireConnection.exchange(
+                port: node.port, try device.request(route, body: route == .token ? Array("{}".utf8) : []))?
+                .status
+        }
+        #expect(try await verify() == 200)
+        #expect(try await ask(.status) == 200)
+        #expect(try await ask(.token) == 200)
+        try cluster.postgresql.kill()
+        #expect(try await verify() == 200)
+        #expect(await DevelopmentDevice.challenge(port: node.port) != nil)
+        #expect(try await ask(.status) == 503)
+        #expect(try await ask(.token) == 503)
+        #expect(try await ask(.device) == 503)
+        let new = P256.Signing.PrivateKey()
+        #expect(await WireConnection.exchange(port: node.port, try device.rotation(to: new))?.status == 503)
+        #expect(await DevelopmentDevice.register(new, port: node.port) == nil)
+        try await Task.sleep(for: .seconds(6))
+        #expect(try await verify() == 503)
+        #expect(await DevelopmentDevice.challenge(port: node.port) == nil)
+    }
+}

@@ -1,0 +1,132 @@
+/*
+ * The keeper of the claims: no request is accepted twice, whichever store PostgreSQL names, and whoever changes it.
+ *
+ * Two Redis servers, which may share an address, and PostgreSQL itself. Two nodes claim while an operator names one store after
+ * the other, servers lose their data, and addresses lead elsewhere. One request is enough: a replay concerns it alone. Its date
+ * is any. What happens to one server that stays the keeper is the subject of ReplayClaims.pml.
+ *
+ * Each -D below takes away one part of the rule and must make the search find a replay: `run` checks that too.
+ *
+ *   WITHOUT_ID      a store is trusted whenever it is the one that is named
+ *   WITHOUT_NEW_ID  a Redis that lacks the id gets the present one
+ *   WITHOUT_LEASE   a node uses the id that it read for ever
+ *   WITHOUT_MARGIN  a change of the keeper does not count the leases of before
+ */
+
+#define END    5 /* the clock's last value */
+#define LIFE   3 /* how long after its date a request is accepted */
+#define AHEAD  1 /* how far ahead a request may be dated */
+#define LEASE  2 /* how long a node uses an id after it read it */
+#define STEPS  3 /* changes in one run */
+#define HERE   2 /* PostgreSQL as a store */
+#define NONE   3
+
+#ifdef WITHOUT_MARGIN
+#define MARGIN 0
+#else
+#define MARGIN (LEASE - 1) /* the last moment at which a claim is made under the id of before */
+#endif
+
+typedef Store {
+    bool claimed;
+    byte id;           /* the history that it belongs to; 0: none */
+    byte refusesUpTo;  /* requests dated no later are refused */
+}
+
+byte clock;
+byte date;             /* of the request; any moment of the clock */
+byte accepted;
+Store store[3];        /* two Redis servers and PostgreSQL */
+byte named = HERE;     /* what PostgreSQL names: HERE, or 0 for the address of Redis */
+byte id = 1;
+byte ids = 1;
+byte address[2];       /* the server at which the address of Redis leads each node */
+byte readID[2];        /* of the nodes; 0: none */
+byte readNamed[2];
+byte readAt[2];
+
+#define place(me) (readNamed[me] == HERE -> HERE : address[me])
+
+#ifdef WITHOUT_LEASE
+#define mayUse(me) (readID[me] != 0)
+#else
+#define mayUse(me) (readID[me] != 0 && clock < readAt[me] + LEASE)
+#endif
+
+#ifdef WITHOUT_ID
+#define carries(s, i) (store[s].id != 0)
+#else
+#define carries(s, i) (store[s].id == i)
+#endif
+
+inline begin(s) {
+    store[s].id = readID[me];
+    store[s].refusesUpTo = clock + MARGIN + AHEAD
+}
+
+proctype Node(byte me) {
+    byte s;
+    end:
+    do
+    :: atomic {
+        (readID[me] != id || readNamed[me] != named || readAt[me] != clock) ->
+        readID[me] = id; readNamed[me] = named; readAt[me] = clock
+       }
+    /* A store that lacks the id: PostgreSQL sees the id of the change in its own transaction, a Redis needs a new one. */
+    :: atomic {
+        mayUse(me) && !carries(place(me), readID[me]) ->
+        s = place(me);
+        if
+        :: s == HERE && id == readID[me] -> begin(s)
+#ifdef WITHOUT_NEW_ID
+        :: s != HERE -> begin(s)
+#else
+        :: s != HERE && id == readID[me] && ids < 9 ->
+            ids++; id = ids; readID[me] = ids; readAt[me] = clock; begin(s)
+#endif
+        :: else
+        fi;
+        s = 0
+       }
+    :: atomic {
+        mayUse(me) && carries(place(me), readID[me]) && !(place(me) == HERE && named != HERE) ->
+        s = place(me);
+        if
+        :: date > store[s].refusesUpTo && !store[s].claimed && date <= clock + AHEAD && clock < date + LIFE ->
+            store[s].claimed = true;
+            accepted++;
+            assert(accepted <= 1)
+        :: else
+        fi;
+        s = 0
+       }
+    od
+}
+
+proctype Changes() {
+    byte steps;
+    end:
+    do
+    :: atomic { clock < END -> clock++ }
+    /* An operator, or a starting node, names a store under a new id. */
+    :: atomic {
+        steps < STEPS && ids < 9 -> steps++;
+        if :: named = HERE :: named = 0 fi;
+        ids++; id = ids
+       }
+    /* A Redis loses everything. */
+    :: atomic { steps < STEPS -> steps++; if :: store[0].claimed = false; store[0].id = 0 :: store[1].claimed = false; store[1].id = 0 fi }
+    /* The address leads a node to the other server. */
+    :: atomic { steps < STEPS -> steps++; if :: address[0] = 1 - address[0] :: address[1] = 1 - address[1] fi }
+    od
+}
+
+init {
+    atomic {
+        store[HERE].id = 1;
+        select(date : 0 .. END);
+        run Node(0);
+        run Node(1);
+        run Changes()
+    }
+}

@@ -1,0 +1,202 @@
+import AuthContract
+import AuthService
+import Bytes
+import RESP
+import Testing
+
+@testable import RedisStores
+
+/// A PostgreSQL that names this deployment's Redis, or another store.
+private final class SampleKeeper: ClaimKeeper {
+    private struct State: Sendable {
+        var id: String
+        var isElsewhere = false
+        var primary: PrimaryPlace?
+        var renewals = 0
+        var learned: PrimaryPlace?
+    }
+
+    private let state: Locked<State>
+
+    init(_ id: String = "first", primary: PrimaryPlace? = nil) { state = Locked(State(id: id, primary: primary)) }
+
+    var renewals: Int { state.withLock { $0.renewals } }
+    var learned: PrimaryPlace? { state.withLock { $0.learned } }
+    var id: String { state.withLock { $0.id } }
+
+    /// An operator names the Redis again, or another store.
+    func name(_ id: String, isElsewhere: Bool = false) {
+        state.withLock { ($0.id, $0.isElsewhere) = (id, isElsewhere) }
+    }
+
+    func move(to primary: PrimaryPlace) { state.withLock { $0.primary = primary } }
+
+    func current() throws(StoreError) -> ClaimHistoryID {
+        let state = state.withLock { $0 }
+        guard !state.isElsewhere else { throw StoreError(.unavailable, "the claims are kept in another store") }
+        return ClaimHistoryID(state.id, primary: state.primary)
+    }
+
+    func renew(_ id: ClaimHistoryID) -> ClaimHistoryID? {
+        state.withLock { state in
+            guard state.id == id.text, !state.isElsewhere else { return nil }
+            state.renewals += 1
+            state.id = "\(id.text)+"
+            return ClaimHistoryID(state.id, primary: state.primary)
+        }
+    }
+
+    func learn(of primary: PrimaryPlace) { state.withLock { $0.learned = primary } }
+}
+
+@Suite("The keeper of the claims' history", .enabled(if: RedisInstallation.isHere))
+struct KeeperTests {
+    private func stores(
+        _ server: RedisServer, _ keeper: SampleKeeper, hasHistory: Bool = false
+    ) async throws -> RedisStores {
+        try await RedisStores.forTest(server.url) {
+            $0.keeper = keeper
+            $0.mayHaveHistory = { hasHistory }
+        }
+    }
+
+    @Test func `a Redis without the id gets a new one, and has lost its history`() async throws {
+        let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
+        let node = try await stores(server, keeper, hasHistory: true)
+        #expect(keeper.renewals == 1)
+        #expect(try await server.command("HGET", "synheart-auth:{0}:epoch", "keeper").text == "first+")
+        #expect(try await node.claim(SampleRequest()).isHistoryLost)
+        // Another node finds the id, and makes none.
+        let other = try await stores(server, keeper)
+        #expect(keeper.renewals == 1)
+        #expect(try await other.claim(SampleRequest()).isHistoryLost)
+        for node in [node, other] { await node.close() }
+    }
+
+    @Test func `a Redis that was the keeper before has lost its history, although it kept everything`() async throws {
+        let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
+        let node = try await stores(server, keeper)
+        #expect(try await node.claim(SampleRequest()) == .claimed)
+        // The claims are kept elsewhere for a while.
+        keeper.name("second", isElsewhere: true)
+        await #expect(throws: StoreError.self) { try await node.claim(SampleRequest()) }
+        await #expect(throws: StoreError.self) { try await node.check() }
+        keeper.name("third")
+        try await eventually("the node judges again") { (try? await node.claim(SampleRequest())) != nil }
+        #expect(try await node.claim(SampleRequest()).isHistoryLost)
+        #expect(keeper.id == "third+")
+        await node.close()
+    }
+
+    @Test func `a node that keeps its connection makes no claim under another id`() async throws {
+        let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
+        let node = try await stores(server, keeper)
+        keeper.name("second")
+        // At once, before a round has found out what the Redis carries.
+        do throws(StoreError) {
+            let outcome = try await node.claim(SampleRequest())
+            #expect(outcome.isHistoryLost, "\(outcome)")
+        } catch { #expect(error.code == .unavailable) }
+        await node.close()
+    }
+
+    @Test func `two servers at one address never accept one request both`() async throws {
+        let (first, second, keeper) = (try await RedisServer.start(), try await RedisServer.start(), SampleKeeper())
+        let nodes = [
+            try await stores(first, keeper, hasHistory: true), try await stores(second, keeper, hasHistory: true),
+        ]
+        var accepted = 0
+        for _ in 0..<200 {
+            let request = SampleRequest()
+            for node in nodes where (try? await node.claim(request)) == .claimed { accepted += 1 }
+        }
+        #expect(accepted == 0)
+        #expect(keeper.renewals >= 2)
+        for node in nodes { await node.close() }
+    }
+
+    @Test func `a node starts while another store is the keeper, and takes part once its Redis is named`() async throws
+    {
+        let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
+        keeper.name("first", isElsewhere: true)
+        let node = try await stores(server, keeper)
+        await #expect { try await node.check() } throws: { "\($0)".contains("another store") }
+        keeper.name("second")
+        #expect(try await node.claimOnceAvailable(SampleRequest()) == .claimed)
+        await node.close()
+    }
+
+    @Test func `a loss while another one is sat out is noticed at once`() async throws {
+        let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
+        let node = try await stores(server, keeper, hasHistory: true)
+        #expect(try await node.claim(SampleRequest()).isHistoryLost)
+        let epoch = ["HGET", "synheart-auth:{0}:epoch", "id"]
+        let before = try await server.command(epoch).text
+        try await server.command("FLUSHALL")
+        // No claim is made: the dates of all requests are refused.
+        try await eventually("the next epoch begins", within: .seconds(5)) {
+            let now = try await server.command(epoch).text
+            return now != nil && now != before
+        }
+        await node.close()
+    }
+
+    // MARK: Timelines
+
+    private static func primary(_ timeline: Int64, system: String = "7") -> PrimaryPlace {
+        PrimaryPlace(system: system, timeline: timeline)
+    }
+
+    @Test func `a node whose primary is of an older timeline than another node's makes no claims`() async throws {
+        let server = try await RedisServer.start()
+        let (old, new) = (SampleKeeper(primary: Self.primary(1)), SampleKeeper("first+", primary: Self.primary(1)))
+        let nodes = [try await stores(server, old), try await stores(server, new)]
+        for node in nodes { #expect(try await node.claim(SampleRequest()) == .claimed) }
+        // A replica was promoted, and the first node still uses the old primary.
+        new.move(to: Self.primary(2))
+        try await eventually("the first node refuses") { (try? await nodes[0].claim(SampleRequest())) == nil }
+        await #expect { try await nodes[0].check() } throws: { "\($0)".contains("timeline 1") }
+        #expect(old.learned == Self.primary(2))
+        #expect(try await nodes[1].claim(SampleRequest()) == .claimed)
+        old.move(to: Self.primary(2))
+        #expect(try await nodes[0].claimOnceAvailable(SampleRequest()) == .claimed)
+        for node in nodes { await node.close() }
+    }
+
+    @Test func `timelines of two database systems are not compared`() async throws {
+        let server = try await RedisServer.start()
+        let keeper = SampleKeeper(primary: Self.primary(3))
+        let node = try await stores(server, keeper)
+        keeper.move(to: Self.primary(1, system: "8"))
+        try await eventually("the timeline is noted") {
+            try await server.command("HGET", "synheart-auth:{0}:epoch", "sys").text == "8"
+        }
+        #expect(try await node.claim(SampleRequest()) == .claimed)
+        await node.close()
+    }
+
+    @Test func `a new id forgets the timeline`() async throws {
+        let server = try await RedisServer.start()
+        let keeper = SampleKeeper(primary: Self.primary(3))
+        let node = try await stores(server, keeper)
+        keeper.move(to: Self.primary(2))
+        try await eventually("the node refuses") { (try? await node.claim(SampleRequest())) == nil }
+        keeper.name("second")
+        #expect(try await node.claimOnceAvailable(SampleRequest()).isHistoryLost)
+        #expect(try await server.command("HGET", "synheart-auth:{0}:epoch", "tl").text == "2")
+        await node.close()
+    }
+
+    // MARK: Names
+
+    @Test(arguments: [
+        ("redis://user:secret@H:1/2", "redis://h:1/2?prefix=synheart-auth:"),
+        ("rediss://h", "redis://h:6379/0?prefix=synheart-auth:"),
+        ("redis://h?prefix=x:", "redis://h:6379/0?prefix=x:"),
+        ("redis+sentinel://b,a:1/main?db=3", "redis+sentinel://a:1,b:26379/main/3?prefix=synheart-auth:"),
+        ("redis+cluster://b,a", "redis+cluster://a:6379,b:6379/0?prefix=synheart-auth:"),
+    ])
+    func `a Redis is named by hosts, database and prefix, without the login`(_ url: String, _ name: String) throws {
+        #expect(try RedisStores.place(of: url).description == name)
+    }
+}
