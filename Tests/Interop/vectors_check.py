@@ -372,6 +372,8 @@ class Verifier:
         require(re.fullmatch(r"[A-Za-z-]{1,32}", request["method"]))
         request_path, request_query = path(request["path"]), query(request["query"])
         require(signed.app == self.app, "UNKNOWN_APP")
+        if signed.scheme == 2 and self.policy["authorities"]:
+            require(origin(request["scheme"], request["authority"]) in self.origins(), "MISDIRECTED_REQUEST")
         require(now - signed.time <= self.policy["past_window_seconds"], "CLOCK_SKEW")
         require(signed.time - now <= self.policy["future_window_seconds"], "CLOCK_SKEW")
         require(signed.device == self.device, "NOT_REGISTERED")
@@ -391,6 +393,9 @@ class Verifier:
         self.row["highest_scheme"] = max(self.row["highest_scheme"], signed.scheme)
         return signed.scheme
 
+    def origins(self):
+        return [origin(*(text.split("://") if "://" in text else ("https", text))) for text in self.policy["authorities"]]
+
     def signed_path(self, text):
         prefix = self.policy["path_prefix_strip"]
         if prefix is None:
@@ -404,10 +409,8 @@ class Verifier:
             require(body is not None)
             message = scheme1_message(request["method"], request_path, f"{signed.time}", body)
             return message, [("nonce", signed.nonce), ("r", signed.signature[:32])]
-        allowed = [origin(*(text.split("://") if "://" in text else ("https", text))) for text in self.policy["authorities"]]
-        require(allowed, "UNSUPPORTED_SIG_VERSION")
+        require(self.policy["authorities"], "UNSUPPORTED_SIG_VERSION")
         received = origin(request["scheme"], request["authority"])
-        require(received in allowed, "INVALID_SIGNATURE")
         digest = sha256(body) if body is not None else base64_decode(request["body_sha256"])
         require(digest == signed.digest, "INVALID_SIGNATURE")
         message = signature_base(request["method"], *received, request_path, request_query, signed.content_digest,

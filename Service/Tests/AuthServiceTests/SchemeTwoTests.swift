@@ -133,7 +133,19 @@ struct SchemeTwoTests {
         ])
         let device = try await world.device()
         let refusal = try await refusal { try await world.verify(device, two.with { $0.origin = origin }) }
-        #expect(refusal?.code == (isOurs ? nil : .invalidSignature))
+        #expect(refusal?.code == (isOurs ? nil : .misdirectedRequest))
+    }
+
+    @Test("an authority that the app does not list is told before the device is looked up")
+    func misdirectedQuestion() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        func verify(_ draft: RequestDraft) async throws {
+            let request = try world.signed(device, draft).with(HeaderName.deviceID, DeviceID(from: SystemRandom()).text)
+            try await world.verify(request)
+        }
+        try await expect(.misdirectedRequest) { try await verify(two.with { $0.origin = "https://evil.example.com" }) }
+        try await expect(.notRegistered) { try await verify(two) }
     }
 
     @Test("on our own routes the public origin counts, whatever the Host header says")
@@ -145,8 +157,99 @@ struct SchemeTwoTests {
             _ = try await world.service.authenticate(try world.signed(device, draft), for: .status)
         }
         try await status(signed: "https://auth.example.com", host: "http://10.0.0.1:8080")
-        try await expect(.invalidSignature) {
+        try await expect(.misdirectedRequest) {
             try await status(signed: "https://evil.example.com", host: "https://evil.example.com")
+        }
+        try await expect(.invalidSignature) {
+            try await status(signed: "https://evil.example.com", host: "https://auth.example.com")
+        }
+    }
+
+    @Test("each of the other origins counts like the public one")
+    func otherOrigins() async throws {
+        let origins = ["https://auth.example.com", "https://old.example.com", "http://auth.internal:8080"]
+        let world = try await World(origin: origins[0], others: Array(origins[1...]))
+        let device = try await world.device()
+        for signed in origins {
+            for host in origins + ["http://10.0.0.1:8080"] {
+                let draft = RequestDraft(.status).with {
+                    ($0.scheme, $0.origin, $0.signedOrigin) = (.two, host, signed)
+                }
+                let request = try world.signed(device, draft)
+                _ = try await world.service.authenticate(request, for: .status)
+                // Once, at whichever of them.
+                try await expect(.nonceReplay) { _ = try await world.service.authenticate(request, for: .status) }
+            }
+        }
+        let without = try await World(others: ["https://old.example.com"])
+        let phone = try await without.device()
+        let draft = RequestDraft(.status).with { ($0.scheme, $0.origin) = (.two, "https://old.example.com") }
+        _ = try await without.service.authenticate(try without.signed(phone, draft), for: .status)
+        // One origin is set, so loopback no longer counts by itself.
+        try await expect(.misdirectedRequest) {
+            let local = draft.with { $0.origin = "http://127.0.0.1:8080" }
+            _ = try await without.service.authenticate(try without.signed(phone, local), for: .status)
+        }
+    }
+
+    @Test(
+        "what a proxy made of the origin explains a refusal, and never admits a request",
+        arguments: [
+            // The public origin is mistyped, of another port, of another scheme; the proxy forgets X-Forwarded-Proto.
+            ("https://auht.example.com", "https://auth.example.com", "https://auth.example.com", [:]),
+            ("https://auth.example.com:8443", "https://auth.example.com", "https://auth.example.com", [:]),
+            ("http://auth.example.com", "https://auth.example.com", "http://auth.example.com", [:]),
+            // The proxy names itself in Host, and the client's host beside it.
+            (
+                "https://old.example.com", "https://auth.example.com", "http://10.0.0.1:8080",
+                ["X-Forwarded-Host": "attacker.example, auth.example.com"]
+            ),
+        ] as [(String, String, String, [String: String])])
+    func misdirected(configured: String, signed: String, received: String, headers: [String: String]) async throws {
+        let world = try await World(origin: configured)
+        let device = try await world.device()
+        let before = try await world.row(device)
+        let draft = RequestDraft(.status).with { ($0.scheme, $0.origin, $0.signedOrigin) = (.two, received, signed) }
+        var request = try world.signed(device, draft)
+        for (name, value) in headers { request = request.with(name, value) }
+        for _ in 1...2 {
+            let refusal = try await refusal { _ = try await world.service.authenticate(request, for: .status) }
+            #expect(refusal?.code == .misdirectedRequest)
+            let reason = refusal.map { "\($0.reason)" } ?? ""
+            #expect(reason.contains(signed) && reason.contains(configured), "\(reason)")
+        }
+        #expect(try await world.row(device) == before)
+        // Another key's signature, or one of another path, is no question of the origin.
+        var stranger = device
+        stranger.key = P256.Signing.PrivateKey()
+        var forged = try world.signed(stranger, draft)
+        for (name, value) in headers { forged = forged.with(name, value) }
+        try await expect(.invalidSignature) { _ = try await world.service.authenticate(forged, for: .status) }
+        var moved = try world.signed(device, draft.with { $0.signedPath = "/elsewhere" })
+        for (name, value) in headers { moved = moved.with(name, value) }
+        try await expect(.invalidSignature) { _ = try await world.service.authenticate(moved, for: .status) }
+    }
+
+    @Test("nothing is claimed by a misdirected request: it is good once where it was sent")
+    func misdirectedClaimsNothing() async throws {
+        let world = try await World(origin: "https://auht.example.com")
+        let device = try await world.device()
+        let draft = RequestDraft(.status).with { ($0.scheme, $0.origin) = (.two, "https://auth.example.com") }
+        let request = try world.signed(device, draft)
+        try await expect(.misdirectedRequest) { _ = try await world.service.authenticate(request, for: .status) }
+        let mended = try world.anotherNode(origin: "https://auth.example.com")
+        _ = try await mended.authenticate(request, for: .status)
+        try await expect(.nonceReplay) { _ = try await mended.authenticate(request, for: .status) }
+    }
+
+    @Test("misdirected requests take the device's share")
+    func misdirectedIsLimited() async throws {
+        let world = try await World(origin: "https://auht.example.com") { $0.device = Rate(burst: 2, perMinute: 1) }
+        let device = try await world.device()
+        let draft = RequestDraft(.status).with { ($0.scheme, $0.origin) = (.two, "https://auth.example.com") }
+        let request = try world.signed(device, draft)
+        for expected in [ErrorCode.misdirectedRequest, .misdirectedRequest, .rateLimited] {
+            try await expect(expected) { _ = try await world.service.authenticate(request, for: .status) }
         }
     }
 

@@ -59,8 +59,35 @@ import Testing
         let advice = proxied.checks.first { $0["check"] == "public_origin" }?["advice"]?.string
         #expect(advice?.contains("SYNHEART_AUTH_PUBLIC_ORIGIN") == true, "\(advice ?? "none")")
         #expect(try await doctor().state("public_origin") == "ok")
-        let named = try await doctor(["--trusted-proxy", "10.0.0.0/8", "--public-origin", "https://auth.example.com"])
+        let named = try await doctor(["--trusted-proxy", "10.0.0.0/8", "--public-origin", "http://127.0.0.1:9"])
         #expect(named.state("public_origin") == "ok")
+    }
+
+    @Test func `doctor asks each origin whether it leads to this service`() async throws {
+        try await provision()
+        let service = try await RunningService(database: database)
+        let elsewhere = folder.path("other.sqlite")
+        let added = try await Binary.run(
+            ["credentials", "create", "--name", "x", "--role", "admin", "--database", elsewhere])
+        #expect(added.status == 0)
+        let other = try await RunningService(database: elsewhere)
+        // A key set is made when it is first asked for, or when somebody wants a token.
+        for url in [service.publicURL, other.publicURL] {
+            _ = try await Loopback.get(url + "/auth/v1/.well-known/jwks.json")
+        }
+        let right = try await doctor(
+            ["--public-origin", service.publicURL], environment: ["SYNHEART_AUTH_OTHER_ORIGINS": service.publicURL])
+        #expect(right.state("reach") == "ok", "\(right.messages("reach"))")
+        #expect(right.result.status == 0)
+        let wrong = try await doctor(
+            ["--public-origin", service.publicURL], environment: ["SYNHEART_AUTH_OTHER_ORIGINS": other.publicURL])
+        #expect(wrong.state("reach") == "fail" && wrong.result.status == 1)
+        #expect(wrong.messages("reach").contains("\(other.publicURL) a service with other stores"))
+        let operations = try await doctor(["--public-origin", service.operationsURL])
+        #expect(operations.messages("reach").contains("no service of this kind"))
+        // Nobody listens there.
+        #expect(try await doctor(["--public-origin", "http://127.0.0.1:9"]).state("reach") == "warn")
+        #expect(service.stop() == 0 && other.stop() == 0)
     }
 
     @Test func `doctor creates nothing before the first start`() async throws {

@@ -5,6 +5,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     case host = "server.host"
     case port = "server.port"
     case publicOrigin = "server.public_origin"
+    case otherOrigins = "server.other_origins"
     case tlsCertificate = "server.tls_certificate"
     case tlsKey = "server.tls_key"
     case trustedProxies = "server.trusted_proxies"
@@ -74,7 +75,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         case .receiptsPerHour: .integer(1...1_000_000)
         case .revocationsMaximumAge: .integer(60...31_622_400)
         case .insecureHTTP, .operationsInsecureHTTP: .boolean
-        case .trustedProxies, .nat64Prefixes, .operationsHosts: .texts
+        case .otherOrigins, .trustedProxies, .nat64Prefixes, .operationsHosts: .texts
         case .port, .operationsPort: .integer(0...65_535)
         case .maximumConnections, .maximumConnectionsPerAddress: .integer(1...1_000_000)
         case .shutdownSeconds: .integer(0...3600)
@@ -104,8 +105,9 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
             .receiptsPerHour, .appleURL,
             .googleURL, .revocationsDirectory, .revocationsMaximumAge, .logLevel:
             true
-        case .host, .port, .publicOrigin, .trustedProxies, .insecureHTTP, .shutdownSeconds, .operationsHost,
-            .operationsPort, .operationsHosts, .operationsInsecureHTTP, .cachedDevices, .database, .postgresql, .redis,
+        case .host, .port, .publicOrigin, .otherOrigins, .trustedProxies, .insecureHTTP, .shutdownSeconds,
+            .operationsHost, .operationsPort, .operationsHosts, .operationsInsecureHTTP, .cachedDevices, .database,
+            .postgresql, .redis,
             .serviceKey:
             false
         }
@@ -118,8 +120,8 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     package var variable: String {
         let name =
             switch self {
-            case .host, .port, .publicOrigin, .tlsCertificate, .tlsKey, .trustedProxies, .nat64Prefixes, .insecureHTTP,
-                .maximumConnections, .maximumConnectionsPerAddress, .shutdownSeconds:
+            case .host, .port, .publicOrigin, .otherOrigins, .tlsCertificate, .tlsKey, .trustedProxies, .nat64Prefixes,
+                .insecureHTTP, .maximumConnections, .maximumConnectionsPerAddress, .shutdownSeconds:
                 String(rawValue.dropFirst("server.".count))
             default: rawValue.split(separator: ".").joined(separator: "_")
             }

@@ -66,6 +66,27 @@ extension ServiceConfiguration {
         }
     }
 
+    /// More origins at which clients reach the service.
+    package var otherOrigins: [RequestOrigin] {
+        get throws(ConfigurationError) {
+            let texts = texts(.otherOrigins)
+            do {
+                // A signature is tried under each of them.
+                guard texts.count <= 16 else { throw ContractError("must be at most 16 origins") }
+                return try texts.map { try RequestOrigin($0) }
+            } catch {
+                throw ConfigurationError(ConfigurationKey.otherOrigins.rawValue, "\(error)")
+            }
+        }
+    }
+
+    /// All origins at which clients reach the service, as far as they can be read.
+    package var origins: [RequestOrigin] {
+        let others = (try? otherOrigins) ?? []
+        guard let publicOrigin = try? publicOrigin else { return others }
+        return [publicOrigin] + others.filter { $0 != publicOrigin }
+    }
+
     /// The configured service keys: 32 bytes in base64 each, the one that seals first; nil if none is.
     package var serviceKey: ServiceKey? {
         get throws(ConfigurationError) {
@@ -138,7 +159,7 @@ extension ServiceConfiguration {
                 ConfigurationKey.appleKey.rawValue,
                 "goes with providers.apple_team_id and providers.apple_key_id: give all three or none")
         }
-        _ = (try server, try publicOrigin, try serviceKey)
+        _ = (try server, try publicOrigin, try otherOrigins, try serviceKey)
     }
 
     private func number(_ key: ConfigurationKey) -> Int { value(key).integer.flatMap(Int.init(exactly:)) ?? 0 }

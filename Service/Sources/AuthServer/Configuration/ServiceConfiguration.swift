@@ -201,7 +201,7 @@ package struct ServiceConfiguration: Sendable {
             .null
         case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
         case .revocationsMaximumAge: .integer(259_200)
-        case .trustedProxies, .nat64Prefixes: []
+        case .otherOrigins, .trustedProxies, .nat64Prefixes: []
         case .insecureHTTP, .operationsInsecureHTTP: false
         case .maximumConnections: .integer(server.maximumConnections)
         case .shutdownSeconds: .integer(server.shutdown.components.seconds)

@@ -18,7 +18,7 @@ struct RequestLog: Sendable {
         requestID: String, method: String, route: String?, answer: APIResponse, reason: String?, took: Duration,
         app: AppID? = nil, device: DeviceID? = nil
     ) {
-        let level: Logger.Level = answer.status >= 500 ? .error : .info
+        let level: Logger.Level = answer.status >= 500 ? .error : answer.tellsOfSetup ? .warning : .info
         // Hashing the id and building the line would be for nothing.
         guard level >= logger.logLevel else { return }
         let microseconds = took.components.seconds * 1_000_000 + took.components.attoseconds / 1_000_000_000_000

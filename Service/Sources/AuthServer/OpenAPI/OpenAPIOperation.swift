@@ -167,7 +167,8 @@ extension OpenAPIOperation {
     /// One route of the public API.
     init(_ route: Route) {
         let signed: Set<ErrorCode> = [
-            .unknownApp, .notRegistered, .invalidSignature, .clockSkew, .nonceReplay, .deviceRevoked,
+            .unknownApp, .misdirectedRequest, .notRegistered, .invalidSignature, .clockSkew, .nonceReplay,
+            .deviceRevoked,
             .unsupportedSigVersion, .assertionRequired, .invalidAssertion, .devModeNotAllowed, .rateLimited,
             .serviceUnavailable, .payloadTooLarge,
         ]

@@ -15,6 +15,11 @@ struct APIResponse: Sendable {
     /// The outcome in log and metrics: `ok`, a status of the contract, or an error code.
     var outcome = "ok"
 
+    /// Whether it tells of the operator's set-up rather than of the client.
+    var tellsOfSetup: Bool {
+        [ErrorCode.misdirectedRequest.rawValue, "observed_\(ErrorCode.misdirectedRequest.rawValue)"].contains(outcome)
+    }
+
     static func json(_ body: some WireBody, outcome: String = "ok") -> APIResponse {
         APIResponse(body: body.bytes, outcome: outcome)
     }

@@ -73,14 +73,16 @@ public struct AuthService: Sendable {
     /// - Parameters:
     ///   - stores: the stores.
     ///   - key: seals secrets in the stores.
-    ///   - publicOrigin: the origin at which clients reach the service. Scheme 2 signatures on its own routes cover it.
+    ///   - publicOrigin: the origin at which clients reach the service, and the issuer of tokens. Scheme 2 signatures on its own
+    ///     routes cover it.
+    ///   - otherOrigins: more of them, such as an old host name.
     ///   - providers: the services of Apple and Google.
     ///   - writer: writes the documents of refused proofs. Nil: no refusal is recorded.
     ///   - settings: rates and bounds.
     ///   - clock: the time that everything is judged by.
     ///   - random: the source of challenges, ids and secrets.
     public init(
-        stores: Stores, key: ServiceKey, publicOrigin: RequestOrigin? = nil,
+        stores: Stores, key: ServiceKey, publicOrigin: RequestOrigin? = nil, otherOrigins: [RequestOrigin] = [],
         providers: any EvidenceProviders = NoProviders(), evidence writer: (any EvidenceWriter)? = nil,
         protection settings: ProtectionSettings = ProtectionSettings(),
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom()
@@ -97,7 +99,9 @@ public struct AuthService: Sendable {
             store: stores.evidence, writer: writer, key: key, clock: clock, random: random)
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
-            protection: protection, clock: clock, publicOrigin: publicOrigin, recorder: recorder)
+            protection: protection, clock: clock,
+            ownOrigins: (publicOrigin.map { [$0] } ?? []) + otherOrigins.filter { $0 != publicOrigin },
+            recorder: recorder)
         pendingProofs = stores.pendingProofs.map { [apps, devices, changes, recorder] proofs in
             PendingProofs(
                 store: proofs, apps: apps, devices: devices, changes: changes, key: key, clock: clock,

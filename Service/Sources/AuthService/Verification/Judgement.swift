@@ -9,6 +9,12 @@ public struct Judgement: Sendable {
     /// The app that the request names; nil if the request was refused before the app was found.
     let app: ProvisionedApp?
 
+    /// The reason against it; nil if it was accepted.
+    var refusal: Refusal? {
+        guard case .failure(let refusal) = result else { return nil }
+        return refusal
+    }
+
     static func accepted(_ request: VerifiedRequest) -> Judgement {
         Judgement(result: .success(request), signed: request, app: request.app)
     }

@@ -10,8 +10,8 @@ struct RequestVerifier: Sendable {
     let audit: any AuditLog
     let protection: Protection
     let clock: any ServiceClock
-    /// Where clients reach our own routes; nil: scheme 2 works at loopback only.
-    let publicOrigin: RequestOrigin?
+    /// Where clients reach our own routes; empty: scheme 2 works at loopback only.
+    let ownOrigins: [RequestOrigin]
     let recorder: EvidenceRecorder
 
     /// Seconds after its timestamp that a request's claims live, whatever the app's window is.
@@ -34,6 +34,7 @@ struct RequestVerifier: Sendable {
             let found = try await apps.enabled(headers.appID)
             app = found
             try await refuseDevelopmentHeader(request, of: found)
+            let origins = headers.scheme == .one ? [] : try origins(of: request, app: found, operation)
             let now = clock.now
             var stale: Refusal?
             do throws(Refusal) { try requireFresh(headers.timestamp, now: now, found) } catch {
@@ -47,19 +48,23 @@ struct RequestVerifier: Sendable {
             try requireQueryAllowed(request, headers.scheme, found)
             let attempt = try SignedRequest(
                 request, headers, of: found, for: operation, path: path,
-                origin: headers.scheme == .one ? nil : try origin(of: request, app: found, operation), now: now)
+                origin: origins.first, now: now)
             let tag = verification.map { ClaimTag(of: $0, by: attempt.deviceID) }
             if let stale { try await requireHeld(tag, attempt, else: stale) }
             let admitted = try await neverRefuseByCachedRow(
-                cached, attempt, from: operation == .foreign ? nil : address)
-            signed = admitted.signed
-            var verified = try admitted.get()
+                cached, attempt, orAt: origins.dropFirst(), from: operation == .foreign ? nil : address)
+            signed = admitted.judgement.signed
+            if admitted.judgement.refusal?.code == .misdirectedRequest {
+                // Nothing is claimed: whoever sends a copy takes the device's share.
+                try await protection.admitDevice(attempt.deviceID)
+            }
+            var verified = try admitted.judgement.get()
             if stale == nil {
-                try await admitAndClaim(attempt, tag)
+                try await admitAndClaim(admitted.request, tag)
             } else {
                 try await protection.admitDevice(attempt.deviceID)
             }
-            verified.missingAssertion = try await checkAssertion(request, attempt, verified, verification)
+            verified.missingAssertion = try await checkAssertion(request, admitted.request, verified, verification)
             signed = verified
             // The body of rotate-key may bring it.
             if verified.missingAssertion != nil, operation != .rotateKey {
@@ -81,18 +86,58 @@ struct RequestVerifier: Sendable {
     ///
     /// - Parameter address: the address that the re-read counts for; nil: it counts for the device.
     private func neverRefuseByCachedRow(
-        _ cached: DeviceDirectory.Found, _ request: SignedRequest, from address: ClientAddress?
-    ) async throws(Refusal) -> Judgement {
-        let judgement = admit(request, cached.row)
-        if cached.isFresh { return judgement }
-        if case .success = judgement.result { return judgement }
+        _ cached: DeviceDirectory.Found, _ request: SignedRequest, orAt others: ArraySlice<RequestOrigin>,
+        from address: ClientAddress?
+    ) async throws(Refusal) -> Admission {
+        let admission = try admit(request, orAt: others, cached.row)
+        if admission.judgement.refusal == nil { return admission }
+        if cached.isFresh { return try explained(admission, cached.row) }
         guard protection.allowsReread(of: request.deviceID, from: address) else {
             throw Refusal(.rateLimited, "too many rows were re-read", retryAfter: 1)
         }
         guard let row = try await devices.readRow(request.deviceID, of: request.appID) else {
             throw Refusal(.notRegistered, "no such device")
         }
-        return admit(request, row)
+        return try explained(try admit(request, orAt: others, row), row)
+    }
+
+    /// The judgement of a request at the origin that its signature covers. Of a refused one: at the first.
+    private struct Admission {
+        let judgement: Judgement
+        let request: SignedRequest
+    }
+
+    private func admit(
+        _ request: SignedRequest, orAt others: ArraySlice<RequestOrigin>, _ row: DeviceRow
+    ) throws(Refusal) -> Admission {
+        let first = Admission(judgement: admit(request, row), request: request)
+        guard first.judgement.refusal?.code == .invalidSignature else { return first }
+        for origin in others {
+            let moved = try request.sent(to: origin)
+            let judgement = admit(moved, row)
+            guard judgement.refusal?.code == .invalidSignature else {
+                return Admission(judgement: judgement, request: moved)
+            }
+        }
+        return first
+    }
+
+    /// Tells a wrong origin of our own routes from a wrong signature: what the client sent explains a refusal, and never admits a
+    /// request (*Signature scheme 2*).
+    private func explained(_ admission: Admission, _ row: DeviceRow) throws(Refusal) -> Admission {
+        let request = admission.request
+        guard admission.judgement.refusal?.code == .invalidSignature, request.scheme == .two,
+            request.operation != .foreign, row.device.status != .deregistered
+        else { return admission }
+        for origin in request.incoming.namedOrigins where !ownOrigins.contains(origin) {
+            guard signingKey(try request.sent(to: origin), row) != nil else { continue }
+            let configured = ownOrigins.isEmpty ? "not set" : ownOrigins.map(\.description).joined(separator: ", ")
+            let refusal = Refusal(
+                .misdirectedRequest,
+                "signed for \(origin), and server.public_origin and server.other_origins are \(configured)")
+            return Admission(judgement: .refused(refusal, app: request.app), request: request)
+        }
+        return admission
     }
 
     // MARK: Steps
@@ -175,28 +220,34 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// Where the request was sent, if the service or the app's operator vouches for it: the Host header alone never does.
-    /// Nil: scheme 2 is refused.
-    private func origin(
+    /// Where the request may have been sent, as far as the service or the app's operator vouches for it: the Host header alone
+    /// never does. Empty: scheme 2 is refused.
+    private func origins(
         of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
-    ) throws(Refusal) -> RequestOrigin? {
+    ) throws(Refusal) -> [RequestOrigin] {
         guard operation == .foreign else {
-            if let publicOrigin { return publicOrigin }
-            let received = try wellFormed { try RequestOrigin(request.provenance) }
-            return received.isLoopback ? received : nil
+            if ownOrigins.count == 1 { return ownOrigins }
+            let received = try? RequestOrigin(request.provenance)
+            guard ownOrigins.isEmpty else {
+                // Most are signed for the one that they were sent to: it is tried first.
+                return ownOrigins.filter { $0 == received } + ownOrigins.filter { $0 != received }
+            }
+            guard let received, received.isLoopback else { return [] }
+            return [received]
         }
-        guard !app.authorities.isEmpty else { return nil }
+        guard !app.authorities.isEmpty else { return [] }
         let received = try wellFormed { try RequestOrigin(request.provenance) }
         guard app.authorities.contains(received) else {
-            throw Refusal(.invalidSignature, "sent to \(received), which is not one of the app's authorities")
+            let known = app.authorities.map(\.description).sorted().joined(separator: ", ")
+            throw Refusal(.misdirectedRequest, "sent to \(received), and signature.authorities are \(known)")
         }
-        return received
+        return [received]
     }
 
-    /// Whether the client can use scheme 2: not on our own routes at an authority that is not loopback, while no public
+    /// Whether the client can use scheme 2: not on our own routes at an authority that is not loopback, while no
     /// origin is configured.
     private func canUseSchemeTwo(_ request: SignedRequest) -> Bool {
-        if request.operation == .foreign || publicOrigin != nil { return true }
+        if request.operation == .foreign || !ownOrigins.isEmpty { return true }
         return (try? RequestOrigin(request.incoming.provenance))?.isLoopback ?? false
     }
 
@@ -336,5 +387,25 @@ struct RequestVerifier: Sendable {
 extension RequestOrigin {
     fileprivate init(_ provenance: RequestProvenance) throws(ContractError) {
         try self.init(scheme: provenance.scheme, authority: provenance.authority)
+    }
+}
+
+extension IncomingRequest {
+    /// Where the request says that it was sent. Nothing vouches for it: the last of each header's elements, under either scheme,
+    /// because a proxy may change the host, and forget what the scheme was.
+    fileprivate var namedOrigins: [RequestOrigin] {
+        let named = ["Host", "X-Forwarded-Host"].compactMap { name in
+            self.headers.values(name).last?.split(separator: ",").last.map { $0.filter { $0 != " " && $0 != "\t" } }
+        }
+        var found: [RequestOrigin] = []
+        for authority in [provenance.authority] + named {
+            for scheme in RequestOrigin.Scheme.allCases {
+                guard let origin = try? RequestOrigin(scheme: scheme.rawValue, authority: authority),
+                    !found.contains(origin)
+                else { continue }
+                found.append(origin)
+            }
+        }
+        return found
     }
 }

@@ -54,7 +54,10 @@ final class SignedRequest: Sendable {
                 .nonce(headers.nonce, of: headers.deviceID), .signatureR(headers.signature, of: headers.deviceID),
             ]
         case .two(let headers):
-            guard let origin else { throw Refusal(.unsupportedSigVersion, "the app names no authorities") }
+            guard let origin else {
+                let unset = operation == .foreign ? "the app names no authorities" : "server.public_origin is not set"
+                throw Refusal(.unsupportedSigVersion, unset)
+            }
             try Self.requireDigest(headers.contentDigest, of: request.body)
             let base = try wellFormed {
                 try headers.base(
@@ -65,6 +68,11 @@ final class SignedRequest: Sendable {
             keyID = headers.parameters.keyID
             claims = [.signatureBase(base.digest, of: headers.deviceID)]
         }
+    }
+
+    /// The same request, as if it had been sent to this origin.
+    func sent(to origin: RequestOrigin) throws(Refusal) -> SignedRequest {
+        try SignedRequest(incoming, headers, of: app, for: operation, path: path, origin: origin, now: now)
     }
 
     /// Whether a method only reads.

@@ -9,6 +9,8 @@ import X509
 struct ContentChecks {
     let service: AuthService
     let stores: AuthService.Stores
+    /// Where clients reach the service.
+    let origins: [RequestOrigin]
 
     private static let day: Int64 = 86_400
 
@@ -18,6 +20,8 @@ struct ContentChecks {
             try await checkClock(&diagnosis)
             try await checkSigningKeys(&diagnosis)
             try await checkCredentials(&diagnosis)
+            let keys = try await stores.signingKeys.signingKeys().map(\.id)
+            await OriginChecks(origins: origins, keys: Set(keys)).run(&diagnosis)
         } catch {
             diagnosis.fail("database", "\(error)", do: "look at the disk and at who else uses the file")
         }

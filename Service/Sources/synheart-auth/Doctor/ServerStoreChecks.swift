@@ -1,3 +1,4 @@
+import AuthContract
 import AuthServer
 import AuthService
 import PostgreSQLStores
@@ -9,11 +10,14 @@ struct ServerStoreChecks {
     let redis: String?
     /// How many live claims one app may have.
     let claimsOfOneApp: Int
+    /// Where clients reach the service.
+    let origins: [RequestOrigin]
 
     init(_ configuration: ServiceConfiguration, postgresql: String) {
         self.postgresql = postgresql
         redis = configuration.secret(.redis)
         claimsOfOneApp = configuration.protection.claimsOfOneApp
+        origins = configuration.origins
     }
 
     /// What PostgreSQL and Redis say of themselves, and whether the service could work with them.
@@ -35,7 +39,9 @@ struct ServerStoreChecks {
         do {
             try await ServiceKeyRules(store: stores.serviceKeys, key: key).inspect()
             diagnosis.ok("service_key", "\(key.checks[0]) is the database's")
-            await ContentChecks(service: AuthService(stores: stores.all, key: key), stores: stores.all).run(&diagnosis)
+            await ContentChecks(
+                service: AuthService(stores: stores.all, key: key), stores: stores.all, origins: origins
+            ).run(&diagnosis)
         } catch {
             diagnosis.fail(
                 "service_key", "the key \(error)", do: "nothing starts under this key: configure the right one")

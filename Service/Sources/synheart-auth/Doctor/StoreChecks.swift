@@ -40,7 +40,8 @@ struct StoreChecks {
             let stores = try SQLiteStores(path: path, role: .administration)
             if await fits(key, stores, &diagnosis) {
                 let service = AuthService(stores: stores.all, key: key)
-                await ContentChecks(service: service, stores: stores.all).run(&diagnosis)
+                await ContentChecks(service: service, stores: stores.all, origins: configuration.origins)
+                    .run(&diagnosis)
             }
             await stores.close()
         } catch {

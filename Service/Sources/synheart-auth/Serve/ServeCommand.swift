@@ -61,6 +61,7 @@ struct ServeCommand: AsyncParsableCommand {
     ) async throws {
         let service = AuthService(
             stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
+            otherOrigins: try configuration.otherOrigins,
             providers: providers, evidence: EvidenceFiles(), protection: configuration.protection)
         let dropped = MetricsSource(
             "synheart_log_lines_dropped_total", kind: .counter,

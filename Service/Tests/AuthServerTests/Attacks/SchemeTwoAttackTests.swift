@@ -13,18 +13,7 @@ import Testing
     private static func headers(
         _ device: TestDevice, _ server: TestServer, host: String = "localhost"
     ) throws -> Lines {
-        let digest = ContentDigest(of: [])
-        let parameters = try SchemeTwoParameters(
-            created: server.clock.now, nonce: RequestNonce(from: SystemRandom()),
-            key: DevicePublicKey(device.key.publicKey))
-        let base = try SignatureBase(
-            method: "GET", origin: RequestOrigin(scheme: "http", authority: host),
-            target: RequestTarget(path: RequestPath(Route.status.rawValue), query: nil), contentDigest: digest,
-            appID: AppID(TestServer.appID), deviceID: DeviceID(device.id), parameters: parameters)
-        return SchemeTwoHeaders(
-            appID: try AppID(TestServer.appID), deviceID: try DeviceID(device.id), contentDigest: digest,
-            parameters: parameters, signature: RequestSignature(try device.key.signature(for: base.bytes))
-        ).fields.map { ($0.name, $0.value) }
+        try device.schemeTwoHeaders(origin: "http://\(host)", at: server.clock.now)
     }
 
     private static func send(

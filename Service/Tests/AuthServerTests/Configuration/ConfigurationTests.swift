@@ -68,6 +68,7 @@ import Testing
         ("server:\n  tls_key: a.pem", "server.tls_certificate"),
         ("server:\n  tls_certificate: /nowhere/a\n  tls_key: /nowhere/b", "server.tls_certificate"),
         ("server:\n  public_origin: auth.example.com", "server.public_origin"),
+        ("server:\n  other_origins: [\"https://a.example\", auth.example.com]", "server.other_origins"),
         ("operations:\n  host: 10.0.0.1", "operations.host"), ("operations:\n  hosts: []", "operations.hosts"),
         ("operations:\n  port: 8080", "operations.port"), ("log_level: loud", "log_level"),
         ("service_key: short", "service_key"), ("service_key: a\nservice_key_file: b", "service_key_file"),

@@ -31,6 +31,10 @@ import Testing
             Case("server: {public_origin: 'https://a.example'}") {
                 try $0.publicOrigin == RequestOrigin("https://a.example")
             }
+        case .otherOrigins:
+            Case("server: {other_origins: ['https://a.example', 'http://auth.internal:8080']}") {
+                try $0.otherOrigins == [RequestOrigin("https://a.example"), RequestOrigin("http://auth.internal:8080")]
+            }
         // That they are used, and reloaded, is TLSTests'; here: that both are read, and that what they name must be there.
         case .tlsCertificate: Case("server: {tls_certificate: a.pem}") { _ in false }
         case .tlsKey: Case("server: {tls_key: b.pem}") { _ in false }

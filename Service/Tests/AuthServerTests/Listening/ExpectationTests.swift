@@ -142,7 +142,7 @@ import Testing
     @Test func `the admin API sends 100 Continue too`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
-            let body = "{\"name\":\"x\",\"role\":\"viewer\"}"
+            let body = "{\"name\":\"x\",\"role\":\"viewer\",\"all_apps\":true}"
             try await RawConnection.with(port: server.operationsPort) { connection in
                 try await connection.send(
                     Self.head(

@@ -48,6 +48,21 @@ struct TestDevice: Sendable {
         ]
     }
 
+    /// The headers of a scheme 2 request for the device's status, signed now.
+    func schemeTwoHeaders(origin: String, at time: UnixTime) throws -> [(String, String)] {
+        let digest = ContentDigest(of: [])
+        let parameters = try SchemeTwoParameters(
+            created: time, nonce: RequestNonce(from: SystemRandom()), key: DevicePublicKey(key.publicKey))
+        let base = try SignatureBase(
+            method: "GET", origin: RequestOrigin(origin),
+            target: RequestTarget(path: RequestPath(Route.status.rawValue), query: nil), contentDigest: digest,
+            appID: AppID(TestServer.appID), deviceID: DeviceID(id), parameters: parameters)
+        return SchemeTwoHeaders(
+            appID: try AppID(TestServer.appID), deviceID: try DeviceID(id), contentDigest: digest,
+            parameters: parameters, signature: RequestSignature(try key.signature(for: base.bytes))
+        ).fields.map { ($0.name, $0.value) }
+    }
+
     /// Sends a signed request to one of the service's routes.
     func send(
         _ route: Route, to server: TestServer, body: JSONValue? = nil,

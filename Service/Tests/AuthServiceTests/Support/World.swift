@@ -31,7 +31,8 @@ struct World {
 
     /// A world with one app: `record` says what is unlike `World.record()`.
     init(
-        _ record: [String: JSONValue] = [:], origin: String? = nil, seed: UInt64 = 1, sharesLimits: Bool = false,
+        _ record: [String: JSONValue] = [:], origin: String? = nil, others: [String] = [], seed: UInt64 = 1,
+        sharesLimits: Bool = false,
         protection: (inout ProtectionSettings) -> Void = { _ in }
     ) async throws {
         clock = TestClock(at: Self.start)
@@ -46,7 +47,7 @@ struct World {
         protection(&settings)
         self.settings = settings
         limits = sharesLimits ? SharedLimits(stores, clock: clock) : nil
-        service = try Self.node(stores, clock, random, google, origin: origin, settings, limits)
+        service = try Self.node(stores, clock, random, google, origin: origin, others: others, settings, limits)
         // Not in the store: the second app is not there yet.
         let apps: Set<AppID> = [try AppID(Self.appID), try AppID("com.example.other")]
         credential = Credential(
@@ -57,22 +58,24 @@ struct World {
 
     private static func node(
         _ stores: MemoryStores, _ clock: TestClock, _ random: SeededRandom, _ google: TestGoogle, origin: String?,
-        _ settings: ProtectionSettings, _ limits: SharedLimits? = nil
+        others: [String] = [], _ settings: ProtectionSettings, _ limits: SharedLimits? = nil
     ) throws -> AuthService {
         AuthService(
             stores: .init(
                 challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
                 signingKeys: stores, pendingProofs: stores, evidence: stores, limits: limits),
             key: try #require(ServiceKey(serviceKey)),
-            publicOrigin: try origin.map { try RequestOrigin($0) }, providers: google, evidence: EvidenceFiles(),
+            publicOrigin: try origin.map { try RequestOrigin($0) },
+            otherOrigins: try others.map { try RequestOrigin($0) },
+            providers: google, evidence: EvidenceFiles(),
             protection: settings,
             clock: clock, random: random)
     }
 
     /// Another node over the same stores, which hears nothing of what the first one changes.
-    func anotherNode() throws -> AuthService {
+    func anotherNode(origin: String? = nil) throws -> AuthService {
         try Self.node(
-            stores, clock, random, google, origin: nil, limits == nil ? ProtectionSettings() : settings, limits)
+            stores, clock, random, google, origin: origin, limits == nil ? ProtectionSettings() : settings, limits)
     }
 
     // MARK: Apps

@@ -38,6 +38,8 @@ import Testing
         "doctor": Case(free, failing: ["--port", "eighty"]),
         "devices list": Case(), "devices show": Case(device), "devices revoke": Case(device),
         "devices approve": Case(device), "devices reject": Case(device), "devices force-rotation": Case(device),
+        "devices lift-rotation": Case(device),
+        "keeper show": Case(), "keeper set": Case(),
         "devices lower-scheme": Case(device + ["--scheme", "1"]), "statistics": Case(),
         "audit list": Case(), "audit verify": Case(), "audit head": Case(),
         "device register": Case(noService), "device sign": Case(), "device status": Case(), "device rotate": Case(),
