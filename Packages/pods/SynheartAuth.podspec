@@ -7,7 +7,9 @@ Pod::Spec.new do |s|
   s.license = { :type => 'Apache-2.0', :file => 'LICENSE' }
   s.author = 'Synheart AI'
   s.source = { :git => 'https://github.com/synheart-ai/synheart-auth.git', :tag => s.version.to_s }
-  s.source_files = 'Sources/SynheartAuth/**/*.swift'
+  # In one pod: the C functions call Swift's, which a framework of their own could not.
+  s.source_files = 'Sources/SynheartAuth/**/*.swift', 'Sources/CSynheartAuth/**/*.{c,h}'
+  s.private_header_files = 'Sources/CSynheartAuth/**/*.h'
   s.resource_bundles = { 'SynheartAuth_Privacy' => ['Sources/SynheartAuth/PrivacyInfo.xcprivacy'] }
   s.dependency 'SynheartAuthBytes', s.version.to_s
   s.dependency 'SynheartAuthContract', s.version.to_s
