@@ -207,7 +207,7 @@ def drive(client):
     expect(client.administer("POST", "/apps", {**record, "app_id": "com.example.gone"}), 201)
     expect(client.administer("DELETE", "/apps/com.example.gone"), 204)
     expect(client.send("GET", "/admin/v1/apps"), 401)
-    viewer = expect(client.administer("POST", "/credentials", {"name": "v", "role": "viewer"}), 201).json
+    viewer = expect(client.administer("POST", "/credentials", {"name": "v", "role": "viewer", "all_apps": True}), 201).json
     expect(client.administer("DELETE", f"/apps/{APP}", credential=viewer["credential"]), 403)
 
     # A device's life.
@@ -228,6 +228,9 @@ def drive(client):
     expect(client.send("GET", "/auth/v1/device/status",
                        headers=device.headers("GET", "/auth/v1/device/status", at=int(time.time()) - 1000)), 401)
     expect(client.send("GET", "/auth/v1/device/status", headers={"Accept": "application/problem+json"}), 400)
+    expect(client.administer("POST", f"{place}/force-rotation", {"within_seconds": 3600}), 200)
+    expect(client.administer("POST", f"{place}/lift-rotation"), 200)
+    assert "x-synheart-rotate" not in expect(device.send("GET", "/auth/v1/device/status"), 200).headers
     expect(client.administer("POST", f"{place}/force-rotation", {"within_seconds": 3600}), 200)
     assert "x-synheart-rotate" in expect(device.send("GET", "/auth/v1/device/status"), 200).headers
     successor = ec.generate_private_key(ec.SECP256R1())
@@ -266,6 +269,7 @@ def drive(client):
     rejected = Device(client)
     expect(rejected.register(), 200)
     expect(client.administer("POST", f"/apps/{APP}/devices/{rejected.id}/reject"), 200)
+    expect(client.administer("POST", f"/apps/{APP}/devices/{rejected.id}/lift-rotation"), 409)
     page = expect(client.administer("GET", f"/devices?app_id={APP}&limit=1"), 200).json
     rest = expect(client.administer("GET", f"/devices?app_id={APP}&limit=1&cursor={page['next_cursor']}"), 200).json
     assert {page["devices"][0]["device_id"], rest["devices"][0]["device_id"]} == {device.id, rejected.id}

@@ -543,8 +543,10 @@ def development_device(origin, backend, operator, app):
     assert client.status()["device_id"] == first
     client.rotate()
     headers = client.sign("POST", "https://api.example.com/v1/hsi", body)
-    for change in ({"path": "/v1/hs"}, {"query": "a"}, {"method": "PUT"}, {"body": ""}, {"scheme": "http"}, {"authority": "x.example.com"}):
+    for change in ({"path": "/v1/hs"}, {"query": "a"}, {"method": "PUT"}, {"body": ""}):
         refused("INVALID_SIGNATURE", backend.ask, backend.question(headers, body=body) | change)
+    for change in ({"scheme": "http"}, {"authority": "x.example.com"}):
+        refused("MISDIRECTED_REQUEST", backend.ask, backend.question(headers, body=body) | change)
     refused("INVALID_REQUEST", backend.ask, backend.question(headers | {"Signature": headers["Signature"] + ";a=1"}, body=body))
     refused("INVALID_REQUEST", backend.ask, backend.question(headers | {"X-Synheart-Sig-Version": "1"}, body=body))
     late = headers["Signature-Input"].replace(';tag="', ';expires=1;tag="')
