@@ -24,6 +24,8 @@ import Testing
         let refusals: Set<String>
         /// The answer to a request of another service.
         let apiStatus: Int
+        /// What the app is configured with: an app whose record demands scheme 2 signs under it.
+        var scheme: SignatureScheme { path.last == "minimum_scheme" && value == 2 ? .two : .one }
 
         init?(_ object: JSONObject) {
             func path(_ text: String) -> [String] { text.split(separator: ".").map(String.init) }
@@ -85,7 +87,7 @@ import Testing
     private static func live(_ index: Int, _ platform: Platform, _ moment: Moment, _ world: World) async {
         let setting = settings[index]
         do {
-            try await world.life("com.example.m\(index)", platform).live(setting, moment)
+            try await world.life("com.example.m\(index)", platform, setting.scheme).live(setting, moment)
         } catch {
             let policy = "\(setting.path.joined(separator: ".")) = \(setting.value.text())"
             Issue.record("\(policy), \(platform.rawValue): \(error)")
@@ -185,8 +187,8 @@ private struct World: Sendable {
         }
     }
 
-    func life(_ name: String, _ platform: Platform) throws -> Life {
-        try Life(world: self, app: "\(name).\(platform.rawValue)", platform: platform)
+    func life(_ name: String, _ platform: Platform, _ scheme: SignatureScheme = .one) throws -> Life {
+        try Life(world: self, app: "\(name).\(platform.rawValue)", platform: platform, scheme: scheme)
     }
 }
 
@@ -206,7 +208,7 @@ private final class Life: Sendable {
         var description: String { "\(operation) failed without a recovery: \(error)" }
     }
 
-    init(world: World, app: String, platform: Platform) throws {
+    init(world: World, app: String, platform: Platform, scheme: SignatureScheme) throws {
         self.world = world
         self.app = app
         self.platform = platform
@@ -222,6 +224,7 @@ private final class Life: Sendable {
         configuration.transport = api
         configuration.origins = [try RequestOrigin("https://api.test")]
         configuration.rotatesAutomatically = false
+        configuration.scheme = scheme
         configuration.logger = SilentLogger()
         sdk = SynheartAuth(configuration)
     }
