@@ -89,6 +89,9 @@ internal class MeasuredBody private constructor(
                         Result.success(MeasuredBody(source, meter.count, meter.hash.digest()))
                     } catch (error: Exception) {
                         Result.failure(failure(OwnCode.SIGNING_FAILED, "the body cannot be read", error))
+                    } catch (error: Throwable) {
+                        // The caller's: its source failed by it.
+                        Result.failure(error)
                     },
                 )
             }

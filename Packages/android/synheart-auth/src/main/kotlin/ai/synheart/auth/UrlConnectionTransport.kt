@@ -72,6 +72,9 @@ public class UrlConnectionTransport internal constructor(
                 // IOException, and what the platform's stack throws beside it: a missing permission, a bug.
                 val message = "no answer (${error.javaClass.simpleName})"
                 Result.failure(TransportException(message, mayHaveArrived = exchange.mayHaveLeft, cause = error))
+            } catch (error: Throwable) {
+                // The caller's: its streamed body failed by it.
+                Result.failure(error)
             }
             continuation.resumeWith(result)
         }

@@ -28,6 +28,7 @@ import kotlinx.coroutines.withContext
 import org.junit.Assert.assertArrayEquals
 import org.junit.Assert.assertEquals
 import org.junit.Assert.assertFalse
+import org.junit.Assert.assertThrows
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
@@ -156,6 +157,15 @@ class StreamTest {
         }
         assertFalse(error.mayHaveHappened)
         assertEquals(0, server.heads.get())
+    }
+
+    @Test
+    fun `an Error of a source reaches the caller`() {
+        val fails = { _: OutputStream -> throw StackOverflowError("deep") }
+        for (source in listOf(Changing(fails), Changing(pieces(25_000), fails))) test { server, auth ->
+            assertThrows(StackOverflowError::class.java) { runBlocking { auth.send(MemoryPhone.APP, server.upload(source)) } }
+            assertEquals(0, server.executed.size)
+        }
     }
 
     @Test
