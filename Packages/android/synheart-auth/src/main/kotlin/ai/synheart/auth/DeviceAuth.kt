@@ -60,6 +60,16 @@ public interface DeviceAuth {
     ): Map<String, String>
 
     /**
+     * The signature headers of a request with a streamed body, under scheme 2. Reads the body once. No network.
+     *
+     * @param method the HTTP method as sent
+     * @param url the whole URL as sent
+     * @param streamedBody the body as sent
+     * @throws SynheartAuthException.SigningFailed if the body cannot be read, if the device signs under scheme 1, and for another origin
+     */
+    public suspend fun sign(appId: String, method: String, url: String, streamedBody: StreamedBody): Map<String, String>
+
+    /**
      * Signs a request, sends it, and returns the answer, whatever its status.
      *
      * Recovers once from each of `CLOCK_SKEW` (learns the clock), `NONCE_REPLAY` (signs again), `KEY_EXPIRED` (rotates),
@@ -70,11 +80,15 @@ public interface DeviceAuth {
      * method, and carries no `Idempotency-Key`, is not signed again. An error's `mayHaveHappened` says whether the request may have
      * taken effect.
      *
+     * A streamed body is read once for its digest, and again for each copy that is sent. If it is another one then, the copy ends before
+     * its last byte, and the call throws `SIGNING_FAILED`.
+     *
      * @param request a request to the auth service or to one of `Configuration.origins`. Redirects are not followed. Its deadline
      *   bounds the whole call. The headers must not name what the transport writes or what belongs to the signature
      * @param scheme null, or the scheme that the device signs with
      * @param transport what sends the request; null: the configuration's. It is called again for each recovery
-     * @throws SynheartAuthException.SigningFailed for another origin or a forbidden header
+     * @throws SynheartAuthException.SigningFailed for another origin or a forbidden header, and for a streamed body under scheme 1, one
+     *   that cannot be read, or one that changes
      * @throws SynheartAuthException.NetworkError if no answer came by the deadline
      * @throws SynheartAuthException.AnswerTooLarge if the answer is larger than the request allows; the request may have succeeded
      */

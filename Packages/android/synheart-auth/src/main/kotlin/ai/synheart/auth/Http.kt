@@ -1,29 +1,69 @@
 package ai.synheart.auth
 
+import java.io.IOException
 import java.io.InputStream
+import java.io.OutputStream
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 
+/**
+ * A body that is written in pieces, for one that does not fit into memory. It is written more than once: first for its digest, which is
+ * signed, then for each copy of the request that is sent.
+ *
+ * ```
+ * StreamedBody { output -> file.inputStream().use { it.copyTo(output) } }
+ * ```
+ */
+public fun interface StreamedBody {
+    /**
+     * Writes the whole body: the same bytes at each call. It runs on a background thread that may block, and must not close [output].
+     *
+     * @throws IOException if the body cannot be read. What [output] throws ends the writing: let it pass
+     */
+    @Throws(IOException::class)
+    public fun writeTo(output: OutputStream)
+}
+
+/** The usual limit of an answer: 4 MiB. */
+internal const val USUAL_MAXIMUM_ANSWER = 4 * 1024 * 1024
+
 /** One HTTP request. */
-public class HttpRequest(
+public class HttpRequest internal constructor(
     /** The method. */
     public val method: String,
     /** The absolute URL, as sent. */
     public val url: String,
     /** The header lines, without Host and Content-Length. */
-    public val headers: List<Pair<String, String>> = emptyList(),
-    /** The body; empty if there is none. */
-    public val body: ByteArray = ByteArray(0),
+    public val headers: List<Pair<String, String>>,
+    /** The body; empty if there is none, or if it is streamed. */
+    public val body: ByteArray,
+    /** The body, if it is streamed; else null. Only scheme 2 signs one. */
+    public val streamedBody: StreamedBody?,
+    /** The size of the body in bytes; null for a streamed body whose size is not known yet. A transport that `send` calls gets it. */
+    public val bodySize: Long?,
     /** The limit of the whole exchange; in `SynheartAuth.send` of the whole call, recoveries included. */
-    public val deadline: Duration = 30.seconds,
+    public val deadline: Duration,
     /** The most bytes of the answer's body. */
-    public val maximumAnswer: Int = 4 * 1024 * 1024,
+    public val maximumAnswer: Int,
     /** Whether the body of a 2xx or 3xx is `HttpAnswer.stream` instead of bytes. The deadline then ends with the answer's head. */
-    public val streamsAnswer: Boolean = false,
+    public val streamsAnswer: Boolean,
 ) {
-    internal fun with(
-        method: String = this.method, headers: List<Pair<String, String>> = this.headers, deadline: Duration = this.deadline,
-    ) = HttpRequest(method, url, headers, body, deadline, maximumAnswer, streamsAnswer)
+    /** A request with a body in memory, or without one. */
+    public constructor(
+        method: String, url: String, headers: List<Pair<String, String>> = emptyList(), body: ByteArray = ByteArray(0),
+        deadline: Duration = 30.seconds, maximumAnswer: Int = USUAL_MAXIMUM_ANSWER, streamsAnswer: Boolean = false,
+    ) : this(method, url, headers, body, null, body.size.toLong(), deadline, maximumAnswer, streamsAnswer)
+
+    /** A request with a streamed body. The deadline bounds reading and sending it, too. */
+    public constructor(
+        method: String, url: String, headers: List<Pair<String, String>> = emptyList(), streamedBody: StreamedBody,
+        deadline: Duration = 30.seconds, maximumAnswer: Int = USUAL_MAXIMUM_ANSWER, streamsAnswer: Boolean = false,
+    ) : this(method, url, headers, ByteArray(0), streamedBody, null, deadline, maximumAnswer, streamsAnswer)
+
+    /** The request as a transport gets it. */
+    internal fun signed(method: String, headers: List<Pair<String, String>>, body: MeasuredBody?, deadline: Duration) = HttpRequest(
+        method, url, headers, this.body, body, body?.size ?: this.body.size.toLong(), deadline, maximumAnswer, streamsAnswer,
+    )
 
     /** Method and URL, without headers and body. */
     override fun toString(): String = "HttpRequest($method $url)"
@@ -43,6 +83,14 @@ public class HttpAnswer(
     /** The value of a header that is there once; null if it is absent or repeated. Case does not matter. */
     public fun header(name: String): String? =
         headers.filter { it.first.equals(name, ignoreCase = true) }.map { it.second.trim(' ', '\t') }.singleOrNull()
+
+    /** Closes a stream that no caller receives. */
+    internal fun abandon() {
+        try {
+            stream?.close()
+        } catch (_: IOException) {
+        }
+    }
 
     /** The status alone. */
     override fun toString(): String = "HttpAnswer($status)"

@@ -8,6 +8,7 @@ import ai.synheart.auth.identity.IdentityContext
 import ai.synheart.auth.identity.IdentityEvent
 import ai.synheart.auth.identity.MAXIMUM_CLOCK_OFFSET_MILLIS
 import ai.synheart.auth.identity.RequestSigner
+import ai.synheart.auth.identity.SignedMessage
 import ai.synheart.auth.identity.StateChanges
 import ai.synheart.auth.identity.existingRegistration
 import ai.synheart.auth.identity.isAuthOrigin
@@ -18,6 +19,7 @@ import ai.synheart.auth.wire.isAppId
 import java.io.Closeable
 import kotlin.math.abs
 import kotlin.math.roundToLong
+import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.SupervisorJob
@@ -111,13 +113,20 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
 
     override suspend fun sign(
         appId: String, method: String, url: String, body: ByteArray, scheme: SignatureScheme?,
+    ): Map<String, String> = sign(appId, url, scheme) { used, place -> sign(used, method, place, body) }
+
+    override suspend fun sign(appId: String, method: String, url: String, streamedBody: StreamedBody): Map<String, String> =
+        sign(appId, url, null) { used, place -> sign(used, method, place) { MeasuredBody.of(streamedBody) } }
+
+    private suspend fun sign(
+        appId: String, url: String, scheme: SignatureScheme?, sign: suspend RequestSigner.(SignatureScheme, RequestUrl) -> SignedMessage,
     ): Map<String, String> = background(appId) { identity ->
         val context = identity.context
         val place = signing { RequestUrl.parse(url) }
         context.configuration.isAuthOrigin(place.origin)
         val record = context.ledger.load()
         val used = context.scheme(scheme, record)
-        val signed = RequestSigner(context).sign(used, method, place, body)
+        val signed = RequestSigner(context).sign(used, place)
         // The client does not see the answer. If the service accepts the request, it accepts no lower scheme any more.
         context.noteScheme(used, record)
         signed.headers.toMap()
@@ -125,10 +134,20 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
 
     override suspend fun send(
         appId: String, request: HttpRequest, scheme: SignatureScheme?, transport: HttpTransport?,
-    ): HttpAnswer = background(appId) {
-        val answer = AuthenticatedSend(it, request, scheme, transport ?: it.context.configuration.transport).run()
-        it.maintainInBackground()
-        answer
+    ): HttpAnswer {
+        var answer: HttpAnswer? = null
+        try {
+            return background(appId) {
+                val received = AuthenticatedSend(it, request, scheme, transport ?: it.context.configuration.transport).run()
+                answer = received
+                it.maintainInBackground()
+                received
+            }
+        } catch (error: CancellationException) {
+            // The caller left at the moment when the answer came.
+            answer?.abandon()
+            throw error
+        }
     }
 
     override suspend fun deviceToken(appId: String, audience: String?): DeviceToken = background(appId) { it.token(audience) }

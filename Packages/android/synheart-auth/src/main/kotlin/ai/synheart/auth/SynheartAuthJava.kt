@@ -46,6 +46,10 @@ public class SynheartAuthJava(public val auth: DeviceAuth) {
         appId: String, method: String, url: String, body: ByteArray = ByteArray(0),
     ): CompletableFuture<Map<String, String>> = future { auth.sign(appId, method, url, body) }
 
+    /** See [DeviceAuth.sign]. */
+    public fun sign(appId: String, method: String, url: String, streamedBody: StreamedBody): CompletableFuture<Map<String, String>> =
+        future { auth.sign(appId, method, url, streamedBody) }
+
     /** See [DeviceAuth.send]. [request] makes one. */
     public fun send(appId: String, request: HttpRequest): CompletableFuture<HttpAnswer> = future { auth.send(appId, request) }
 
@@ -115,8 +119,16 @@ public class SynheartAuthJava(public val auth: DeviceAuth) {
         @JvmOverloads
         public fun request(
             method: String, url: String, headers: Map<String, String> = emptyMap(), body: ByteArray = ByteArray(0),
-            deadlineMillis: Long = DEADLINE_MILLIS,
-        ): HttpRequest = HttpRequest(method, url, headers.toList(), body, deadlineMillis.milliseconds)
+            deadlineMillis: Long = DEADLINE_MILLIS, maximumAnswer: Int = USUAL_MAXIMUM_ANSWER, streamsAnswer: Boolean = false,
+        ): HttpRequest = HttpRequest(method, url, headers.toList(), body, deadlineMillis.milliseconds, maximumAnswer, streamsAnswer)
+
+        /** A request with a streamed body. See [HttpRequest]. */
+        @JvmStatic
+        @JvmOverloads
+        public fun request(
+            method: String, url: String, headers: Map<String, String>, streamedBody: StreamedBody, deadlineMillis: Long = DEADLINE_MILLIS,
+            maximumAnswer: Int = USUAL_MAXIMUM_ANSWER, streamsAnswer: Boolean = false,
+        ): HttpRequest = HttpRequest(method, url, headers.toList(), streamedBody, deadlineMillis.milliseconds, maximumAnswer, streamsAnswer)
 
         /** How long to wait before another attempt, in milliseconds; null if neither the service nor the client knows. */
         @JvmStatic

@@ -39,7 +39,7 @@ public class UrlConnectionTransport internal constructor(
         if (path.any { it in CHANGED_IN_PATH } || request.url.drop(path.length).any { it in CHANGED_IN_QUERY }) {
             throw TransportException("the URL has characters that must be escaped", isUnsendable = true)
         }
-        if (request.body.isNotEmpty() && request.method in WITHOUT_BODY) {
+        if ((request.body.isNotEmpty() || request.streamedBody != null) && request.method in WITHOUT_BODY) {
             // HttpURLConnection would send a POST.
             throw TransportException("a ${request.method} with a body cannot be sent", isUnsendable = true)
         }
@@ -48,8 +48,16 @@ public class UrlConnectionTransport internal constructor(
         } catch (error: Exception) {
             throw TransportException("not a URL or a method that the platform sends", isUnsendable = true, cause = error)
         }
-        return withTimeoutOrNull(request.deadline) { run(exchange) }
-            ?: throw TransportException("no answer in time", mayHaveArrived = exchange.mayHaveLeft)
+        var isReceived = false
+        try {
+            val answer = withTimeoutOrNull(request.deadline) { run(exchange) }
+                ?: throw TransportException("no answer in time", mayHaveArrived = exchange.mayHaveLeft)
+            isReceived = true
+            return answer
+        } finally {
+            // A request that is not whole must not stay open. Android keeps the connection if a body ends early.
+            if (!isReceived) closing.inBackground { exchange.connection.disconnect() }
+        }
     }
 
     /** Makes the exchange on another thread. Closing the connection is what ends it early. */
@@ -64,6 +72,9 @@ public class UrlConnectionTransport internal constructor(
                 // IOException, and what the platform's stack throws beside it: a missing permission, a bug.
                 val message = "no answer (${error.javaClass.simpleName})"
                 Result.failure(TransportException(message, mayHaveArrived = exchange.mayHaveLeft, cause = error))
+            } catch (error: Throwable) {
+                // The caller's: its streamed body failed by it.
+                Result.failure(error)
             }
             continuation.resumeWith(result)
         }
@@ -86,7 +97,7 @@ public class UrlConnectionTransport internal constructor(
             ensureActive()
             connect()
             ensureActive()
-            if (connection.doOutput) connection.outputStream.use { it.write(request.body) }
+            if (connection.doOutput) connection.outputStream.use { output -> request.streamedBody?.writeTo(output) ?: output.write(request.body) }
             val status = connection.responseCode
             if (status < 0) throw TransportException("the answer is not HTTP")
             val headers = generateSequence(0) { it + 1 }.map { connection.getHeaderFieldKey(it) to connection.getHeaderField(it) }
@@ -108,7 +119,8 @@ public class UrlConnectionTransport internal constructor(
             for ((name, value) in request.headers) connection.addRequestProperty(name, value)
             if (request.method in WITHOUT_BODY) return
             connection.doOutput = true
-            connection.setFixedLengthStreamingMode(request.body.size)
+            val size = request.bodySize
+            if (size == null) connection.setChunkedStreamingMode(0) else connection.setFixedLengthStreamingMode(size)
         }
 
         /** Android sends the head here already. */

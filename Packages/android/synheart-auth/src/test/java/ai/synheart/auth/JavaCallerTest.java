@@ -63,6 +63,10 @@ public class JavaCallerTest {
             HttpAnswer answer = get(auth.send(appId, request));
             assertEquals(200, answer.getStatus());
             assertTrue(new String(answer.getBody(), StandardCharsets.UTF_8).contains(registration.getDeviceId()));
+            HttpRequest small = SynheartAuthJava.request(
+                "GET", phone.getService().getPublicUrl() + "/auth/v1/device/status", Map.of(), new byte[0], 30_000, 10);
+            ExecutionException tooLarge = assertThrows(ExecutionException.class, () -> get(auth.send(appId, small)));
+            assertTrue(tooLarge.getCause() instanceof SynheartAuthException.AnswerTooLarge);
 
             String thumbprint = get(auth.status(appId)).getKeyThumbprint();
             get(auth.rotateKey(appId));
@@ -71,6 +75,25 @@ public class JavaCallerTest {
             assertNull(get(auth.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED)));
             assertFalse(get(auth.isRegistered(appId)));
             ((SynheartAuth) auth.getAuth()).close();
+        }
+    }
+
+    private static SynheartAuth client(BodyServer server) {
+        MemoryPhone phone = new MemoryPhone(server.getUrl(), MemoryPhone.APP);
+        return StreamTest.Companion.client(server.getUrl(), SignatureScheme.TWO, phone, phone);
+    }
+
+    @Test
+    public void javaStreamsABody() throws Exception {
+        try (BodyServer server = new BodyServer()) {
+            SynheartAuthJava auth = new SynheartAuthJava(client(server));
+            server.setAnswerSize(5);
+            HttpRequest request = SynheartAuthJava.request(
+                "PUT", server.getUrl() + "/v1/x", Map.of(), output -> output.write(new byte[1_000]), 30_000, 5, true);
+            HttpAnswer answer = get(auth.send(MemoryPhone.APP, request));
+            assertEquals(5, answer.getStream().readAllBytes().length);
+            assertEquals(1_000, server.getExecuted().get(0).getSize());
+            assertTrue(get(auth.sign(MemoryPhone.APP, "PUT", server.getUrl() + "/", output -> output.write(1))).containsKey("Content-Digest"));
         }
     }
 

@@ -87,7 +87,7 @@ internal class CountingServer : Closeable {
         val headers = head.drop(1).associate { it.substringBefore(':').lowercase() to it.substringAfter(':').trim() }
         repeat(headers["content-length"]?.toInt() ?: 0) { if (input.read() < 0) return false }
         requests.incrementAndGet()
-        val nonce = headers.getValue("x-synheart-nonce")
+        val nonce = headers["x-synheart-nonce"] ?: headers.getValue("signature-input").substringAfter(";nonce=\"").substringBefore('"')
         val answer = when (fate) {
             Fate.CHALLENGE -> text(401, "{}", "WWW-Authenticate: Basic realm=\"x\"")
             Fate.REDIRECT -> text(307, "", "Location: $url/elsewhere")

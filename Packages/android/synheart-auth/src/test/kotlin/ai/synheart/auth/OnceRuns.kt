@@ -68,22 +68,25 @@ internal object OnceRuns {
     private val writes = setOf("POST", "PATCH")
 
     /** A counting server, and a device that is registered with it. */
-    fun device(body: (CountingServer, SynheartAuth) -> Unit) = CountingServer().use { server ->
+    fun device(scheme: SignatureScheme = SignatureScheme.ONE, body: (CountingServer, SynheartAuth) -> Unit) = CountingServer().use { server ->
         val phone = MemoryPhone(server.url)
         val clock = TestClock()
         val auth = SynheartAuth(
             Configuration(
                 server.url, phone, phone, { throw AttestationException(AttestationException.Code.UNSUPPORTED) }, clock,
-                sleeper = TestSleeper(clock), rotatesAutomatically = false,
+                sleeper = TestSleeper(clock), rotatesAutomatically = false, scheme = scheme,
             ),
         )
         body(server, auth)
     }
 
-    fun run(methods: List<String>, send: (SynheartAuth, HttpRequest) -> HttpAnswer, errorOf: (Throwable) -> SynheartAuthException?) {
+    fun run(
+        methods: List<String>, send: (SynheartAuth, HttpRequest) -> HttpAnswer, scheme: SignatureScheme = SignatureScheme.ONE,
+        errorOf: (Throwable) -> SynheartAuthException?,
+    ) {
         var errors = 0
         var unseen = 0
-        device { server, auth ->
+        device(scheme) { server, auth ->
             repeat(count) { seed ->
                 val random = Random(seed)
                 val fates = List(random.nextInt(1, 4)) { Fate.entries.random(random) }

@@ -24,6 +24,16 @@ class OnceTest {
             it as SynheartAuthException
         }
 
+    @Test
+    fun `HttpURLConnection sends no streamed write twice, and says whether it may have happened`() = OnceRuns.run(
+        listOf("GET", "POST", "POST", "PUT", "DELETE"),
+        { auth, request ->
+            val streamed = HttpRequest(request.method, request.url, request.headers, StreamedBody { it.write(request.body) })
+            runBlocking { auth.send(MemoryPhone.APP, if (request.body.isEmpty()) request else streamed) }
+        },
+        SignatureScheme.TWO,
+    ) { it as SynheartAuthException }
+
     private fun server(transport: HttpTransport = UrlConnectionTransport(), body: suspend (CountingServer, SynheartAuth) -> Unit) =
         CountingServer().use { server ->
             val phone = MemoryPhone(server.url)

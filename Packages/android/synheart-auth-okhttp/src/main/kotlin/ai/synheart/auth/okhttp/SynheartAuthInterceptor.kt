@@ -4,6 +4,7 @@ import ai.synheart.auth.HttpAnswer
 import ai.synheart.auth.HttpRequest
 import ai.synheart.auth.HttpTransport
 import ai.synheart.auth.SignatureScheme
+import ai.synheart.auth.StreamedBody
 import ai.synheart.auth.SynheartAuth
 import ai.synheart.auth.SynheartAuthException
 import ai.synheart.auth.TransportException
@@ -29,6 +30,8 @@ import okhttp3.RequestBody
 import okhttp3.Response
 import okio.Buffer
 import okio.BufferedSink
+import okio.buffer
+import okio.sink
 
 /** Why a request was not signed or not accepted. OkHttp passes on nothing but `IOException`. */
 public class SynheartAuthIOException(
@@ -43,7 +46,8 @@ public class SynheartAuthIOException(
  * OkHttpClient.Builder().addSynheartAuth(SynheartAuth.shared, "com.example.app").build()
  * ```
  *
- * Every request must go to the auth service or to one of `Configuration.origins`. Its body is held in memory; the answer's is not.
+ * Every request must go to the auth service or to one of `Configuration.origins`. An answer's body is streamed. A request's is held in
+ * memory, unless [scheme] is [SignatureScheme.TWO]: then it is written twice, once for its digest, unless it is one-shot.
  *
  * A signed request is on the wire once. OkHttp would send it again after a connection that failed, a redirect, a 401 that an
  * `Authenticator` answers, a 408 or a 503: it throws an `IOException` instead, or gives the answer. A GET or HEAD whose connection
@@ -64,7 +68,7 @@ internal class SynheartAuthInterceptor(
         val request = chain.request()
         val exchange = Exchange(chain, request)
         try {
-            val unsigned = HttpRequest(request.method, request.url.toString(), request.headers.toList(), exchange.bytes, deadline)
+            val unsigned = unsigned(request)
             try {
                 send(unsigned, exchange)
             } catch (error: SynheartAuthException) {
@@ -75,7 +79,8 @@ internal class SynheartAuthInterceptor(
             return exchange.take() ?: throw IOException("no answer")
         } catch (error: SynheartAuthException) {
             exchange.close()
-            throw exchange.failure ?: SynheartAuthIOException(error)
+            // What the client found out about a body says more than the write that it ended.
+            throw exchange.failure.takeIf { error !is SynheartAuthException.SigningFailed } ?: SynheartAuthIOException(error)
         } catch (error: InterruptedException) {
             exchange.close()
             Thread.currentThread().interrupt()
@@ -86,6 +91,17 @@ internal class SynheartAuthInterceptor(
         }
     }
 
+    private fun unsigned(request: Request): HttpRequest {
+        val url = request.url.toString()
+        val headers = request.headers.toList()
+        val body = request.body ?: return HttpRequest(request.method, url, headers, deadline = deadline)
+        if (scheme == SignatureScheme.TWO && !body.isOneShot()) {
+            val streamed = StreamedBody { output -> output.sink().buffer().also(body::writeTo).flush() }
+            return HttpRequest(request.method, url, headers, streamed, deadline)
+        }
+        return HttpRequest(request.method, url, headers, Buffer().also(body::writeTo).readByteArray(), deadline)
+    }
+
     private fun send(request: HttpRequest, exchange: Exchange) = runBlocking {
         exchange.thread = checkNotNull(currentCoroutineContext()[ContinuationInterceptor])
         auth.send(appId, request, scheme, exchange)
@@ -93,7 +109,6 @@ internal class SynheartAuthInterceptor(
 
     /** Sends each copy of a request through the rest of the chain, on the thread that OkHttp gave the call, and keeps the latest answer. */
     private class Exchange(private val chain: Interceptor.Chain, private val original: Request) : HttpTransport {
-        val bytes: ByteArray = original.body?.let { body -> Buffer().also(body::writeTo).readByteArray() } ?: ByteArray(0)
         private var latest: Response? = null
         private var isClosed = false
 
@@ -135,7 +150,7 @@ internal class SynheartAuthInterceptor(
             isDone = false
             val signed = SignedRequest(request.url)
             val builder = original.newBuilder().headers(headers(request.headers))
-                .method(request.method, original.body?.let { OneShotBody(bytes, it.contentType()) }).tag(SignedRequest::class.java, signed)
+                .method(request.method, original.body?.let { OneShotBody(request, it.contentType()) }).tag(SignedRequest::class.java, signed)
             replace(null, null)
             val response = try {
                 chain.proceed(builder.build())
@@ -188,12 +203,12 @@ internal class SynheartAuthInterceptor(
 }
 
 /** A body that OkHttp sends once, whatever fails or is answered. */
-private class OneShotBody(private val bytes: ByteArray, private val type: MediaType?) : RequestBody() {
+private class OneShotBody(private val request: HttpRequest, private val type: MediaType?) : RequestBody() {
     override fun contentType(): MediaType? = type
-    override fun contentLength(): Long = bytes.size.toLong()
+    override fun contentLength(): Long = request.bodySize ?: -1
     override fun isOneShot(): Boolean = true
     override fun writeTo(sink: BufferedSink) {
-        sink.write(bytes)
+        request.streamedBody?.writeTo(sink.outputStream()) ?: sink.write(request.body)
     }
 }
 

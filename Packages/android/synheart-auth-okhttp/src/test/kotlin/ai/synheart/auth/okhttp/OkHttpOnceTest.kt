@@ -5,6 +5,7 @@ import ai.synheart.auth.CountingServer.Fate
 import ai.synheart.auth.HttpAnswer
 import ai.synheart.auth.HttpRequest
 import ai.synheart.auth.OnceRuns
+import ai.synheart.auth.SignatureScheme
 import ai.synheart.auth.SynheartAuth
 import java.io.BufferedInputStream
 import java.io.IOException
@@ -86,7 +87,7 @@ class OkHttpOnceTest {
         }
     }
 
-    private fun client(auth: SynheartAuth): OkHttpClient = OkHttpClient.Builder().addSynheartAuth(auth, "com.example.app").apply {
+    private fun client(auth: SynheartAuth, scheme: SignatureScheme? = null): OkHttpClient = OkHttpClient.Builder().addSynheartAuth(auth, "com.example.app", scheme).apply {
         network = Sockets()
         // An app's own authenticator, which has a password ready.
         authenticates = { it.request.newBuilder().build() }
@@ -106,6 +107,16 @@ class OkHttpOnceTest {
             val response = clients.getOrPut(auth) { client(auth) }.newCall(request.toOkHttp()).execute()
             response.use { HttpAnswer(it.code) }
         }) { (it as? SynheartAuthIOException)?.error }
+
+    @Test
+    fun `OkHttp sends no streamed write twice, and says whether it may have happened`() = OnceRuns.run(
+        listOf("GET", "POST", "PATCH", "POST", "PUT", "DELETE"),
+        { auth, request ->
+            val response = clients.getOrPut(auth) { client(auth, SignatureScheme.TWO) }.newCall(request.toOkHttp()).execute()
+            response.use { HttpAnswer(it.code) }
+        },
+        SignatureScheme.TWO,
+    ) { (it as? SynheartAuthIOException)?.error }
 
     private fun server(body: (CountingServer, OkHttpClient) -> Unit) = OnceRuns.device { server, auth -> body(server, client(auth)) }
 

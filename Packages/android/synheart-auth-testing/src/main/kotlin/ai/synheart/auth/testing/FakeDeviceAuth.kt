@@ -13,6 +13,7 @@ import ai.synheart.auth.ResetReason
 import ai.synheart.auth.RotationReason
 import ai.synheart.auth.SignatureScheme
 import ai.synheart.auth.StateChange
+import ai.synheart.auth.StreamedBody
 import ai.synheart.auth.SynheartAuthException
 import kotlin.time.Duration.Companion.minutes
 import kotlinx.coroutines.channels.BufferOverflow
@@ -119,6 +120,11 @@ public class FakeDeviceAuth : DeviceAuth {
     override suspend fun sign(
         appId: String, method: String, url: String, body: ByteArray, scheme: SignatureScheme?,
     ): Map<String, String> {
+        called("sign")
+        return headers(appId)
+    }
+
+    override suspend fun sign(appId: String, method: String, url: String, streamedBody: StreamedBody): Map<String, String> {
         called("sign")
         return headers(appId)
     }

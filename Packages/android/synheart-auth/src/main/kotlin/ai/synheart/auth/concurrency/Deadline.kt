@@ -12,6 +12,7 @@ import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.ExperimentalCoroutinesApi
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.launch
 
@@ -22,9 +23,12 @@ private val abandoned = CoroutineScope(SupervisorJob() + Dispatchers.Default)
 
 /**
  * The value of [body]; null once [limit] has passed. Then, and when the caller is cancelled, `body` is cancelled and not waited
- * for: a host's function may ignore its cancellation.
+ * for: a host's function may ignore its cancellation. [unclaimed] receives a value that comes too late.
  */
-internal suspend fun <Value : Any> withDeadline(limit: Duration, sleeper: Sleeper, body: suspend () -> Value): Value? {
+@OptIn(ExperimentalCoroutinesApi::class)
+internal suspend fun <Value : Any> withDeadline(
+    limit: Duration, sleeper: Sleeper, unclaimed: (Value) -> Unit = {}, body: suspend () -> Value,
+): Value? {
     val answer = CompletableDeferred<Result<Value>?>()
     val work = abandoned.launch {
         val result = try {
@@ -35,15 +39,20 @@ internal suspend fun <Value : Any> withDeadline(limit: Duration, sleeper: Sleepe
         } catch (error: Throwable) {
             Result.failure(error)
         }
-        answer.complete(result)
+        if (!answer.complete(result)) result.onSuccess(unclaimed)
     }
     val timer = abandoned.launch {
         sleeper.sleep(limit, SleepPurpose.DEADLINE)
         answer.complete(null)
     }
+    var isOver = false
     try {
-        return answer.await()?.getOrThrow()
+        val result = answer.await()
+        isOver = true
+        return result?.getOrThrow()
     } finally {
+        // The caller may leave at the moment when the value comes.
+        if (!isOver && !answer.complete(null)) answer.getCompleted()?.onSuccess(unclaimed)
         work.cancel()
         timer.cancel()
     }

@@ -5,6 +5,7 @@ import ai.synheart.auth.DeviceStatus
 import ai.synheart.auth.HttpAnswer
 import ai.synheart.auth.HttpRequest
 import ai.synheart.auth.HttpTransport
+import ai.synheart.auth.MeasuredBody
 import ai.synheart.auth.OwnCode
 import ai.synheart.auth.Remedy
 import ai.synheart.auth.SignatureScheme
@@ -49,14 +50,38 @@ internal class AuthenticatedSend(
     @Volatile
     private var mayHaveHappened = false
 
+    /** The body, if it is streamed, once it was read: each copy must be the same. */
+    private var measured: MeasuredBody? = null
+
+    // Guarded by this object's monitor.
+    private var latest: HttpAnswer? = null
+    private var hasEnded = false
+
     /** The answer, or an error at the request's deadline. A rotation or registration that the call began runs on, but the request is not
      * sent any more. */
-    suspend fun run(): HttpAnswer = try {
-        withDeadline(request.deadline, context.configuration.sleeper) { attempts() } ?: throw deadlinePassed()
-    } catch (error: SynheartAuthException) {
-        throw error.afterRequest(mayHaveHappened)
-    } finally {
-        life.finish()
+    suspend fun run(): HttpAnswer {
+        var isReceived = false
+        try {
+            val answer = withDeadline(request.deadline, context.configuration.sleeper) { attempts() } ?: throw deadlinePassed()
+            isReceived = true
+            return answer
+        } catch (error: SynheartAuthException) {
+            throw error.afterRequest(mayHaveHappened)
+        } finally {
+            life.finish()
+            end(isReceived)
+        }
+    }
+
+    /** Keeps an answer, so that its stream is closed if no caller receives it. */
+    private fun keep(answer: HttpAnswer) = synchronized(this) {
+        latest = answer
+        if (hasEnded) answer.abandon()
+    }
+
+    private fun end(isReceived: Boolean) = synchronized(this) {
+        hasEnded = true
+        if (!isReceived) latest?.abandon()
     }
 
     private suspend fun attempts(): HttpAnswer {
@@ -104,19 +129,26 @@ internal class AuthenticatedSend(
 
     private suspend fun signAndSend(scheme: SignatureScheme): HttpAnswer {
         problemOfHostHeaders(request.headers, scheme)?.let { throw failure(OwnCode.SIGNING_FAILED, "the request's headers: $it") }
-        val signed = signer.sign(scheme, request.method, url, request.body)
+        val signed = sign(scheme)
         val method = if (scheme == SignatureScheme.ONE) request.method.upperAscii() else request.method
-        val copy = request.with(method, request.headers + signed.headers, life.remaining())
+        val copy = request.signed(method, request.headers + signed.headers, measured, life.remaining())
         val before = mayHaveHappened
         mayHaveHappened = true
         val answer = try {
             context.configuration.exchange(copy, transport)
         } catch (error: SynheartAuthException) {
             if (!error.mayHaveArrived) mayHaveHappened = before
+            measured?.failure?.let { throw failure(OwnCode.SIGNING_FAILED, it.message.orEmpty(), it) }
             throw error
         }
+        keep(answer)
         if (answer.isRefusedUnseen) mayHaveHappened = before
         return answer
+    }
+
+    private suspend fun sign(scheme: SignatureScheme): SignedMessage {
+        val body = request.streamedBody ?: return signer.sign(scheme, request.method, url, request.body)
+        return signer.sign(scheme, request.method, url) { measured ?: MeasuredBody.of(body).also { measured = it } }
     }
 
     /** Whether a second copy has no second effect. */

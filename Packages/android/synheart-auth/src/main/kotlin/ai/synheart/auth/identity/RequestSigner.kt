@@ -1,6 +1,7 @@
 package ai.synheart.auth.identity
 
 import ai.synheart.auth.IdentityState
+import ai.synheart.auth.MeasuredBody
 import ai.synheart.auth.OwnCode
 import ai.synheart.auth.SignatureScheme
 import ai.synheart.auth.Situation
@@ -14,6 +15,7 @@ import ai.synheart.auth.wire.SchemeTwo
 import ai.synheart.auth.wire.base64
 import ai.synheart.auth.wire.checkPath
 import ai.synheart.auth.wire.contentDigest
+import ai.synheart.auth.wire.contentDigestOf
 import ai.synheart.auth.wire.isMethod
 import ai.synheart.auth.wire.lowerAscii
 import ai.synheart.auth.wire.rawSignature
@@ -44,9 +46,26 @@ internal class RequestSigner(private val context: IdentityContext) {
     /** Signs a host's request under the given scheme with the current key. */
     suspend fun sign(scheme: SignatureScheme, method: String, url: RequestUrl, body: ByteArray): SignedMessage {
         if (scheme == SignatureScheme.ONE) return sign(method, url.target.path, body)
+        return signSchemeTwo(method, url) { contentDigest(body) }
+    }
+
+    /**
+     * Signs a host's request with a streamed body. Only scheme 2 can: the key store hashes the message of scheme 1, and needs all of it.
+     *
+     * @param body measures the body. It is called once the rest of the request is known to be good
+     */
+    suspend fun sign(scheme: SignatureScheme, method: String, url: RequestUrl, body: suspend () -> MeasuredBody): SignedMessage {
+        if (scheme == SignatureScheme.ONE) {
+            throw failure(OwnCode.SIGNING_FAILED, "scheme 1 signs the body itself; a streamed body needs Configuration.scheme = SignatureScheme.TWO")
+        }
+        return signSchemeTwo(method, url) { contentDigestOf(body().digest) }
+    }
+
+    private suspend fun signSchemeTwo(method: String, url: RequestUrl, digest: suspend () -> String): SignedMessage {
         checkMethod(method)
         refuseReserved(method, url.target.path)
-        return signAsCurrent { record, key -> signSchemeTwo(method, url, body, record, key.alias) }
+        val value = digest()
+        return signAsCurrent { record, key -> signSchemeTwo(method, url, value, record, key.alias) }
     }
 
     /** Signs one of the client's own requests with the key of this alias. */
@@ -55,7 +74,7 @@ internal class RequestSigner(private val context: IdentityContext) {
             signSchemeOne(route.method, route.path, body, record, alias)
         } else {
             val url = signing { RequestUrl.parse(context.configuration.baseUrl + route.path) }
-            signSchemeTwo(route.method, url, body, record, alias)
+            signSchemeTwo(route.method, url, contentDigest(body), record, alias)
         }
 
     private suspend fun signSchemeOne(
@@ -71,14 +90,13 @@ internal class RequestSigner(private val context: IdentityContext) {
     }
 
     private suspend fun signSchemeTwo(
-        method: String, url: RequestUrl, body: ByteArray, record: IdentityRecord, alias: String,
+        method: String, url: RequestUrl, digest: String, record: IdentityRecord, alias: String,
     ): SignedMessage {
         val timestamp = timestamp(record)
         // The record knows the current key. A pending key signs too while a rotation is settled.
         val thumbprint = record.key?.takeIf { it.alias == alias }?.thumbprint
             ?: (record.journal as? JournalEntry.Rotation)?.takeIf { it.alias == alias }?.thumbprint
             ?: throw failure(OwnCode.KEY_INVALIDATED, "the record does not name the key")
-        val digest = contentDigest(body)
         val parameters = SchemeTwo.parameters(timestamp, context.configuration.random.uuid(), thumbprint)
         val base = SchemeTwo.base(method, url.origin, url.target, digest, context.appId, record.device(), parameters)
         val signature = context.sign(alias, base)

@@ -22,7 +22,7 @@ import kotlinx.coroutines.CancellationException
 
 /** Sends a request and abandons the transport at the request's deadline. Throws `NETWORK_ERROR` and `ANSWER_TOO_LARGE`. */
 internal suspend fun Configuration.exchange(request: HttpRequest, transport: HttpTransport = this.transport): HttpAnswer = try {
-    withDeadline(request.deadline, sleeper) { transport.send(request) }
+    withDeadline(request.deadline, sleeper, HttpAnswer::abandon) { transport.send(request) }
         ?: throw failure(OwnCode.NETWORK_ERROR, "no answer in time")
 } catch (error: CancellationException) {
     throw error

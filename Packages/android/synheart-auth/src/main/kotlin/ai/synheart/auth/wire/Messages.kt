@@ -21,7 +21,10 @@ internal fun schemeOneMessage(method: String, path: String, timestamp: Long, bod
     "${method.upperAscii()}\n$path\n$timestamp\n".toByteArray() + body
 
 /** The value of `Content-Digest` (RFC 9530). An empty body has one too. */
-internal fun contentDigest(body: ByteArray): String = "sha-256=:${sha256(body).base64()}:"
+internal fun contentDigest(body: ByteArray): String = contentDigestOf(sha256(body))
+
+/** The value of `Content-Digest` of a body with this SHA-256. */
+internal fun contentDigestOf(digest: ByteArray): String = "sha-256=:${digest.base64()}:"
 
 /** Scheme 2: a fixed profile of HTTP Message Signatures (RFC 9421). Nothing in it is negotiable. */
 internal object SchemeTwo {
