@@ -93,7 +93,7 @@ struct AuthenticatedSend: Sendable {
     }
 
     private func signAndSend() async throws(SynheartAuthError) -> (TransportAnswer, SignatureScheme) {
-        let scheme = try context.scheme(self.scheme, for: try await context.ledger.load())
+        let scheme = try context.scheme(self.scheme, for: try await context.signingRecord())
         if let problem = HostHeaders.problem(request.headers, scheme) {
             throw SynheartAuthError(.signingFailed, "the request's headers: \(problem)")
         }

@@ -69,7 +69,7 @@ extension SynheartAuth {
             let context = try identity(appID).context
             let place = try RequestTargetURL(url)
             _ = try context.configuration.checkOrigin(place.origin)
-            let record = try await context.ledger.load()
+            let record = try await context.signingRecord()
             let scheme = try context.scheme(scheme, for: record)
             let signed = try await RequestSigner(context: context).sign(scheme, method: method, to: place, body: body)
             // The SDK does not see the answer. If the service accepts the request, it accepts no lower scheme any more.
