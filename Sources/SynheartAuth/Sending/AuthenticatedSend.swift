@@ -71,7 +71,7 @@ struct AuthenticatedSend: Sendable {
             if verdict?.remedy != .signOtherScheme, let record = try? await context.ledger.load() {
                 await context.noteScheme(used, record)
             }
-            guard let verdict else { return answer }
+            guard let verdict else { return answer.streamed(for: request) }
             let isRepeated = !recovered.insert(verdict.code).inserted
             switch verdict.remedy {
             case .finishRotation, .confirm:

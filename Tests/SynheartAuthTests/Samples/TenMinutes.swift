@@ -8,7 +8,7 @@ import SynheartAuth
 // The samples of TenMinutes.md, in its order. DocumentationTests holds the page against this file.
 
 enum TenMinutes {
-    static func run(body: [UInt8], recording: URL, request: inout URLRequest) async throws {
+    static func run(body: [UInt8], recording: URL, file: FileHandle, request: inout URLRequest) async throws {
         let service = "https://laptop.local:8443"
         let auth = SynheartAuth.shared
         try auth.configure(baseUrl: service)
@@ -34,6 +34,15 @@ enum TenMinutes {
                 method: "PUT", url: "https://api.example.com/v1/recordings/7", headers: HeaderFields(),
                 bodyFile: recording.path, deadline: .seconds(600)),
             appID: "com.example.app")
+
+        let export = try await auth.send(
+            TransportRequest(
+                method: "GET", url: "https://api.example.com/v1/export", headers: HeaderFields(), body: [],
+                streamsAnswer: true),
+            appID: "com.example.app")
+        if let pieces = export.stream {
+            for try await piece in pieces { try file.write(contentsOf: piece) }
+        }
 
         try await auth.sign(&request, appID: "com.example.app")
 
