@@ -29,10 +29,12 @@ public struct TransportRequest: Sendable, Hashable {
     public let url: String
     /// The header lines, without Host and Content-Length.
     public let headers: HeaderFields
-    /// The body; empty if there is none or `bodyFile` has it.
+    /// The body; empty if there is none, or if `bodyFile` or `bodySource` has it.
     public let body: [UInt8]
-    /// The path of a file to send as the body, in pieces; nil if `body` is the body.
+    /// The path of a file to send as the body, in pieces; nil if it is no file.
     public let bodyFile: String?
+    /// The source of a body to send in pieces; nil if it is bytes or a file. Its length is not known.
+    public let bodySource: BodySource?
     /// The limit of the whole exchange; for `SynheartAuth.send`, of the whole call, recoveries included.
     public let deadline: Duration
     /// The most bytes of the answer's body, unless it is streamed.
@@ -48,14 +50,7 @@ public struct TransportRequest: Sendable, Hashable {
         method: String, url: String, headers: HeaderFields, body: [UInt8], deadline: Duration = .seconds(30),
         maximumAnswer: Int = Self.usualMaximumAnswer, streamsAnswer: Bool = false
     ) {
-        self.method = method
-        self.url = url
-        self.headers = headers
-        self.body = body
-        bodyFile = nil
-        self.deadline = deadline
-        self.maximumAnswer = maximumAnswer
-        self.streamsAnswer = streamsAnswer
+        self.init(method, url, headers, body, nil, nil, deadline, maximumAnswer, streamsAnswer)
     }
 
     /// A request whose body is a file. The file must not change until the answer arrives.
@@ -63,26 +58,38 @@ public struct TransportRequest: Sendable, Hashable {
         method: String, url: String, headers: HeaderFields, bodyFile: String, deadline: Duration = .seconds(30),
         maximumAnswer: Int = Self.usualMaximumAnswer, streamsAnswer: Bool = false
     ) {
+        self.init(method, url, headers, [], bodyFile, nil, deadline, maximumAnswer, streamsAnswer)
+    }
+
+    /// A request whose body is read from a source, in pieces.
+    public init(
+        method: String, url: String, headers: HeaderFields, bodySource: BodySource, deadline: Duration = .seconds(30),
+        maximumAnswer: Int = Self.usualMaximumAnswer, streamsAnswer: Bool = false
+    ) {
+        self.init(method, url, headers, [], nil, bodySource, deadline, maximumAnswer, streamsAnswer)
+    }
+
+    private init(
+        _ method: String, _ url: String, _ headers: HeaderFields, _ body: [UInt8], _ bodyFile: String?,
+        _ bodySource: BodySource?, _ deadline: Duration, _ maximumAnswer: Int, _ streamsAnswer: Bool
+    ) {
         self.method = method
         self.url = url
         self.headers = headers
-        body = []
+        self.body = body
         self.bodyFile = bodyFile
+        self.bodySource = bodySource
         self.deadline = deadline
         self.maximumAnswer = maximumAnswer
         self.streamsAnswer = streamsAnswer
     }
 
-    /// The same request with another method, headers and deadline.
-    func with(method: String, headers: HeaderFields, deadline: Duration) -> TransportRequest {
-        if let bodyFile {
-            return TransportRequest(
-                method: method, url: url, headers: headers, bodyFile: bodyFile, deadline: deadline,
-                maximumAnswer: maximumAnswer, streamsAnswer: streamsAnswer)
-        }
-        return TransportRequest(
-            method: method, url: url, headers: headers, body: body, deadline: deadline, maximumAnswer: maximumAnswer,
-            streamsAnswer: streamsAnswer)
+    /// The same request with another method, headers, deadline, and source of the body if it has one.
+    func with(
+        method: String, headers: HeaderFields, deadline: Duration, bodySource: BodySource? = nil
+    ) -> TransportRequest {
+        TransportRequest(
+            method, url, headers, body, bodyFile, bodySource ?? self.bodySource, deadline, maximumAnswer, streamsAnswer)
     }
 }
 

@@ -71,13 +71,20 @@ public final class URLSessionTransport: HTTPTransport {
             throw TransportError("the URL has characters that must be escaped", isUnsendable: true)
         }
         // Apple's URLSession refuses it as too large; that of Linux reports a file as unreadable.
-        if request.method.uppercased() == "GET", !request.body.isEmpty || request.bodyFile != nil {
+        if request.method.uppercased() == "GET",
+            !request.body.isEmpty || request.bodyFile != nil || request.bodySource != nil
+        {
             throw TransportError("URLSession sends no GET with a body", isUnsendable: true)
         }
         var message = URLRequest(url: url)
         message.httpMethod = request.method
         for line in request.headers.lines { message.addValue(line.value, forHTTPHeaderField: line.name) }
         if !request.body.isEmpty { message.httpBody = Data(request.body) }
+        do {
+            if let source = request.bodySource { message.httpBodyStream = try source.open() }
+        } catch {
+            throw TransportError("the body's source cannot be opened: \(error)", isUnsendable: true)
+        }
         // URLSession's limit is for idle time, and swift-corelibs-foundation drops its fraction: 0.5 s would be none at all. One
         // second more than the deadline, so that the exchange ends at its deadline, below.
         message.timeoutInterval = Double(request.deadline.wholeMilliseconds) / 1000 + 1

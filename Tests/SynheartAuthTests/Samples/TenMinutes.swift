@@ -8,7 +8,14 @@ import SynheartAuth
 // The samples of TenMinutes.md, in its order. DocumentationTests holds the page against this file.
 
 enum TenMinutes {
-    static func run(body: [UInt8], recording: URL, file: FileHandle, request: inout URLRequest) async throws {
+    struct Archive: Sendable {
+        let data: Data
+        func makeStream() throws -> InputStream { InputStream(data: data) }
+    }
+
+    static func run(
+        body: [UInt8], recording: URL, archive: Archive, file: FileHandle, request: inout URLRequest
+    ) async throws {
         let service = "https://laptop.local:8443"
         let auth = SynheartAuth.shared
         try auth.configure(baseUrl: service)
@@ -35,6 +42,12 @@ enum TenMinutes {
                 bodyFile: recording.path, deadline: .seconds(600)),
             appID: "com.example.app")
 
+        let backup = try await auth.send(
+            TransportRequest(
+                method: "PUT", url: "https://api.example.com/v1/backups/7", headers: HeaderFields(),
+                bodySource: BodySource { try archive.makeStream() }, deadline: .seconds(600)),
+            appID: "com.example.app")
+
         let export = try await auth.send(
             TransportRequest(
                 method: "GET", url: "https://api.example.com/v1/export", headers: HeaderFields(), body: [],
@@ -49,6 +62,6 @@ enum TenMinutes {
         let signed = try await auth.signRequest(
             appID: "com.example.app", method: "POST", path: "/v1/readings", bodyBytes: body)
         for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
-        _ = (reading, upload)
+        _ = (reading, upload, backup)
     }
 }
