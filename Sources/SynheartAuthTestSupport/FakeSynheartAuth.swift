@@ -19,7 +19,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         public let operation: Operation
         /// The app.
         public let appID: String
-        /// What was sent, if the operation is `send`. `data(for:)` and `stream` send too.
+        /// What was sent, if the operation is `send`. `data(for:)` sends too.
         public let request: TransportRequest?
     }
 
@@ -135,9 +135,9 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         _ = try registered(appID)
         return script.withLock { script in
             guard let index = script.answers.firstIndex(where: { request.url.hasSuffix($0.urlSuffix) }) else {
-                return TransportAnswer(status: 200)
+                return TransportAnswer(status: 200).streamed(for: request)
             }
-            return script.answers.remove(at: index).answer
+            return script.answers.remove(at: index).answer.streamed(for: request)
         }
     }
 

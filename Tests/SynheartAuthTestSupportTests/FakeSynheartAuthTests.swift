@@ -115,6 +115,20 @@ import Testing
         #expect(try await auth.send(request, appID: app).status == 200)
     }
 
+    @Test func `a request that streams its answer gets the scripted bytes as a stream`() async throws {
+        let auth = FakeSynheartAuth()
+        try await auth.registerDevice(appID: app)
+        auth.answer("/export", with: TransportAnswer(status: 200, body: [1, 2]))
+        let request = TransportRequest(
+            method: "GET", url: "https://api.test/export", headers: HeaderFields(), body: [], streamsAnswer: true)
+        for expected in [[1, 2], []] as [[UInt8]] {
+            let answer = try await auth.send(request, appID: app)
+            var body: [UInt8] = []
+            for try await piece in try #require(answer.stream) { body += piece }
+            #expect(body == expected && answer.body.isEmpty)
+        }
+    }
+
     @Test func `code that takes the protocol recovers as its author meant`() async throws {
         let auth = FakeSynheartAuth()
         #expect(try await upload(auth))

@@ -133,6 +133,8 @@ public enum StandInKeychain {
         var calls = 0
         var enclaveCalls = 0
         var exportStatus: OSStatus?
+        var keychainDelay: TimeInterval = 0
+        var enclaveDelay: TimeInterval = 0
     }
 
     struct SigningFailure {
@@ -158,6 +160,14 @@ public enum StandInKeychain {
             defer { (state.calls, state.enclaveCalls) = (0, 0) }
             return (state.calls, state.enclaveCalls)
         }
+    }
+    /// From now on each call of the Keychain, and each of the Secure Enclave, takes at least so many milliseconds.
+    public static func slow(keychain: Double, enclave: Double) {
+        with { ($0.keychainDelay, $0.enclaveDelay) = (keychain / 1000, enclave / 1000) }
+    }
+    static func takeTime(_ delay: (State) -> TimeInterval) {
+        let seconds = with { delay($0) }
+        if seconds > 0 { Thread.sleep(forTimeInterval: seconds) }
     }
     /// The next calls that can fail do, with these statuses.
     public static func fail(_ statuses: OSStatus...) { with { $0.failures = statuses } }
@@ -257,6 +267,7 @@ private func fail(
 public func SecKeyCreateRandomKey(
     _ parameters: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {
+    StandInKeychain.takeTime { $0.keychainDelay + $0.enclaveDelay }
     let result: Result<SecKey, KeychainFailure> = StandInKeychain.with { state in
         state.enclaveCalls += 1
         if let status = StandInKeychain.status(&state, writes: true) { return .failure(KeychainFailure(status: status)) }
@@ -309,6 +320,7 @@ public func SecKeyCopyExternalRepresentation(
 public func SecKeyCreateSignature(
     _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ data: CFData, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
+    StandInKeychain.takeTime(\.enclaveDelay)
     let failure = StandInKeychain.with { state -> StandInKeychain.SigningFailure? in
         state.enclaveCalls += 1
         guard let failure = state.signingFailure, failure.times > 0 else { return nil }
@@ -328,7 +340,8 @@ public func SecKeyCreateSignature(
 }
 
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
-    StandInKeychain.with { state in
+    StandInKeychain.takeTime(\.keychainDelay)
+    return StandInKeychain.with { state in
         state.calls += 1
         if let status = StandInKeychain.status(&state) { return status }
         guard let query = query as? [String: Any], StandInKeychain.isWellFormed(query) else { return errSecParam }
@@ -374,7 +387,8 @@ extension StandInKeychain {
 }
 
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
-    StandInKeychain.with { state in
+    StandInKeychain.takeTime(\.keychainDelay)
+    return StandInKeychain.with { state in
         state.calls += 1
         if let status = StandInKeychain.status(&state, writes: true) { return status }
         guard let item = attributes as? [String: Any], StandInKeychain.isWellFormed(item), item["m_Limit"] == nil,
@@ -394,7 +408,8 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 }
 
 public func SecItemUpdate(_ query: CFDictionary, _ attributes: CFDictionary) -> OSStatus {
-    StandInKeychain.with { state in
+    StandInKeychain.takeTime(\.keychainDelay)
+    return StandInKeychain.with { state in
         state.calls += 1
         if let status = StandInKeychain.status(&state, writes: true) { return status }
         guard let query = query as? [String: Any], let value = attributes as? [String: Any],
@@ -422,7 +437,8 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributes: CFDictionary) -> 
 }
 
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
-    StandInKeychain.with { state in
+    StandInKeychain.takeTime(\.keychainDelay)
+    return StandInKeychain.with { state in
         state.calls += 1
         if let status = StandInKeychain.status(&state) { return status }
         guard let query = query as? [String: Any], StandInKeychain.isWellFormed(query) else { return errSecParam }

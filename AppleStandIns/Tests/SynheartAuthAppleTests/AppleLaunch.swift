@@ -1,3 +1,4 @@
+import AuthContract
 import Foundation
 
 @testable import SynheartAuth
@@ -5,7 +6,8 @@ import Foundation
 extension Phone {
     /// A process on Apple's parts: Keychain, Secure Enclave, App Attest.
     func launchOnApple(
-        group: String? = nil, bundle: String = Phone.app, activity: ExpiringActivity = ExpiringActivity()
+        group: String? = nil, bundle: String = Phone.app, activity: ExpiringActivity = ExpiringActivity(),
+        scheme: SignatureScheme = .one
     ) throws -> SynheartAuth {
         try launch { configuration in
             configuration.storage = KeychainStorage(
@@ -13,6 +15,7 @@ extension Phone {
             configuration.keyStore = SecureEnclaveKeyStore(accessGroup: group, bundleID: bundle)
             configuration.attestation = AppAttestProvider(bundleID: bundle)
             configuration.runningTime = activity
+            configuration.scheme = scheme
         }
     }
 }

@@ -253,8 +253,84 @@ extension AppleTests {
             try await sdk.registerDevice(appID: Phone.app)
             let registration = StandInKeychain.takeCalls()
             #expect(registration.keychain <= 50 && registration.enclave == 3, "\(registration)")
+            // The record and the key.
             _ = try await sign(sdk)
             #expect(StandInKeychain.takeCalls() == (keychain: 2, enclave: 1))
+            // The key alone.
+            for _ in 0..<3 {
+                _ = try await sign(sdk)
+                #expect(StandInKeychain.takeCalls() == (keychain: 1, enclave: 1))
+            }
+        }
+
+        @Test("a request under scheme 2 is signed without reading the record again")
+        func schemeTwoCalls() async throws {
+            let sdk = try phone.launchOnApple(scheme: .two)
+            try await sdk.registerDevice(appID: Phone.app)
+            for _ in 0..<2 { _ = try await sdk.sign(appID: Phone.app, method: "GET", url: "https://auth.test/v1/me") }
+            _ = StandInKeychain.takeCalls()
+            _ = try await sdk.sign(appID: Phone.app, method: "GET", url: "https://auth.test/v1/me")
+            // The key's public half, and the key.
+            #expect(StandInKeychain.takeCalls() == (keychain: 2, enclave: 1))
+        }
+
+        @Test("a record that another process changed is read again before the next signature")
+        func changedElsewhere() async throws {
+            let (sdk, other) = (try phone.launchOnApple(), try phone.launchOnApple())
+            try await sdk.registerDevice(appID: Phone.app)
+            for process in [sdk, other] { #expect(try await phone.signAndVerify(process).status == 200) }
+            try await other.rotateKey(appID: Phone.app)
+            phone.clock.advance(.seconds(90))
+            for process in [sdk, other] { #expect(try await phone.signAndVerify(process).status == 200) }
+            try await other.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
+            for process in [sdk, other] { await expectError(.notRegistered) { try await sign(process) } }
+        }
+
+        @Test("a version ends before the record changes, and none begins before the change is over")
+        func versionDuringChange() throws {
+            let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            let locks = LockDirectory(path: directory, unprotect: { _ in })
+            let before = try #require(locks.versions(of: "record"))
+            let version = before()
+            #expect(version != nil && before() == version && locks.versions(of: "record")?() == version)
+            try locks.beginChange(of: "record")
+            #expect(before() == nil)
+            let during = try #require(locks.versions(of: "record"))
+            #expect(during() == nil)
+            locks.endChange(of: "record")
+            #expect(before() == nil && during() == nil)
+            let after = try #require(locks.versions(of: "record"))
+            #expect(after() != nil && after() != version)
+        }
+
+        @Test("a record whose writer was killed is read for each signature until the next change")
+        func killedWriter() async throws {
+            let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            let storage = KeychainStorage(accessGroup: nil, lockDirectory: directory, bundleID: nil)
+            let name = RecordName(try AppID(Phone.app))
+            try storage.write([1], to: name)
+            #expect(storage.versions(of: name)?() != nil)
+            let locks = LockDirectory(path: directory + "/ai.synheart.auth", unprotect: { _ in })
+            try locks.beginChange(of: "\(name.text).version")
+            #expect(storage.versions(of: name)?() == nil)
+            try storage.write([2], to: name)
+            #expect(storage.versions(of: name)?() != nil)
+        }
+
+        @Test("a change whose version cannot be ended is not made")
+        func versionCannotEnd() throws {
+            let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            let storage = KeychainStorage(accessGroup: nil, lockDirectory: directory, bundleID: nil)
+            let name = RecordName(try AppID(Phone.app))
+            try storage.write([1], to: name)
+            let file = directory + "/ai.synheart.auth/\(name.text).version"
+            try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
+            #expect(throws: StorageError.self) { try storage.write([2], to: name) }
+            #expect(throws: StorageError.self) { try storage.remove(name) }
+            #expect(storage.read(name) == .found([1]))
         }
 
         @Test(

@@ -45,18 +45,38 @@
             return canary.reading(ofAbsent: name)
         }
 
+        /// The version of a file beside the locks: the Keychain has no versions. Asking it is one system call, and no call of the
+        /// Keychain.
+        public func versions(of name: RecordName) -> VersionProbe? { locks?.versions(of: Self.versionFile(name)) }
+
         /// Replaces the item as a whole.
         public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
             if let misconfiguration { throw misconfiguration }
-            try item(name).write(bytes) { () throws(StorageError) in try canary.markPresent(name) }
+            try changing(name) { () throws(StorageError) in
+                try item(name).write(bytes) { () throws(StorageError) in try canary.markPresent(name) }
+            }
         }
 
         /// Succeeds if there is no such item.
         public func remove(_ name: RecordName) throws(StorageError) {
-            try item(name).remove()
+            try changing(name) { () throws(StorageError) in try item(name).remove() }
             // Otherwise the next look waits two seconds before it believes that there is no record.
             try? canary.markAbsent(name)
         }
+
+        /// Makes a change, before and after which the record has different versions, in all processes.
+        private func changing(_ name: RecordName, _ change: () throws(StorageError) -> Void) throws(StorageError) {
+            guard let locks else { return try change() }
+            do throws(PrivateDirectory.Failure) {
+                try locks.beginChange(of: Self.versionFile(name))
+            } catch {
+                throw error.storageError
+            }
+            defer { locks.endChange(of: Self.versionFile(name)) }
+            try change()
+        }
+
+        private static func versionFile(_ name: RecordName) -> String { "\(name.text).version" }
 
         /// Keeps the copy under a name of its own.
         public func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
@@ -89,8 +109,13 @@
         }
     }
 
-    /// The directory of the lock files. They have no file protection: a locked phone must be able to open them, and an open one must
-    /// stay open.
+    /// The directory of the lock files and version files. They have no file protection: a locked phone must be able to open them, and
+    /// an open one must stay open.
+    ///
+    /// A version file stands for one version of a record that lies elsewhere. It is empty while the record does not change. A writer
+    /// marks it before a change, which ends the version, and removes it after the change. A reader makes a new one, but caches nothing
+    /// while the mark is there: it may have read the record before the change. The mark of a writer that was killed stays until the
+    /// next change. Until then the record is read for each signature.
     struct LockDirectory: Sendable {
         private let directory: PrivateDirectory
         private let unprotect: @Sendable (_ path: String) -> Void
@@ -108,6 +133,26 @@
             if lock != nil { unprotect(directory.path + "/" + name) }
             return lock
         }
+
+        /// A probe of a version file, which is made if it does not exist.
+        func versions(of name: String) -> VersionProbe? {
+            guard (try? directory.ensureExists()) != nil else { return nil }
+            unprotect(directory.path)
+            let probe = directory.versions(ofEmpty: name)
+            unprotect(directory.path + "/" + name)
+            return probe
+        }
+
+        /// Ends the version, before a change.
+        func beginChange(of name: String) throws(PrivateDirectory.Failure) {
+            try directory.ensureExists()
+            unprotect(directory.path)
+            try directory.mark(name)
+            unprotect(directory.path + "/" + name)
+        }
+
+        /// Lets readers make a new version, after a change.
+        func endChange(of name: String) { directory.removeMarked(name) }
 
         #if canImport(Darwin)
             /// Best effort: simulators have no classes.

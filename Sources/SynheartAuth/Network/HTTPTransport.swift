@@ -6,7 +6,7 @@ public import AuthContract
 /// take effect too.
 public protocol HTTPTransport: Sendable {
     /// Sends the request. Throws if no answer came, or one that is larger than the request allows, or if the request cannot be sent
-    /// as it is.
+    /// as it is. If the request streams its answer, returns with the answer's head, or with the whole body as bytes.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer
 }
 
@@ -29,14 +29,18 @@ public struct TransportRequest: Sendable, Hashable {
     public let url: String
     /// The header lines, without Host and Content-Length.
     public let headers: HeaderFields
-    /// The body; empty if there is none or `bodyFile` has it.
+    /// The body; empty if there is none, or if `bodyFile` or `bodySource` has it.
     public let body: [UInt8]
-    /// The path of a file to send as the body, in pieces; nil if `body` is the body.
+    /// The path of a file to send as the body, in pieces; nil if it is no file.
     public let bodyFile: String?
+    /// The source of a body to send in pieces; nil if it is bytes or a file. Its length is not known.
+    public let bodySource: BodySource?
     /// The limit of the whole exchange; for `SynheartAuth.send`, of the whole call, recoveries included.
     public let deadline: Duration
-    /// The most bytes of the answer's body.
+    /// The most bytes of the answer's body, unless it is streamed.
     public let maximumAnswer: Int
+    /// Whether the body of a 2xx or 3xx is ``TransportAnswer/stream`` instead of bytes. The deadline then ends with the answer's head.
+    public let streamsAnswer: Bool
 
     /// The usual limit of an answer: 4 MiB.
     public static let usualMaximumAnswer = 4 * 1024 * 1024
@@ -44,40 +48,48 @@ public struct TransportRequest: Sendable, Hashable {
     /// A request with a body in memory.
     public init(
         method: String, url: String, headers: HeaderFields, body: [UInt8], deadline: Duration = .seconds(30),
-        maximumAnswer: Int = Self.usualMaximumAnswer
+        maximumAnswer: Int = Self.usualMaximumAnswer, streamsAnswer: Bool = false
     ) {
-        self.method = method
-        self.url = url
-        self.headers = headers
-        self.body = body
-        bodyFile = nil
-        self.deadline = deadline
-        self.maximumAnswer = maximumAnswer
+        self.init(method, url, headers, body, nil, nil, deadline, maximumAnswer, streamsAnswer)
     }
 
     /// A request whose body is a file. The file must not change until the answer arrives.
     public init(
         method: String, url: String, headers: HeaderFields, bodyFile: String, deadline: Duration = .seconds(30),
-        maximumAnswer: Int = Self.usualMaximumAnswer
+        maximumAnswer: Int = Self.usualMaximumAnswer, streamsAnswer: Bool = false
+    ) {
+        self.init(method, url, headers, [], bodyFile, nil, deadline, maximumAnswer, streamsAnswer)
+    }
+
+    /// A request whose body is read from a source, in pieces.
+    public init(
+        method: String, url: String, headers: HeaderFields, bodySource: BodySource, deadline: Duration = .seconds(30),
+        maximumAnswer: Int = Self.usualMaximumAnswer, streamsAnswer: Bool = false
+    ) {
+        self.init(method, url, headers, [], nil, bodySource, deadline, maximumAnswer, streamsAnswer)
+    }
+
+    private init(
+        _ method: String, _ url: String, _ headers: HeaderFields, _ body: [UInt8], _ bodyFile: String?,
+        _ bodySource: BodySource?, _ deadline: Duration, _ maximumAnswer: Int, _ streamsAnswer: Bool
     ) {
         self.method = method
         self.url = url
         self.headers = headers
-        body = []
+        self.body = body
         self.bodyFile = bodyFile
+        self.bodySource = bodySource
         self.deadline = deadline
         self.maximumAnswer = maximumAnswer
+        self.streamsAnswer = streamsAnswer
     }
 
-    /// The same request with another method, headers and deadline.
-    func with(method: String, headers: HeaderFields, deadline: Duration) -> TransportRequest {
-        if let bodyFile {
-            return TransportRequest(
-                method: method, url: url, headers: headers, bodyFile: bodyFile, deadline: deadline,
-                maximumAnswer: maximumAnswer)
-        }
-        return TransportRequest(
-            method: method, url: url, headers: headers, body: body, deadline: deadline, maximumAnswer: maximumAnswer)
+    /// The same request with another method, headers, deadline, and source of the body if it has one.
+    func with(
+        method: String, headers: HeaderFields, deadline: Duration, bodySource: BodySource? = nil
+    ) -> TransportRequest {
+        TransportRequest(
+            method, url, headers, body, bodyFile, bodySource ?? self.bodySource, deadline, maximumAnswer, streamsAnswer)
     }
 }
 
@@ -87,14 +99,31 @@ public struct TransportAnswer: Sendable, Hashable {
     public let status: Int
     /// The header lines.
     public let headers: HeaderFields
-    /// The body, without transfer coding.
+    /// The body, without transfer coding; empty if it is `stream`.
     public let body: [UInt8]
+    /// The body of a streamed answer; nil if it is `body`.
+    public let stream: AnswerStream?
 
-    /// Memberwise initializer.
+    /// An answer with its body in memory.
     public init(status: Int, headers: HeaderFields = HeaderFields(), body: [UInt8] = []) {
         self.status = status
         self.headers = headers
         self.body = body
+        stream = nil
+    }
+
+    /// An answer whose body is still to be read.
+    public init(status: Int, headers: HeaderFields = HeaderFields(), stream: AnswerStream) {
+        self.status = status
+        self.headers = headers
+        body = []
+        self.stream = stream
+    }
+
+    /// The answer with its body as a stream, as the request asks for it. A transport may answer such a request with bytes.
+    package func streamed(for request: TransportRequest) -> TransportAnswer {
+        guard request.streamsAnswer, stream == nil, status < 400 else { return self }
+        return TransportAnswer(status: status, headers: headers, stream: AnswerStream(body))
     }
 }
 

@@ -71,13 +71,20 @@ public final class URLSessionTransport: HTTPTransport {
             throw TransportError("the URL has characters that must be escaped", isUnsendable: true)
         }
         // Apple's URLSession refuses it as too large; that of Linux reports a file as unreadable.
-        if request.method.uppercased() == "GET", !request.body.isEmpty || request.bodyFile != nil {
+        if request.method.uppercased() == "GET",
+            !request.body.isEmpty || request.bodyFile != nil || request.bodySource != nil
+        {
             throw TransportError("URLSession sends no GET with a body", isUnsendable: true)
         }
         var message = URLRequest(url: url)
         message.httpMethod = request.method
         for line in request.headers.lines { message.addValue(line.value, forHTTPHeaderField: line.name) }
         if !request.body.isEmpty { message.httpBody = Data(request.body) }
+        do {
+            if let source = request.bodySource { message.httpBodyStream = try source.open() }
+        } catch {
+            throw TransportError("the body's source cannot be opened: \(error)", isUnsendable: true)
+        }
         // URLSession's limit is for idle time, and swift-corelibs-foundation drops its fraction: 0.5 s would be none at all. One
         // second more than the deadline, so that the exchange ends at its deadline, below.
         message.timeoutInterval = Double(request.deadline.wholeMilliseconds) / 1000 + 1
@@ -96,22 +103,27 @@ public final class URLSessionTransport: HTTPTransport {
             request.bodyFile.map { shared.session.uploadTask(with: message, fromFile: URL(fileURLWithPath: $0)) }
             ?? shared.session.dataTask(with: message)
         shared.takeOver?(task)
-        return try await shared.exchanges.run(task, limit: request.maximumAnswer, deadline: request.deadline)
+        return try await shared.exchanges.run(
+            task, limit: request.maximumAnswer, deadline: request.deadline, streams: request.streamsAnswer)
     }
 }
 
-/// The running exchanges of one session. Each ends exactly once: by its answer, an error, its size or its deadline.
+/// The running exchanges of one session. Each ends exactly once: by its answer, an error, its size or its deadline. One that streams
+/// answers with the head, and then ends by its stream.
 final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
     private struct Exchange: Sendable {
         let continuation: CheckedContinuation<Result<TransportAnswer, TransportError>, Never>
         let limit: Int
+        let streams: Bool
         var body: [UInt8] = []
     }
 
     private let running = Locked<[Int: Exchange]>([:])
+    /// The bodies of the exchanges that have answered with their heads.
+    private let streaming = Locked<[Int: AnswerBuffer]>([:])
 
     func run(
-        _ task: URLSessionDataTask, limit: Int, deadline: Duration
+        _ task: URLSessionDataTask, limit: Int, deadline: Duration, streams: Bool
     ) async throws(TransportError) -> TransportAnswer {
         let identifier = task.taskIdentifier
         let timer = Task {
@@ -122,7 +134,9 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         defer { timer.cancel() }
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                running.withLock { $0[identifier] = Exchange(continuation: continuation, limit: limit) }
+                running.withLock {
+                    $0[identifier] = Exchange(continuation: continuation, limit: limit, streams: streams)
+                }
                 // A cancellation before the line above found nothing to end.
                 guard !Task.isCancelled else { return self.end(identifier, Self.cancelled) }
                 task.resume()
@@ -158,7 +172,33 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         answerChallenge(challenge, of: task, in: session, completionHandler)
     }
 
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        if let response = response as? HTTPURLResponse, (200..<300).contains(response.statusCode) {
+            beginStream(dataTask, response)
+        }
+        completionHandler(.allow)
+    }
+
+    /// Answers with the head, if the exchange streams.
+    private func beginStream(_ task: URLSessionDataTask, _ response: HTTPURLResponse) {
+        let identifier = task.taskIdentifier
+        let exchange = running.withLock { running in
+            running[identifier]?.streams == true ? running.removeValue(forKey: identifier) : nil
+        }
+        guard let exchange else { return }
+        let buffer = AnswerBuffer { task.cancel() }
+        streaming.withLock { $0[identifier] = buffer }
+        exchange.continuation.resume(
+            returning: .success(
+                TransportAnswer(
+                    status: response.statusCode, headers: Self.headers(response), stream: buffer.stream)))
+    }
+
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        if let buffer = streaming.withLock({ $0[dataTask.taskIdentifier] }) { return buffer.append(Array(data)) }
         let isTooLarge = running.withLock { running in
             guard var exchange = running.removeValue(forKey: dataTask.taskIdentifier) else { return false }
             exchange.body.append(contentsOf: data.prefix(max(0, exchange.limit + 1 - exchange.body.count)))
@@ -172,6 +212,9 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        if let buffer = streaming.withLock({ $0.removeValue(forKey: task.taskIdentifier) }) {
+            return buffer.end((error as NSError?).map { TransportError("URL error \($0.code)") })
+        }
         guard let exchange = running.withLock({ $0.removeValue(forKey: task.taskIdentifier) }) else { return }
         guard error == nil, let response = task.response as? HTTPURLResponse else {
             let number = (error as NSError?)?.code ?? 0
@@ -187,11 +230,14 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
     }
 
     private static func answer(_ response: HTTPURLResponse, _ body: [UInt8]) -> TransportAnswer {
-        let headers = HeaderFields(
+        TransportAnswer(status: response.statusCode, headers: headers(response), body: body)
+    }
+
+    private static func headers(_ response: HTTPURLResponse) -> HeaderFields {
+        HeaderFields(
             response.allHeaderFields.compactMap { name, value in
                 guard let name = name as? String, let value = value as? String else { return nil }
                 return (name, value)
             })
-        return TransportAnswer(status: response.statusCode, headers: headers, body: body)
     }
 }

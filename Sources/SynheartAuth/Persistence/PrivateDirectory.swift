@@ -57,6 +57,24 @@ struct PrivateDirectory: Sendable {
         return { file.version }
     }
 
+    /// A probe of the version of a file that `mark` has not marked. Makes the file if there is none.
+    func versions(ofEmpty name: String) -> VersionProbe {
+        let file = OpenFile(path + "/" + name, O_CREAT)
+        return { file.emptyVersion }
+    }
+
+    /// Makes a file non-empty, which ends its version. The mark survives the process, not a loss of power: no reader does either.
+    func mark(_ name: String) throws(Failure) {
+        let descriptor = open(
+            path + "/" + name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode_t(0o600))
+        guard descriptor >= 0 else { throw Failure(call: "open", number: errno) }
+        defer { close(descriptor) }
+        try write([1], descriptor)
+    }
+
+    /// Removes a marked file. Best effort: if it stays, so does the mark.
+    func removeMarked(_ name: String) { unlink(path + "/" + name) }
+
     /// Replaces a file: temporary file, fsync, rename, fsync of the directory.
     func write(_ bytes: [UInt8], to name: String) throws(Failure) {
         try ensureExists()
@@ -236,16 +254,32 @@ struct PrivateDirectory: Sendable {
 private final class OpenFile: Sendable {
     private let descriptor: Int32
 
-    init(_ path: String) { descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
+    init(_ path: String, _ flags: Int32 = 0) {
+        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, mode_t(0o600))
+    }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
     /// The version; nil once the file has no name: it was removed, or another one took its name.
-    var version: RecordVersion? {
+    var version: RecordVersion? { information.map(Self.version) }
+
+    /// The version of an empty file; nil for any other. No other file has this number while this one is open. The time of change is no
+    /// part of it: setting the file's protection class changes that.
+    var emptyVersion: RecordVersion? {
+        guard let information, information.st_size == 0 else { return nil }
+        return RecordVersion(
+            serial: UInt64(truncatingIfNeeded: information.st_ino), size: 0, seconds: 0, nanoseconds: 0)
+    }
+
+    private var information: stat? {
         var information = stat()
         guard descriptor >= 0, fstat(descriptor, &information) == 0, information.st_nlink > 0,
             information.st_mode & S_IFMT == S_IFREG, information.st_mode & 0o077 == 0
         else { return nil }
+        return information
+    }
+
+    private static func version(_ information: stat) -> RecordVersion {
         #if canImport(Darwin)
             let changed = information.st_ctimespec
         #else

@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import Bytes
 
 /// Signs a request, sends it, and recovers once from each refusal, as ``RetryTable`` says.
 ///
@@ -14,6 +15,8 @@ struct AuthenticatedSend: Sendable {
     private let place: RequestTargetURL
     private let isAuthOrigin: Bool
     private let life: CallLife
+    /// The digest of a body that comes from a source, the same for all copies.
+    private let sourceDigest = Locked<ContentDigest?>(nil)
     private var context: IdentityContext { identity.context }
 
     init(
@@ -71,7 +74,7 @@ struct AuthenticatedSend: Sendable {
             if verdict?.remedy != .signOtherScheme, let record = try? await context.ledger.load() {
                 await context.noteScheme(used, record)
             }
-            guard let verdict else { return answer }
+            guard let verdict else { return answer.streamed(for: request) }
             let isRepeated = !recovered.insert(verdict.code).inserted
             switch verdict.remedy {
             case .finishRotation, .confirm:
@@ -93,12 +96,12 @@ struct AuthenticatedSend: Sendable {
     }
 
     private func signAndSend() async throws(SynheartAuthError) -> (TransportAnswer, SignatureScheme) {
-        let scheme = try context.scheme(self.scheme, for: try await context.ledger.load())
+        let scheme = try context.scheme(self.scheme, for: try await context.signingRecord())
         if let problem = HostHeaders.problem(request.headers, scheme) {
             throw SynheartAuthError(.signingFailed, "the request's headers: \(problem)")
         }
         let signed = try await RequestSigner(context: context).sign(
-            scheme, method: request.method, to: place, body: RequestBody(request))
+            scheme, method: request.method, to: place, body: try await body(scheme))
         let send = { @Sendable (fields: [(name: String, value: String)]) async throws(SynheartAuthError) in
             try await exchange(fields, scheme)
         }
@@ -116,19 +119,59 @@ struct AuthenticatedSend: Sendable {
         let headers = HeaderFields(
             (request.headers.lines.map { ($0.name, $0.value) }) + fields.map { ($0.name, $0.value) })
         let copy = try life.leave()
+        let body = sourceDigest.withLock { $0 }.flatMap { digest in
+            request.bodySource.map { BodyCopy(of: $0, digest: digest) }
+        }
         let timed = request.with(
             method: scheme == .one ? request.method.uppercased() : request.method, headers: headers,
-            deadline: copy.remaining)
+            deadline: copy.remaining, bodySource: body?.source)
         do throws(TransportError) {
-            let answer = try await context.configuration.transport.send(timed, context.sleeper)
+            let answer = try await transmit(timed, body)
             if ServiceVerdict.excludesEffect(answer) { life.hadNoEffect(copy) }
             return answer
         } catch {
             if error.isUnsendable { life.hadNoEffect(copy) }
+            if body?.isBroken == true {
+                throw SynheartAuthError(
+                    .signingFailed, "the body's source gave other bytes than those that were signed, or failed",
+                    cause: error)
+            }
             let code: SynheartAuthError.Code =
                 error.isUnsendable ? .signingFailed : error == .tooLarge ? .answerTooLarge : .networkError
             throw SynheartAuthError(code, error.description, cause: error)
         }
+    }
+
+    /// Sends a copy. Ends the exchange if its body breaks.
+    private func transmit(
+        _ request: TransportRequest, _ body: BodyCopy?
+    ) async throws(TransportError) -> TransportAnswer {
+        let (transport, sleeper) = (context.configuration.transport, context.sleeper)
+        guard let body else { return try await transport.send(request, sleeper) }
+        let exchange = Task { () -> Result<TransportAnswer, TransportError> in
+            do throws(TransportError) {
+                return .success(try await transport.send(request, sleeper))
+            } catch {
+                return .failure(error)
+            }
+        }
+        // In a task of its own: the body breaks on the transport's thread, which ending the exchange may wait for.
+        body.whenBroken { Task { exchange.cancel() } }
+        let result = await withTaskCancellationHandler {
+            await exchange.value
+        } onCancel: {
+            exchange.cancel()
+        }
+        return try result.get()
+    }
+
+    /// The body to sign. A source is read once for all copies, so that they have one body.
+    private func body(_ scheme: SignatureScheme) async throws(SynheartAuthError) -> RequestBody {
+        guard request.bodySource != nil, scheme == .two else { return RequestBody(request) }
+        if let digest = sourceDigest.withLock({ $0 }) { return .read(digest) }
+        let digest = try await RequestBody(request).digest()
+        sourceDigest.withLock { $0 = digest }
+        return .read(digest)
     }
 
     /// Applies a demand to rotate. Only the auth service can make one.

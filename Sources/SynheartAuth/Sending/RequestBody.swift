@@ -3,63 +3,76 @@ internal import Bytes
 internal import Crypto
 internal import Foundation
 
-/// The body of a request: bytes, or a file that is read in pieces.
+/// The body of a request: bytes, or a file or a source that is read in pieces.
 package enum RequestBody: Sendable {
     case bytes([UInt8])
     case file(String)
+    case source(BodySource)
+    /// A body that was read before.
+    case read(ContentDigest)
 
-    package init(_ request: TransportRequest) { self = request.bodyFile.map { .file($0) } ?? .bytes(request.body) }
+    package init(_ request: TransportRequest) {
+        self =
+            request.bodySource.map { .source($0) } ?? request.bodyFile.map { .file($0) } ?? .bytes(request.body)
+    }
 
     func digest() async throws(SynheartAuthError) -> ContentDigest {
         switch self {
         case .bytes(let body): return ContentDigest(of: body)
-        case .file(let path):
-            // Calls of its own, so that a large file does not block the providers' calls.
-            let life = Locked(true)
-            let digest = await BlockingCalls().run(.digest, limit: nil, leavesBehind: true) {
-                () -> Result<ContentDigest, SynheartAuthError> in
-                do throws(SynheartAuthError) {
-                    return .success(try Self.digest(ofFileAt: path) { life.withLock { $0 } })
-                } catch {
-                    return .failure(error)
-                }
-            }
-            guard case .returned(let result) = digest else {
-                life.withLock { $0 = false }
-                throw .cancelled
-            }
-            return try result.get()
+        case .read(let digest): return digest
+        case .file(let path): return try await Self.digest(of: { try Self.open(path) })
+        case .source(let source): return try await Self.digest(of: { try source.open() })
         }
     }
 
-    private static let pieceSize = 64 * 1024
-
-    /// The digest of a regular file. Opening a FIFO would wait for its writer.
+    /// The digest of a stream. In calls of its own, so that a large body does not block the providers' calls.
     private static func digest(
-        ofFileAt path: String, while isWanted: () -> Bool
-    ) throws(SynheartAuthError) -> ContentDigest {
+        of open: @escaping @Sendable () throws -> InputStream
+    ) async throws(SynheartAuthError) -> ContentDigest {
+        let life = Locked(true)
+        let ending = await BlockingCalls().run(.digest, limit: nil, leavesBehind: true) {
+            () -> Result<ContentDigest, SynheartAuthError> in
+            do throws(SynheartAuthError) {
+                return .success(try Self.digest(of: open) { life.withLock { $0 } })
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard case .returned(let result) = ending else {
+            life.withLock { $0 = false }
+            throw .cancelled
+        }
+        return try result.get()
+    }
+
+    /// A regular file. Opening a FIFO would wait for its writer.
+    private static func open(_ path: String) throws(UnreadableBody) -> InputStream {
         let file = (path as NSString).resolvingSymlinksInPath
         guard let type = try? FileManager.default.attributesOfItem(atPath: file)[.type] as? FileAttributeType,
             type == .typeRegular, let stream = InputStream(fileAtPath: file)
-        else { throw unreadable }
-        stream.open()
-        defer { stream.close() }
+        else { throw UnreadableBody() }
+        return stream
+    }
+
+    private static func digest(
+        of open: () throws -> InputStream, while isWanted: () -> Bool
+    ) throws(SynheartAuthError) -> ContentDigest {
         var hash = SHA256()
-        var piece = [UInt8](repeating: 0, count: pieceSize)
-        while isWanted() {
-            let count = stream.read(&piece, maxLength: pieceSize)
-            guard count >= 0 else { throw unreadable }
-            if count == 0 { break }
-            piece.withUnsafeBytes { hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
+        do {
+            let reader = PieceReader(try open())
+            defer { reader.close() }
+            while isWanted() {
+                let piece = try reader.next()
+                if piece.isEmpty { break }
+                piece.withUnsafeBytes { hash.update(bufferPointer: $0) }
+            }
+        } catch {
+            throw SynheartAuthError(.signingFailed, "the body's file or source cannot be read", cause: error)
         }
         do throws(ContractError) {
             return try ContentDigest(sha256: Array(hash.finalize()))
         } catch {
             throw SynheartAuthError(.cryptoError, error.description)
         }
-    }
-
-    private static var unreadable: SynheartAuthError {
-        SynheartAuthError(.signingFailed, "the body's file cannot be read")
     }
 }

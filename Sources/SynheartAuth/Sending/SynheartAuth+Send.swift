@@ -13,8 +13,8 @@ extension SynheartAuth {
     ///
     /// - Parameters:
     ///   - request: A request to the auth service or to one of `Configuration.origins`. Redirects are not followed. Its deadline
-    ///     bounds the whole call. A file as the body needs scheme 2; it is read twice, for its digest and to be sent. The headers
-    ///     must not name what the transport writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or what belongs
+    ///     bounds the whole call; if the answer is streamed, until its head. A file or a source as the body needs scheme 2; it is read twice,
+    ///     for its digest and to be sent. The headers must not name what the transport writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or what belongs
     ///     to the signature.
     ///   - appID: The app whose identity signs.
     ///   - scheme: nil for the scheme that the device signs with, which is the higher of `Configuration.scheme` and the device's floor.
@@ -69,7 +69,7 @@ extension SynheartAuth {
             let context = try identity(appID).context
             let place = try RequestTargetURL(url)
             _ = try context.configuration.checkOrigin(place.origin)
-            let record = try await context.ledger.load()
+            let record = try await context.signingRecord()
             let scheme = try context.scheme(scheme, for: record)
             let signed = try await RequestSigner(context: context).sign(scheme, method: method, to: place, body: body)
             // The SDK does not see the answer. If the service accepts the request, it accepts no lower scheme any more.

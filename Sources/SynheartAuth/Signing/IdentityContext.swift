@@ -205,7 +205,7 @@ final class IdentityContext: Sendable {
     ) async throws(SynheartAuthError) -> Value {
         var lost: IdentityRecord.KeyReference?
         while true {
-            let record = try await ledger.load()
+            let record = lost == nil ? try await signingRecord() : try await ledger.load()
             let key = try record.signingKey()
             if let lost, lost == key {
                 try await ledger.apply(.keyLost(lost))

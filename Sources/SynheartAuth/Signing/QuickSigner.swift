@@ -1,19 +1,27 @@
 internal import AuthContract
 
-/// The last record and key that signed, cached while the record does not change. A request is then signed without reading the
-/// record and without another thread, if storage and key store support it.
+/// The record that signed last, cached while it does not change. A request is then signed without reading the record, if the storage
+/// has versions; and without another thread, if the key store has a signer.
 final class QuickSigner: Sendable {
     private let known: KnownVersion
     let record: IdentityRecord
-    let sign: KeySigner
+    /// nil if signing blocks, as with hardware, or if the key store was not asked yet.
+    let sign: KeySigner?
+    private let hasAsked: Bool
 
-    init(_ known: KnownVersion, _ record: IdentityRecord, _ sign: KeySigner) {
+    init(_ known: KnownVersion, _ record: IdentityRecord, _ sign: KeySigner? = nil, hasAsked: Bool = false) {
         self.known = known
         self.record = record
         self.sign = sign
+        self.hasAsked = hasAsked
     }
 
     var isCurrent: Bool { known.versions() == known.version }
+
+    /// The same record with the key store's signer; nil if the key store was asked already.
+    func asking(_ signer: () async -> KeySigner?) async -> QuickSigner? {
+        hasAsked ? nil : QuickSigner(known, record, await signer(), hasAsked: true)
+    }
 }
 
 /// A record's version, and the probe that reads the current one.
@@ -23,7 +31,7 @@ struct KnownVersion: Sendable {
 }
 
 extension IdentityContext {
-    /// The cached signer, if the record has not changed.
+    /// The cached record, if it has not changed.
     func currentQuickSigner() -> QuickSigner? {
         guard let signer = quickSigner.withLock({ $0 }) else { return nil }
         guard signer.isCurrent else {
@@ -33,21 +41,33 @@ extension IdentityContext {
         return signer
     }
 
+    /// The record to sign with. Caches it if it may sign.
+    func signingRecord() async throws(SynheartAuthError) -> IdentityRecord {
+        if let quick = currentQuickSigner() { return quick.record }
+        // The version before the record is read, so that a change in between invalidates the cache.
+        let known = knownVersion()
+        let record = try await ledger.load()
+        if let known, record.identity == .active, record.state != .keyInvalid {
+            quickSigner.withLock { $0 = QuickSigner(known, record) }
+        }
+        return record
+    }
+
     /// The record's current version; nil if the storage cannot tell.
-    func knownVersion() -> KnownVersion? {
+    private func knownVersion() -> KnownVersion? {
         guard let versions = configuration.storage.versions(of: recordName), let version = versions() else {
             return nil
         }
         return KnownVersion(version: version, versions: versions)
     }
 
-    /// Caches the signer of a record's key.
-    ///
-    /// - Parameter known: The version before the record was read, so that a change in between invalidates the cache.
-    func rememberQuickSigner(_ record: IdentityRecord, _ alias: KeyAlias, _ known: KnownVersion?) async {
-        guard let known else { return }
-        let signer = try? await keys(.loadKey) { store throws(KeyStoreError) in try store.signer(alias) }
-        guard let signer = signer ?? nil else { return }
-        quickSigner.withLock { $0 = QuickSigner(known, record, signer) }
+    /// Asks the key store once for a signer of the cached record's key.
+    func rememberSigner(of alias: KeyAlias) async {
+        guard let quick = currentQuickSigner(), quick.record.key?.alias == alias else { return }
+        let signer = await quick.asking {
+            try? await keys(.loadKey) { store throws(KeyStoreError) in try store.signer(alias) }
+        }
+        guard let signer else { return }
+        quickSigner.withLock { if $0 === quick { $0 = signer } }
     }
 }

@@ -22,18 +22,17 @@ struct RequestSigner: Sendable {
         }
         let method = method.uppercased()
         try Self.refuseReserved(method: method, path: path)
-        if let quick = context.currentQuickSigner() {
+        if let quick = context.currentQuickSigner(), let sign = quick.sign {
             try context.checkSchemeOne(quick.record)
             let (deviceID, timestamp) = try prepare(quick.record)
             let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
             // If the key is gone, the code below finds out why.
-            if let signature = try? quick.sign(message) { return signed(message, signature, deviceID, timestamp) }
+            if let signature = try? sign(message) { return signed(message, signature, deviceID, timestamp) }
         }
-        let known = context.knownVersion()
         return try await context.withCurrentKey { record, key throws(SynheartAuthError) in
             try context.checkSchemeOne(record)
             let signed = try await sign(method: method, path: path, body: body, record: record, alias: key.alias)
-            await context.rememberQuickSigner(record, key.alias, known)
+            await context.rememberSigner(of: key.alias)
             return signed
         }
     }

@@ -8,7 +8,14 @@ import SynheartAuth
 // The samples of TenMinutes.md, in its order. DocumentationTests holds the page against this file.
 
 enum TenMinutes {
-    static func run(body: [UInt8], recording: URL, request: inout URLRequest) async throws {
+    struct Archive: Sendable {
+        let data: Data
+        func makeStream() throws -> InputStream { InputStream(data: data) }
+    }
+
+    static func run(
+        body: [UInt8], recording: URL, archive: Archive, file: FileHandle, request: inout URLRequest
+    ) async throws {
         let service = "https://laptop.local:8443"
         let auth = SynheartAuth.shared
         try auth.configure(baseUrl: service)
@@ -35,11 +42,26 @@ enum TenMinutes {
                 bodyFile: recording.path, deadline: .seconds(600)),
             appID: "com.example.app")
 
+        let backup = try await auth.send(
+            TransportRequest(
+                method: "PUT", url: "https://api.example.com/v1/backups/7", headers: HeaderFields(),
+                bodySource: BodySource { try archive.makeStream() }, deadline: .seconds(600)),
+            appID: "com.example.app")
+
+        let export = try await auth.send(
+            TransportRequest(
+                method: "GET", url: "https://api.example.com/v1/export", headers: HeaderFields(), body: [],
+                streamsAnswer: true),
+            appID: "com.example.app")
+        if let pieces = export.stream {
+            for try await piece in pieces { try file.write(contentsOf: piece) }
+        }
+
         try await auth.sign(&request, appID: "com.example.app")
 
         let signed = try await auth.signRequest(
             appID: "com.example.app", method: "POST", path: "/v1/readings", bodyBytes: body)
         for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
-        _ = (reading, upload)
+        _ = (reading, upload, backup)
     }
 }

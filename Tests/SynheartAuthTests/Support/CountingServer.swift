@@ -167,10 +167,10 @@ final class CountingServer: Sendable {
 final class Socket {
     #if canImport(Darwin)
         static let stream = SOCK_STREAM
-        private static let quietly: Int32 = 0
+        static let quietly: Int32 = 0
     #else
         static let stream = Int32(SOCK_STREAM.rawValue)
-        private static let quietly = Int32(MSG_NOSIGNAL)
+        static let quietly = Int32(MSG_NOSIGNAL)
     #endif
 
     struct Request {

@@ -43,9 +43,9 @@ struct Phone: Sendable {
         }
     }
 
-    func launch(_ change: (inout SynheartAuth.Configuration) -> Void = { _ in }) throws -> SynheartAuth {
+    func launch(_ change: (inout SynheartAuth.Configuration) throws -> Void = { _ in }) throws -> SynheartAuth {
         var configuration = try configuration
-        change(&configuration)
+        try change(&configuration)
         return SynheartAuth(configuration)
     }
 

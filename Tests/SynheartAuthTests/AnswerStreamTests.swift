@@ -1,0 +1,180 @@
+import AuthContract
+import Bytes
+import Foundation
+import Testing
+
+@testable import SynheartAuth
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Streamed answers, over URLSession from a server on this machine.
+@Suite(.serialized, .timeLimit(.minutes(15))) struct AnswerStreamTests {
+    static let large = 100 * 1024 * 1024
+
+    private func request(_ server: BulkServer, maximumAnswer: Int = 1000) -> TransportRequest {
+        TransportRequest(
+            method: "GET", url: "http://127.0.0.1:\(server.port)/v1/export", headers: HeaderFields(), body: [],
+            deadline: .seconds(300), maximumAnswer: maximumAnswer, streamsAnswer: true)
+    }
+
+    private func registered(_ server: BulkServer) async throws -> SynheartAuth {
+        let phone = Phone()
+        let sdk = try phone.launch {
+            $0.origins = try [RequestOrigin("http://127.0.0.1:\(server.port)")]
+            $0.transport = Routing(service: phone.service, network: URLSessionTransport())
+        }
+        try await sdk.registerDevice(appID: Phone.app)
+        return sdk
+    }
+
+    @Test("a streamed answer of 100 MiB arrives whole, in a few MiB of memory, also for a slow reader")
+    func large() async throws {
+        let server = try BulkServer(.init(length: Self.large))
+        defer { server.stop() }
+        let answer = try await URLSessionTransport().send(request(server))
+        let stream = try #require(answer.stream)
+        #expect(answer.status == 200 && answer.body.isEmpty)
+        let before = residentBytes()
+        // The reader begins once everything was sent.
+        while server.written < Self.large { try await Task.sleep(for: .milliseconds(5)) }
+        var count = 0
+        var isAsSent = true
+        for try await piece in stream {
+            #expect(!piece.isEmpty)
+            for offset in stride(from: 0, to: piece.count, by: 1021)
+            where piece[offset] != BulkServer.byte(count + offset) {
+                isAsSent = false
+            }
+            count += piece.count
+        }
+        #expect(count == Self.large && isAsSent)
+        #expect(residentBytes() - before < 40 * 1024 * 1024)
+    }
+
+    @Test("send streams an answer, whatever the limit for answers in memory is")
+    func send() async throws {
+        let server = try BulkServer(.init(length: 200_000))
+        defer { server.stop() }
+        let sdk = try await registered(server)
+        let stream = try #require(await sdk.send(request(server), appID: Phone.app).stream)
+        var body: [UInt8] = []
+        for try await piece in stream { body += piece }
+        #expect(body == (0..<200_000).map(BulkServer.byte))
+        #expect(server.received.count == 1)
+    }
+
+    @Test("an error answer to a request that streams is bytes, with their limit")
+    func errorAnswer() async throws {
+        for length in [1000, 1001] {
+            let server = try BulkServer(.init(status: 500, length: length))
+            defer { server.stop() }
+            let sdk = try await registered(server)
+            if length == 1000 {
+                let answer = try await sdk.send(request(server), appID: Phone.app)
+                #expect(answer.status == 500 && answer.stream == nil && answer.body.count == 1000)
+            } else {
+                let error = await expectError(.answerTooLarge) { try await sdk.send(request(server), appID: Phone.app) }
+                #expect(error?.mayHaveHappened == true)
+            }
+        }
+    }
+
+    @Test("a transport that gives bytes to a request that streams gives the app a stream all the same")
+    func bytes() async throws {
+        let phone = Phone()
+        let sdk = try phone.launch { $0.origins = SendTests.origins }
+        try await sdk.registerDevice(appID: Phone.app)
+        for (status, isStreamed) in [(200, true), (302, true), (404, false)] {
+            await phone.service.answer(path: "/v1/export", with: TransportAnswer(status: status, body: [1, 2]))
+            let answer = try await sdk.send(
+                TransportRequest(
+                    method: "GET", url: SendTests.api + "/v1/export", headers: HeaderFields(), body: [],
+                    streamsAnswer: true), appID: Phone.app)
+            #expect((answer.stream != nil) == isStreamed && answer.body == (isStreamed ? [] : [1, 2]))
+            var body: [UInt8] = []
+            if let stream = answer.stream { for try await piece in stream { body += piece } }
+            #expect(body == (isStreamed ? [1, 2] : []))
+        }
+    }
+
+    @Test("an answer that breaks off is NETWORK_ERROR, and the request may have taken effect")
+    func broken() async throws {
+        let server = try BulkServer(.init(length: 300_000, diesAfter: 200_000))
+        defer { server.stop() }
+        let sdk = try await registered(server)
+        let stream = try #require(await sdk.send(request(server), appID: Phone.app).stream)
+        let count = Locked(0)
+        let error = await expectError(.networkError) {
+            for try await piece in stream { count.withLock { $0 += piece.count } }
+            return "the end"
+        }
+        #expect(error?.mayHaveHappened == true)
+        #expect(count.withLock { $0 } <= 200_000)
+        #expect(server.received.count == 1, "the request was sent once")
+    }
+
+    @Test("a reader that is cancelled in mid-stream gets CancellationError at once, and the connection ends")
+    func cancelled() async throws {
+        let server = try BulkServer(.init(length: 300_000, stallsAfter: 100_000))
+        defer { server.stop() }
+        let sdk = try await registered(server)
+        let stream = try #require(await sdk.send(request(server), appID: Phone.app).stream)
+        let count = Locked(0)
+        let reader = Task { for try await piece in stream { count.withLock { $0 += piece.count } } }
+        try await eventually { count.withLock { $0 } == 100_000 }
+        reader.cancel()
+        await #expect(throws: CancellationError.self) { try await reader.value }
+        try await eventually { server.endedByClient == 1 }
+        #expect(server.received.count == 1)
+    }
+
+    @Test("a stream that is dropped ends the connection")
+    func dropped() async throws {
+        let server = try BulkServer(.init(length: 300_000, stallsAfter: 100_000))
+        defer { server.stop() }
+        let transport = URLSessionTransport()
+        _ = try await transport.send(request(server))
+        try await eventually { server.endedByClient == 1 }
+    }
+
+    @Test("a buffer gives back what it took, in order, from memory and from its file")
+    func buffer() async throws {
+        let buffer = AnswerBuffer {}
+        let stream = buffer.stream.makeAsyncIterator()
+        var expected: [UInt8] = []
+        var got: [UInt8] = []
+        for round in 0..<40 {
+            let bytes = (0..<100_003).map { UInt8(truncatingIfNeeded: $0 &* (round + 3)) }
+            buffer.append(bytes)
+            expected += bytes
+            // It is drained in between, so that memory and file are used again.
+            if round % 17 == 16 { while got.count < expected.count { got += try await stream.next() ?? [] } }
+        }
+        buffer.end(nil)
+        while let piece = try await stream.next() { got += piece }
+        #expect(got == expected)
+    }
+}
+
+/// Sends the SDK's own requests to the fake service, and the app's over the network.
+struct Routing: HTTPTransport {
+    let service: FakeService
+    let network: URLSessionTransport
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        request.url.hasPrefix(FakeService.origin)
+            ? try await service.send(request) : try await network.send(request)
+    }
+}
+
+/// The memory of this process.
+func residentBytes() -> Int {
+    #if os(Linux)
+        let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+        return text.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 * 4096 } ?? 0
+    #else
+        return 0
+    #endif
+}

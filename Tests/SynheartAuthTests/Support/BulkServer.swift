@@ -1,0 +1,197 @@
+import Bytes
+import Crypto
+import Foundation
+
+@testable import SynheartAuth
+
+/// A server for large bodies. It keeps none: it counts and hashes what it reads, and makes up what it writes.
+final class BulkServer: Sendable {
+    /// What arrived of a request.
+    struct Received: Sendable, Hashable {
+        let head: String
+        let count: Int
+        let digest: [UInt8]
+        /// Whether the body came to its end.
+        let isWhole: Bool
+    }
+
+    /// What the server answers.
+    struct Answer: Sendable {
+        var status = 200
+        var length = 0
+        /// The bytes after which the connection dies; nil if the answer is whole.
+        var diesAfter: Int?
+        /// The bytes after which nothing more comes until the client ends the connection.
+        var stallsAfter: Int?
+    }
+
+    private struct State: Sendable {
+        var received: [Received] = []
+        var arrived = 0
+        var written = 0
+        var endedByClient = 0
+    }
+
+    let port: UInt16
+    private let listener: Int32
+    private let state = Locked(State())
+
+    /// The requests until now, also those that broke off.
+    var received: [Received] { state.withLock { $0.received } }
+    /// The bytes of bodies that arrived.
+    var arrived: Int { state.withLock { $0.arrived } }
+    /// The bytes of answers that were written.
+    var written: Int { state.withLock { $0.written } }
+    /// How many answers the client ended.
+    var endedByClient: Int { state.withLock { $0.endedByClient } }
+
+    private static let block = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+
+    /// The byte of an answer at an index. Each block of 64 KiB begins with its number.
+    static func byte(_ index: Int) -> UInt8 {
+        let (number, place) = index.quotientAndRemainder(dividingBy: block.count)
+        return place < 4 ? UInt8(truncatingIfNeeded: number >> (8 * place)) : block[place]
+    }
+
+    /// The bytes of an answer within one block.
+    private static func bytes(_ range: Range<Int>) -> [UInt8] {
+        let place = range.lowerBound % block.count
+        var bytes = Array(block[place..<place + range.count])
+        if place == 0 { for index in 0..<min(4, bytes.count) { bytes[index] = byte(range.lowerBound + index) } }
+        return bytes
+    }
+
+    init(_ answer: Answer = Answer()) throws {
+        let listener = socket(AF_INET, Socket.stream, 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                bind(listener, pointer, length) == 0 && listen(listener, 16) == 0
+                    && getsockname(listener, pointer, &length) == 0
+            }
+        }
+        guard bound else { throw StorageError("no socket") }
+        self.listener = listener
+        port = UInt16(bigEndian: address.sin_port)
+        Thread.detachNewThread { [state] in
+            while true {
+                let connection = accept(listener, nil, nil)
+                guard connection >= 0 else { return }
+                Thread.detachNewThread {
+                    Connection(descriptor: connection, state: state).serve(answer)
+                    close(connection)
+                }
+            }
+        }
+    }
+
+    func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+
+    private final class Connection {
+        private let descriptor: Int32
+        private let state: Locked<State>
+        private var buffer: [UInt8] = []
+        private var position = 0
+
+        init(descriptor: Int32, state: Locked<State>) { (self.descriptor, self.state) = (descriptor, state) }
+
+        func serve(_ answer: Answer) {
+            var head = ""
+            while let line = line(), !line.isEmpty { head += line + "\r\n" }
+            guard !head.isEmpty else { return }
+            let lower = head.lowercased()
+            if lower.contains("expect: 100-continue") { _ = write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)) }
+            var (hash, count, isWhole) = (SHA256(), 0, true)
+            func take(_ length: Int) -> Bool {
+                var rest = length
+                while rest > 0 {
+                    guard let piece = some(rest) else { return false }
+                    hash.update(data: piece)
+                    count += piece.count
+                    rest -= piece.count
+                    state.withLock { $0.arrived += piece.count }
+                }
+                return true
+            }
+            if lower.contains("transfer-encoding: chunked") {
+                while true {
+                    guard let size = line().flatMap({ Int($0, radix: 16) }), take(size), line() == "" else {
+                        isWhole = false
+                        break
+                    }
+                    if size == 0 { break }
+                }
+            } else if let field = lower.split(separator: "\r\n").first(where: { $0.hasPrefix("content-length:") }) {
+                isWhole = take(Int(field.dropFirst(15).drop { $0 == " " }) ?? 0)
+            }
+            let received = Received(head: head, count: count, digest: Array(hash.finalize()), isWhole: isWhole)
+            state.withLock { $0.received.append(received) }
+            if isWhole { write(answer) }
+        }
+
+        private func write(_ answer: Answer) {
+            guard
+                write(
+                    Array(
+                        "HTTP/1.1 \(answer.status) Answer\r\nContent-Length: \(answer.length)\r\nConnection: close\r\n\r\n"
+                            .utf8))
+            else { return }
+            let end = min(answer.diesAfter ?? answer.length, answer.stallsAfter ?? answer.length)
+            var index = 0
+            while index < end {
+                let count = min(65_536, end - index)
+                guard write(BulkServer.bytes(index..<index + count)) else {
+                    return state.withLock { $0.endedByClient += 1 }
+                }
+                index += count
+                state.withLock { $0.written += count }
+            }
+            guard answer.stallsAfter != nil else { return }
+            var byte: UInt8 = 0
+            _ = recv(descriptor, &byte, 1, 0)
+            state.withLock { $0.endedByClient += 1 }
+        }
+
+        private func line() -> String? {
+            var bytes: [UInt8] = []
+            while true {
+                guard let byte = some(1)?.first else { return nil }
+                if byte == 10 {
+                    return String(decoding: bytes.last == 13 ? bytes.dropLast() : bytes[...], as: UTF8.self)
+                }
+                bytes.append(byte)
+            }
+        }
+
+        private func some(_ limit: Int) -> Data? {
+            if position == buffer.count {
+                var piece = [UInt8](repeating: 0, count: 262_144)
+                let count = recv(descriptor, &piece, piece.count, 0)
+                guard count > 0 else { return nil }
+                (buffer, position) = (Array(piece.prefix(count)), 0)
+            }
+            let end = min(position + limit, buffer.count)
+            defer { position = end }
+            return Data(buffer[position..<end])
+        }
+
+        private func write(_ bytes: [UInt8]) -> Bool {
+            var done = 0
+            while done < bytes.count {
+                let count = bytes.withUnsafeBytes {
+                    Foundation.send(
+                        descriptor, $0.baseAddress?.advanced(by: done), bytes.count - done, Socket.quietly)
+                }
+                guard count > 0 else { return false }
+                done += count
+            }
+            return true
+        }
+    }
+}
