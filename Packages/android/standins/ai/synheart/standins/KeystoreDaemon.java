@@ -30,8 +30,10 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -107,6 +109,8 @@ public final class KeystoreDaemon {
     private final Map<Call, CountDownLatch> held = new HashMap<>();
     private final Map<Call, Integer> counts = new HashMap<>();
     private final Set<String> invalidated = new HashSet<>();
+    private final Random jitter = new Random(1);
+    private int binder, tee, strongBox;
 
     KeystoreDaemon(Path folder, String packageName) throws IOException {
         this.folder = folder;
@@ -142,6 +146,36 @@ public final class KeystoreDaemon {
     public synchronized void hold(Call call, CountDownLatch latch) {
         if (latch == null) held.remove(call); else held.put(call, latch);
     }
+
+    /**
+     * How long calls take from now on, in milliseconds; for measurements. The way through binder takes half of its mean at least, and
+     * seldom several times as much; making a key and signing with it also take what its hardware needs.
+     */
+    public synchronized void slow(int binder, int tee, int strongBox) {
+        this.binder = binder;
+        this.tee = tee;
+        this.strongBox = strongBox;
+    }
+
+    private void takeBinder() throws KeyStoreException {
+        double milliseconds;
+        synchronized (this) { milliseconds = binder == 0 ? 0 : binder * (0.5 - 0.5 * Math.log(1 - jitter.nextDouble())); }
+        take(milliseconds);
+    }
+
+    private void takeHardware(boolean isStrongBox) throws KeyStoreException {
+        int milliseconds;
+        synchronized (this) { milliseconds = isStrongBox ? strongBox : tee; }
+        take(milliseconds);
+    }
+
+    private void take(double milliseconds) throws KeyStoreException {
+        if (milliseconds == 0) return;
+        try { TimeUnit.NANOSECONDS.sleep((long) (milliseconds * 1e6)); } catch (InterruptedException error) { throw failure(SYSTEM_ERROR); }
+    }
+
+    /** How many calls there were. */
+    public synchronized int count() { return counts.values().stream().mapToInt(Integer::intValue).sum(); }
 
     /** How many calls of this kind there were. */
     public synchronized int count(Call call) { return counts.getOrDefault(call, 0); }
@@ -198,6 +232,7 @@ public final class KeystoreDaemon {
             fault = isQueued ? faults.peek() : always.get(call);
             if (fault != null && !isAttested && fault.isOfAttestation()) fault = null; else if (isQueued) faults.poll();
         }
+        takeBinder();
         if (latch != null) {
             try { latch.await(); } catch (InterruptedException error) { throw failure(SYSTEM_ERROR); }
         }
@@ -215,6 +250,7 @@ public final class KeystoreDaemon {
         enter(call);
         Entry entry = read(alias);
         if (entry.secret.length == 0) throw failure(INVALID_KEY_BLOB);
+        takeHardware(entry.isStrongBox);
         return entry;
     }
 
@@ -229,6 +265,7 @@ public final class KeystoreDaemon {
         try {
             enter(Call.GENERATE, spec.getAttestationChallenge() != null);
             if (spec.isStrongBoxBacked() && !hasStrongBox) throw failure(HARDWARE_TYPE_UNAVAILABLE);
+            takeHardware(spec.isStrongBoxBacked());
             byte[] challenge = spec.getAttestationChallenge();
             if (challenge != null && challenge.length > 128) throw failure(INVALID_INPUT_LENGTH);
             if (challenge != null && attestation == Attestation.REFUSED) throw failure(UNIMPLEMENTED);

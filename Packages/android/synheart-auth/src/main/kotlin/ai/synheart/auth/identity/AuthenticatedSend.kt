@@ -21,6 +21,7 @@ import ai.synheart.auth.remedy
 import ai.synheart.auth.wire.RequestOrigin
 import ai.synheart.auth.wire.RequestUrl
 import ai.synheart.auth.wire.error
+import ai.synheart.auth.wire.naming
 import ai.synheart.auth.wire.problemOfHostHeaders
 import ai.synheart.auth.wire.refusal
 import ai.synheart.auth.wire.rotationDemand
@@ -106,9 +107,7 @@ internal class AuthenticatedSend(
             if (isRepeated && !verdict.endsIdentity) throw verdict
             when (verdict.remedy) {
                 Remedy.LEARN_CLOCK -> learnClock(verdict)
-                Remedy.REPORT -> throw failure(
-                    verdict.failure.code, "the service at ${url.origin.text} is not configured for this origin: ${verdict.message}", verdict,
-                )
+                Remedy.REPORT -> throw verdict.naming(url.origin)
                 // A copy was accepted. Another one must change nothing more.
                 Remedy.SIGN_AGAIN -> if (!isRepeatable) {
                     throw failure(Situation.WRITE_REPLAYED, "a copy of this request was accepted; it is not sent again", verdict)

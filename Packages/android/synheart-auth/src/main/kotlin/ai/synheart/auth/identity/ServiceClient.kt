@@ -15,6 +15,7 @@ import ai.synheart.auth.wire.JsonObject
 import ai.synheart.auth.wire.RotationDemand
 import ai.synheart.auth.wire.Route
 import ai.synheart.auth.wire.error
+import ai.synheart.auth.wire.naming
 import ai.synheart.auth.wire.rotationDemand
 import ai.synheart.auth.wire.serverTime
 import kotlin.time.Duration
@@ -76,7 +77,7 @@ internal class ServiceClient(private val configuration: Configuration) {
         val offset = answer.serverTime?.let {
             ClockOffset.of(it, configuration.clock.wallMillis, configuration.clock.elapsedMillis - sentAt)
         }
-        val result = if (answer.status in 200..299) Result.success(Answer(answer.body, sentAt)) else Result.failure(answer.error())
+        val result = if (answer.status in 200..299) Result.success(Answer(answer.body, sentAt)) else Result.failure(answer.error().naming(configuration.origin))
         return Outcome(result, offset, answer.rotationDemand)
     }
 }

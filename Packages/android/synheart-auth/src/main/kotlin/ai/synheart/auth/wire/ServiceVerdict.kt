@@ -2,11 +2,13 @@ package ai.synheart.auth.wire
 
 import ai.synheart.auth.HttpAnswer
 import ai.synheart.auth.OwnCode
+import ai.synheart.auth.Remedy
 import ai.synheart.auth.RetryPolicy
 import ai.synheart.auth.RotationReason
 import ai.synheart.auth.ServiceCode
 import ai.synheart.auth.SynheartAuthException
 import ai.synheart.auth.failure
+import ai.synheart.auth.remedy
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 
@@ -75,6 +77,10 @@ internal fun HttpAnswer.error(): SynheartAuthException {
         ServiceCode.reported(refusal.code), refusal.message.take(500), retryAfter = retryAfter, serverTime = refusal.serverTime,
     )
 }
+
+/** The error, which names the origin that the service is not configured for. Other errors as they are. */
+internal fun SynheartAuthException.naming(origin: RequestOrigin): SynheartAuthException =
+    if (remedy != Remedy.REPORT) this else failure(failure.code, "the service at ${origin.text} is not configured for this origin: $message", this)
 
 private fun HttpAnswer.errorBody(): Refusal? = try {
     val json = JsonObject.parse(body)

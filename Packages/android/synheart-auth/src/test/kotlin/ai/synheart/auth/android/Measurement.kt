@@ -16,13 +16,17 @@ import kotlinx.coroutines.runBlocking
 import kotlin.system.measureNanoTime
 
 /**
- * Measures the client on this machine's JVM, with keys of the stand-in Keystore: scripts/measure. A phone's hardware signs more
- * slowly.
+ * Measures the client on this machine's JVM, with keys of the stand-in Keystore: scripts/measure. First at the speed of this machine,
+ * then what an app waits for where the Keystore takes as long as a phone's.
  */
 object Measurement {
     private const val SIGNATURES = 400
     private const val REQUESTS = 160
     private const val CONCURRENT = 8
+    private const val ROUNDS = 100
+    private const val BINDER = 1
+    private const val TEE = 15
+    private const val STRONG_BOX = 150
 
     @JvmStatic
     fun main(arguments: Array<String>) {
@@ -54,6 +58,42 @@ object Measurement {
                         println("signed requests to the service (debug build), $CONCURRENT at a time, scheme $scheme: ${rate(REQUESTS, sending)}/s")
                     }
                 }
+            }
+            latency(service)
+        }
+    }
+
+    /** What an app waits for; the service is on this machine. */
+    private fun latency(service: RunningService) {
+        println("\n| Keystore with $BINDER ms of binder a call | calls | p50 | p99 |\n|---|---|---|---|")
+        for (usesStrongBox in listOf(false, true)) {
+            val hardware = if (usesStrongBox) "StrongBox, $STRONG_BOX ms" else "TEE, $TEE ms"
+            TestPhone(AndroidProof.KEY_ATTESTATION, service).use { phone ->
+                val keystore = phone.device.keystore
+                keystore.slow(BINDER, TEE, STRONG_BOX)
+                val android = AndroidConfiguration(
+                    service.publicUrl, proof = AndroidProof.KEY_ATTESTATION, rotatesAutomatically = false, usesStrongBox = usesStrongBox,
+                )
+                // Each app is a first launch: nothing is stored for it.
+                val apps = List(ROUNDS / 10) { service.newApp(phone.record()) }
+                fun row(name: String, rounds: Int, body: suspend (Int) -> Unit) {
+                    var calls = 0
+                    val times = List(rounds) { round ->
+                        val before = keystore.count()
+                        val time = measureNanoTime { runBlocking { body(round) } } / 1e6
+                        calls = keystore.count() - before
+                        time
+                    }.sorted()
+                    fun at(share: Double) = "%.1f ms".format(times[((times.size - 1) * share).toInt()])
+                    println("| $hardware: $name | $calls | ${at(0.5)} | ${at(0.99)} |")
+                }
+                row("first launch: registerDevice", apps.size) { SynheartAuth.create(phone.device.context(), android).registerDevice(apps[it]) }
+                row("first signRequest of a process", ROUNDS) {
+                    SynheartAuth.create(phone.device.context(), android).signRequest(apps[0], "GET", "/")
+                }
+                val client = SynheartAuth.create(phone.device.context(), android)
+                runBlocking { client.signRequest(apps[0], "GET", "/") }
+                row("each later signRequest", ROUNDS) { client.signRequest(apps[0], "GET", "/") }
             }
         }
     }
