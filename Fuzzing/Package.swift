@@ -34,6 +34,7 @@ let package = Package(
         target("FuzzAssertion", product: "AppAttest"),
         target("FuzzReceipt", product: "AppAttest"),
         target("FuzzJSON", product: "AuthContract"),
+        target("FuzzPath", product: "AuthContract"),
         target("FuzzDER", product: "AndroidKeyAttestation"),
         target("FuzzKeyAttestation", product: "AndroidKeyAttestation"),
         // Chains put together from a grammar, with valid signatures.

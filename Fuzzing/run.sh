@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fuzzing/run.sh TARGET [RUNS]: builds the fuzzers and runs one, by default a million times.
-# Targets: FuzzCBOR FuzzAttestation FuzzAssertion FuzzReceipt FuzzJSON FuzzDER FuzzKeyAttestation
+# Targets: FuzzCBOR FuzzAttestation FuzzAssertion FuzzReceipt FuzzJSON FuzzPath FuzzDER FuzzKeyAttestation
 #          FuzzKeyAttestationChains FuzzPlayIntegrity FuzzSignedAttestation FuzzSignedAssertion FuzzSignedReceipt FuzzRESP.
 # FuzzKeyAttestationChains and FuzzSigned… read their input as choices of a grammar, and build objects with valid signatures.
 # New inputs go to .build/corpus/TARGET; a crash is written to crash-* here and becomes a test.

@@ -1,0 +1,100 @@
+internal import AuthContract
+
+/// Where scheme 2 requests may have been sent (*Signature scheme 2* of the contract).
+extension RequestVerifier {
+    /// Where the request may have been sent, as far as the service or the app's operator vouches for it: the Host header alone
+    /// never does. Empty: scheme 2 is refused.
+    func origins(
+        of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
+    ) throws(Refusal) -> [RequestOrigin] {
+        guard operation == .foreign else {
+            if ownOrigins.count == 1 { return ownOrigins }
+            let received = try? RequestOrigin(request.provenance)
+            guard ownOrigins.isEmpty else {
+                // Most are signed for the one that they were sent to: it is tried first.
+                return ownOrigins.filter { $0 == received } + ownOrigins.filter { $0 != received }
+            }
+            guard let received, received.isLoopback else { return [] }
+            return [received]
+        }
+        guard !app.authorities.isEmpty else { return [] }
+        let received = try wellFormed { try RequestOrigin(request.provenance) }
+        guard app.authorities.contains(received) else {
+            let known = app.authorities.map(\.description).sorted().joined(separator: ", ")
+            throw Refusal(.misdirectedRequest, "sent to \(received), and signature.authorities are \(known)")
+        }
+        return [received]
+    }
+
+    /// Whether the client can use scheme 2: not on our own routes at an authority that is not loopback, while no
+    /// origin is configured.
+    func canUseSchemeTwo(_ request: SignedRequest) -> Bool {
+        if request.operation == .foreign || !ownOrigins.isEmpty { return true }
+        return (try? RequestOrigin(request.incoming.provenance))?.isLoopback ?? false
+    }
+
+    /// The judgement of a request at the origin that its signature covers. Of a refused one: at the first.
+    struct Admission {
+        let judgement: Judgement
+        let request: SignedRequest
+    }
+
+    func admit(
+        _ request: SignedRequest, orAt others: ArraySlice<RequestOrigin>, _ row: DeviceRow
+    ) throws(Refusal) -> Admission {
+        let first = Admission(judgement: admit(request, row), request: request)
+        guard first.judgement.refusal?.code == .invalidSignature else { return first }
+        for origin in others {
+            let moved = try request.sent(to: origin)
+            let judgement = admit(moved, row)
+            guard judgement.refusal?.code == .invalidSignature else {
+                return Admission(judgement: judgement, request: moved)
+            }
+        }
+        return first
+    }
+
+    /// Tells a wrong origin of our own routes from a wrong signature: what the client sent explains a refusal, and never admits a
+    /// request (*Signature scheme 2*).
+    func explained(_ admission: Admission, _ row: DeviceRow) throws(Refusal) -> Admission {
+        let request = admission.request
+        guard admission.judgement.refusal?.code == .invalidSignature, request.scheme == .two,
+            request.operation != .foreign, row.device.status != .deregistered
+        else { return admission }
+        for origin in request.incoming.namedOrigins where !ownOrigins.contains(origin) {
+            guard signingKey(try request.sent(to: origin), row) != nil else { continue }
+            let configured = ownOrigins.isEmpty ? "not set" : ownOrigins.map(\.description).joined(separator: ", ")
+            let refusal = Refusal(
+                .misdirectedRequest,
+                "signed for \(origin), and server.public_origin and server.other_origins are \(configured)")
+            return Admission(judgement: .refused(refusal, app: request.app), request: request)
+        }
+        return admission
+    }
+}
+
+extension RequestOrigin {
+    fileprivate init(_ provenance: RequestProvenance) throws(ContractError) {
+        try self.init(scheme: provenance.scheme, authority: provenance.authority)
+    }
+}
+
+extension IncomingRequest {
+    /// Where the request says that it was sent. Nothing vouches for it: the last of each header's elements, under either scheme,
+    /// because a proxy may change the host, and forget what the scheme was.
+    fileprivate var namedOrigins: [RequestOrigin] {
+        let named = ["Host", "X-Forwarded-Host"].compactMap { name in
+            self.headers.values(name).last?.split(separator: ",").last.map { $0.filter { $0 != " " && $0 != "\t" } }
+        }
+        var found: [RequestOrigin] = []
+        for authority in [provenance.authority] + named {
+            for scheme in RequestOrigin.Scheme.allCases {
+                guard let origin = try? RequestOrigin(scheme: scheme.rawValue, authority: authority),
+                    !found.contains(origin)
+                else { continue }
+                found.append(origin)
+            }
+        }
+        return found
+    }
+}
