@@ -95,7 +95,36 @@ struct DeviceCommandTests {
         try await world.verify(try await world.rotated(old))
     }
 
+    @Test("a demand for compromise in force is not replaced by one that begins later")
+    func laterBeginning() async throws {
+        let world = try await World()
+        _ = try await world.device()
+        world.clock.advance(10)
+        func change(from before: UnixTime, by: UnixTime) async throws {
+            let demand: JSONValue = ["keys_before": .string(before.iso8601), "rotate_by": .string(by.iso8601)]
+            try await world.change(["keys": ["compromise": demand]])
+        }
+        let now = world.clock.now
+        try await change(from: now, by: now + 100)
+        let error = await #expect(throws: ContractError.self) { try await change(from: now + 50, by: now + 100) }
+        #expect(error?.code == .conflict)
+        world.clock.advance(50)
+        try await change(from: now + 50, by: now + 100)
+    }
+
     // MARK: Ended devices
+
+    @Test(
+        "the evidence of a device that has ended is not replaced",
+        arguments: [(DeviceStatus.revoked, ErrorCode.deviceRevoked), (.rejected, .invalidAttestation)])
+    func endedEvidence(status: DeviceStatus, code: ErrorCode) throws {
+        let device = try Self.device { $0.status = status }
+        let evidence = VerifiedEvidence(assurance: Assurance(app: .development, key: .unattested))
+        let conflict = #expect(throws: DeviceConflict.self) {
+            try Self.apply(.proveAgain(evidence, of: device.key, wasSeen: false), to: device)
+        }
+        #expect(conflict?.code == code)
+    }
 
     @Test(
         "a device that is rejected or has ended is not told to rotate and keeps its scheme",

@@ -242,6 +242,20 @@ struct SchemeTwoTests {
         try await expect(.nonceReplay) { _ = try await mended.authenticate(request, for: .status) }
     }
 
+    @Test("misdirected requests count as failures of their address")
+    func misdirectedIsAFailure() async throws {
+        let world = try await World(origin: "https://auht.example.com") {
+            $0.failedSignatures = Rate(burst: 2, perMinute: 1)
+        }
+        let device = try await world.device()
+        let draft = RequestDraft(.status).with { ($0.scheme, $0.origin) = (.two, "https://auth.example.com") }
+        for expected in [ErrorCode.misdirectedRequest, .misdirectedRequest, .rateLimited] {
+            try await expect(expected) {
+                _ = try await world.service.authenticate(try world.signed(device, draft), for: .status)
+            }
+        }
+    }
+
     @Test("misdirected requests take the device's share")
     func misdirectedIsLimited() async throws {
         let world = try await World(origin: "https://auht.example.com") { $0.device = Rate(burst: 2, perMinute: 1) }

@@ -47,6 +47,15 @@ struct VerifyTests {
         for _ in 0..<2 { try await expect(.clockSkew) { try await world.verify(stale, id: other) } }
     }
 
+    @Test("what no earlier question can have taken is not fresh, whoever signed it", arguments: [-361, 61, 100_000])
+    func neverFresh(ahead: Int64) async throws {
+        let world = try await World()
+        let request = try world.signed(try await world.device(), RequestDraft().with { $0.ahead = ahead })
+        let unknown = request.with(HeaderName.deviceID, DeviceID(from: SystemRandom()).text)
+        try await expect(.clockSkew) { try await world.verify(unknown, id: Self.id) }
+        try await expect(.clockSkew) { try await world.verify(request, id: Self.id) }
+    }
+
     @Test("another node, and one after a restart, answers a question again")
     func anotherNode() async throws {
         let world = try await World()

@@ -28,6 +28,7 @@ extension AdminAPI {
         try request.precondition.check(current)
         let record = try AppRecord(request.body.unmasked(from: current, by: service.apps.mask))
         guard record.appID == current.appID else { throw ContractError("app_id must equal the path's") }
+        try request.requireLifted(current.keys.compromises, by: record)
         try request.requireKnownSources(of: record, replacing: current)
         try request.requireKnownAudiences(of: record, replacing: current)
         try await requireOwnPackages(of: record, replacing: current, request)
@@ -115,6 +116,17 @@ extension AdminRequest {
                 .forbidden, "\(actor) is for some apps alone and added an audience",
                 hint: "A new audience in signature.token_audiences needs a credential that is for all apps")
         }
+    }
+}
+
+extension AdminRequest {
+    /// A record without the member is no wish to lift the demands: it may be an older file.
+    fileprivate func requireLifted(_ demands: [KeyPolicy.Compromise], by record: AppRecord) throws(Refusal) {
+        guard !demands.isEmpty, record.keys.compromises.isEmpty,
+            body.optionalValue("keys")?.object?["compromise"] != .null
+        else { return }
+        let hint = "keys.compromise is set: repeat it, or set it to null to lift it"
+        throw Refusal(.conflict, hint, hint: hint)
     }
 }
 

@@ -82,9 +82,7 @@ extension ServiceConfiguration {
 
     /// All origins at which clients reach the service, as far as they can be read.
     package var origins: [RequestOrigin] {
-        let others = (try? otherOrigins) ?? []
-        guard let publicOrigin = try? publicOrigin else { return others }
-        return [publicOrigin] + others.filter { $0 != publicOrigin }
+        AuthService.origins((try? publicOrigin) ?? nil, (try? otherOrigins) ?? [])
     }
 
     /// The configured service keys: 32 bytes in base64 each, the one that seals first; nil if none is.

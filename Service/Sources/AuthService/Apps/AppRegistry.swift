@@ -158,9 +158,13 @@ public final class AppRegistry: Sendable {
     /// A key that a compromise ended must not be accepted again by a mistake. So a change either keeps every demand of
     /// `keys.compromise` for the keys that it concerns, or lifts all of them by saying null.
     private func checkCompromises(of record: AppRecord, replacing current: AppRecord) throws(ContractError) {
-        let demands = record.keys.compromises
+        let (demands, now) = (record.keys.compromises, clock.now)
         let isKept = current.keys.compromises.allSatisfy { old in
-            demands.contains { $0.keysBefore >= old.keysBefore && $0.rotateBy <= old.rotateBy }
+            demands.contains { new in
+                // A demand counts from `keysBefore` on. One that starts later than today would let go of what the old one holds.
+                new.keysBefore >= old.keysBefore && new.keysBefore <= max(old.keysBefore, now)
+                    && new.rotateBy <= old.rotateBy
+            }
         }
         guard isKept || demands.isEmpty else {
             let advice =

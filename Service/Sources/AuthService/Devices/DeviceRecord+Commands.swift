@@ -39,6 +39,9 @@ extension DeviceRecord {
 
         case .proveAgain(let evidence, let proven, let wasSeen):
             guard proven == key else { throw DeviceConflict(.invalidAttestation, "the key was replaced meanwhile") }
+            guard try requireAlive(), status != .rejected else {
+                throw DeviceConflict(.invalidAttestation, "the device is \(status.rawValue)")
+            }
             return join(evidence, under: app.keys, wasSeen: wasSeen, at: now)
         case .settleProof(let evidence):
             guard status == .pending else { return nil }

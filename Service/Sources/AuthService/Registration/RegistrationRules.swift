@@ -195,8 +195,9 @@ struct RegistrationRules: Sendable {
         switch device.status(under: app.record.mode) {
         case .registered:
             // Only the holder of the key may replace its evidence.
-            if request.keyProof != nil { _ = try await prove(evidence, device, app: app) }
-            return RegisterResponse(deviceID: device.deviceID, status: .registered)
+            let proven = request.keyProof == nil ? device : try await prove(evidence, device, app: app)
+            let isHeld = proven.status(under: app.record.mode) == .pending
+            return RegisterResponse(deviceID: device.deviceID, status: isHeld ? .pending : .registered)
         case .pending:
             let proven = request.keyProof == nil ? device : try await prove(evidence, device, app: app)
             guard !proven.assurance.isUnproven else {

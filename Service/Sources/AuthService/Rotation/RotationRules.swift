@@ -35,8 +35,15 @@ struct RotationRules: Sendable {
     private func repeated(
         _ device: DeviceRecord, _ verified: VerifiedRequest, reason: RotationReason
     ) async throws(Refusal) -> RotateKeyResponse {
-        guard device.status == .registered else {
-            throw Refusal(.deviceRevoked, "the device is \(device.status.rawValue)")
+        let app = verified.app.record
+        let states = AccessTable.states(of: device, signedBy: .current, app: app, now: verified.at)
+        if case .refused(let code) = AccessTable.access(states.status, .rotateKey) {
+            throw Refusal(code, "the device is \(states.status.rawValue)")
+        }
+        // The cached row may be of a rotation before this one.
+        let signer = verified.signedBy == .current ? verified.device.key : verified.device.previousKey
+        guard signer == device.key || signer == device.previousKey else {
+            throw Refusal(.rotationFailed, "signed by a key from before this rotation")
         }
         guard let rotatedAt = device.keyRotatedAt else {
             throw Refusal(.rotationFailed, "the new key is the registered one: no rotation ever happened")

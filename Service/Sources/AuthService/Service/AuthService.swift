@@ -100,7 +100,7 @@ public struct AuthService: Sendable {
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
             protection: protection, clock: clock,
-            ownOrigins: (publicOrigin.map { [$0] } ?? []) + otherOrigins.filter { $0 != publicOrigin },
+            ownOrigins: Self.origins(publicOrigin, otherOrigins),
             recorder: recorder)
         pendingProofs = stores.pendingProofs.map { [apps, devices, changes, recorder] proofs in
             PendingProofs(
@@ -127,6 +127,13 @@ public struct AuthService: Sendable {
 
     /// Hits and misses of the cache of devices.
     package var deviceCacheUse: CacheUse { devices.use }
+
+    /// The origins of the service's own routes, each once.
+    package static func origins(_ publicOrigin: RequestOrigin?, _ others: [RequestOrigin]) -> [RequestOrigin] {
+        var origins = publicOrigin.map { [$0] } ?? []
+        for other in others where !origins.contains(other) { origins.append(other) }
+        return origins
+    }
 
     // MARK: The device API
 

@@ -38,7 +38,11 @@ struct RequestVerifier: Sendable {
             let now = clock.now
             var stale: Refusal?
             do throws(Refusal) { try requireFresh(headers.timestamp, now: now, found) } catch {
-                guard verification != nil else { throw error }
+                // What took its claims in time is known for some time after.
+                let age = now - headers.timestamp
+                guard verification != nil, age >= 0,
+                    age <= found.record.signature.pastWindowSeconds + ClaimTag.life
+                else { throw error }
                 stale = error
             }
             guard let cached = try await devices.find(headers.deviceID, of: headers.appID) else {
@@ -73,8 +77,9 @@ struct RequestVerifier: Sendable {
             await raiseScheme(verified)
             return .accepted(verified)
         } catch {
-            // An unknown id costs a read of the store, a wrong signature a verification.
-            if operation != .foreign, [.invalidSignature, .notRegistered, .unknownApp].contains(error.code) {
+            // An unknown id costs a read of the store, a wrong signature a verification for each origin.
+            let costly: [ErrorCode] = [.invalidSignature, .misdirectedRequest, .notRegistered, .unknownApp]
+            if operation != .foreign, costly.contains(error.code) {
                 await protection.countFailure(from: address)
             }
             return .refused(error, app: app, signed: signed)

@@ -43,7 +43,7 @@ struct PostgreSQLAppStore: AppStore {
     func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool {
         try await database.write { (connection) throws(StoreError) in
             guard try connection.lock(id), try !connection.hasDevices(id) else { return false }
-            for credential in try PostgreSQLCredentialStore.all(connection) {
+            for credential in try PostgreSQLCredentialStore.locked(connection) {
                 guard let (changed, event) = credential.losing(id, by: event) else { continue }
                 _ = try connection.change(
                     "UPDATE credentials SET apps = $2, revoked_at = $3 WHERE id = $1",

@@ -41,7 +41,16 @@ struct PostgreSQLCredentialStore: CredentialStore {
     }
 
     static func all(_ connection: isolated Connection) throws(StoreError) -> [Credential] {
-        try connection.rows("SELECT \(columns) FROM credentials ORDER BY created_at DESC, id").rows
+        try all(connection, "ORDER BY created_at DESC, id")
+    }
+
+    /// All credentials as they are now, locked until the transaction ends: a revocation or another change of them waits, or is seen.
+    static func locked(_ connection: isolated Connection) throws(StoreError) -> [Credential] {
+        try all(connection, "ORDER BY id FOR UPDATE")
+    }
+
+    private static func all(_ connection: isolated Connection, _ order: String) throws(StoreError) -> [Credential] {
+        try connection.rows("SELECT \(columns) FROM credentials \(order)").rows
             .map { (row) throws(StoreError) in try Credential(row: row) }
     }
 

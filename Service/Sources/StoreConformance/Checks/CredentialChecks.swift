@@ -141,6 +141,25 @@ extension StoreConformance {
                 let late = try await stores.evidence.evidence(of: samples.app, before: nil, limit: 10)
                 try expect(late, is: [], "a refusal that is kept after the removal")
             },
+            ConformanceCheck("Removals of its apps and a revocation at once end a credential for good") { stores in
+                for round in 0..<64 {
+                    let (samples, other) = (try Samples(stores), try Samples(stores))
+                    for app in [samples.app, other.app] { try await stores.provide(app, samples) }
+                    let credential = samples.credential(scope: .apps([samples.app, other.app]))
+                    try await stores.add(credential, samples)
+                    async let first = stores.apps.remove(samples.app, recording: samples.event(.appRemoved))
+                    // Both apps, or one of them and a revocation.
+                    async let second =
+                        round.isMultiple(of: 2)
+                        ? stores.apps.remove(other.app, recording: other.event(.appRemoved))
+                        : stores.credentials.revoke(
+                            credential.id, at: stores.now, recording: samples.event(.credentialRevoked))
+                    try expect(try await first, "the app was not removed")
+                    try expect(try await second, "the other app was not removed, or the credential not revoked")
+                    let stored = try await stores.credentials.credential(credential.id)
+                    try expect(stored?.revokedAt != nil, "the credential goes on")
+                }
+            },
             ConformanceCheck("A credential for an app and the removal of the app never both stay") { stores in
                 for _ in 0..<64 {
                     let samples = try Samples(stores)

@@ -304,6 +304,28 @@ import Testing
         }
     }
 
+    @Test func `an older record does not lift a compromise, and null does`() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let older = TestServer.record
+            func put(_ keys: JSONValue?) async throws -> RawResponse {
+                var record = older
+                record["keys"] = keys
+                return try await server.administer("PUT", "/apps/\(TestServer.appID)", admin, body: .object(record))
+            }
+            let now = server.clock.now
+            let compromise: JSONValue = ["keys_before": .string(now.iso8601), "rotate_by": .string((now + 60).iso8601)]
+            #expect(try await put(["compromise": compromise]).status == 200)
+            for keys: JSONValue? in [nil, [:], .null, ["key_proof": "required"], ["compromise": []]] {
+                let refused = try await put(keys)
+                #expect(refused.status == 409 && refused.code == "CONFLICT", "\(refused.text)")
+            }
+            #expect(try await put(["compromise": compromise]).status == 200)
+            #expect(try await put(["compromise": .null]).status == 200)
+            #expect(try await put(nil).status == 200)
+        }
+    }
+
     @Test func `devices are listed in pages without gaps or repeats`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)
