@@ -68,6 +68,14 @@ import Testing
         #expect(answer.body == Array("hi".utf8))
     }
 
+    @Test(
+        "any limit may be named",
+        arguments: [(Int.max, true), (2, true), (1, false), (0, false), (-1, false), (.min, false)])
+    func anyLimit(limit: Int, fits: Bool) async throws {
+        let result = try await send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", limit: limit)
+        #expect((try? result.get().body) == (fits ? Array("hi".utf8) : nil))
+    }
+
     @Test("an answer beyond the limit fails")
     func limit() async throws {
         let body = String(repeating: "x", count: 5000)

@@ -201,8 +201,10 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         if let buffer = streaming.withLock({ $0[dataTask.taskIdentifier] }) { return buffer.append(Array(data)) }
         let isTooLarge = running.withLock { running in
             guard var exchange = running.removeValue(forKey: dataTask.taskIdentifier) else { return false }
-            exchange.body.append(contentsOf: data.prefix(max(0, exchange.limit + 1 - exchange.body.count)))
-            let isTooLarge = exchange.body.count > exchange.limit
+            // A host may name any limit.
+            let room = max(0, max(0, exchange.limit) - exchange.body.count)
+            let isTooLarge = data.count > room
+            exchange.body.append(contentsOf: data.prefix(room))
             running[dataTask.taskIdentifier] = exchange
             return isTooLarge
         }

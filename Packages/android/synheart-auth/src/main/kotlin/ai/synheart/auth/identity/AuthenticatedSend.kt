@@ -67,7 +67,7 @@ internal class AuthenticatedSend(
             isReceived = true
             return answer
         } catch (error: SynheartAuthException) {
-            throw error.afterRequest(mayHaveHappened)
+            throw error.afterRequest(synchronized(this) { hasEnded = true; mayHaveHappened })
         } finally {
             life.finish()
             end(isReceived)
@@ -131,8 +131,7 @@ internal class AuthenticatedSend(
         val signed = sign(scheme)
         val method = if (scheme == SignatureScheme.ONE) request.method.upperAscii() else request.method
         val copy = request.signed(method, request.headers + signed.headers, measured, life.remaining())
-        val before = mayHaveHappened
-        mayHaveHappened = true
+        val before = leave()
         val answer = try {
             context.configuration.exchange(copy, transport)
         } catch (error: SynheartAuthException) {
@@ -143,6 +142,12 @@ internal class AuthenticatedSend(
         keep(answer)
         if (answer.isRefusedUnseen) mayHaveHappened = before
         return answer
+    }
+
+    /** Notes that a copy leaves, unless the caller was already told whether one did. Returns what held before. */
+    private fun leave(): Boolean = synchronized(this) {
+        if (hasEnded) throw deadlinePassed()
+        mayHaveHappened.also { mayHaveHappened = true }
     }
 
     private suspend fun sign(scheme: SignatureScheme): SignedMessage {
