@@ -31,7 +31,7 @@ extension AdminAPI {
         try request.requireLifted(current.keys.compromises, by: record)
         try request.requireKnownSources(of: record, replacing: current)
         try request.requireKnownAudiences(of: record, replacing: current)
-        try await requireOwnPackages(of: record, replacing: current, request)
+        try await requireOwnNames(of: record, replacing: current, request)
         // The caller replaces what it read: masked secrets are those of that version.
         let changed = try await usable {
             try await service.apps.change(record, replacing: current, actor: request.actor)
@@ -53,17 +53,23 @@ extension AdminAPI {
         return .noContent
     }
 
-    /// Two apps may be of one package, such as two channels of it. But whoever administers one app alone must not make that so.
-    private func requireOwnPackages(
+    /// Two apps may be of one package or App ID, such as two channels of it. But whoever administers one app alone must not make
+    /// that so.
+    private func requireOwnNames(
         of record: AppRecord, replacing current: AppRecord, _ request: AdminRequest
     ) async throws {
-        let added = Set(record.android?.packages ?? []).subtracting(current.android?.packages ?? [])
-        guard request.caller.scope != .allApps, !added.isEmpty else { return }
+        func added(_ names: (AppRecord) -> [String]) -> Set<String> { Set(names(record)).subtracting(names(current)) }
+        let members: [(name: String, names: (AppRecord) -> [String])] = [
+            ("android.packages", { $0.android?.packages ?? [] }), ("ios.app_ids", { $0.ios?.appIDs ?? [] }),
+        ]
+        guard request.caller.scope != .allApps, members.contains(where: { !added($0.names).isEmpty }) else { return }
         for other in try await service.apps.records() where other.appID != record.appID {
-            guard !added.isDisjoint(with: other.android?.packages ?? []) else { continue }
-            throw Refusal(
-                .forbidden, "\(request.actor) is for some apps alone and named a package of \(other.appID)",
-                hint: "A package in android.packages that another app names needs a credential that is for all apps")
+            for member in members where !added(member.names).isDisjoint(with: member.names(other)) {
+                throw Refusal(
+                    .forbidden,
+                    "\(request.actor) is for some apps alone and named what is in \(member.name) of \(other.appID)",
+                    hint: "A name in \(member.name) that another app has needs a credential that is for all apps")
+            }
         }
     }
 

@@ -16,6 +16,9 @@ public struct IOSApp: Sendable, Hashable {
     /// A risk metric above this flags the device; nil: none does. It never refuses: Apple means the metric as a reason to
     /// look, not as a verdict.
     public var flagRiskMetricAbove: Int?
+
+    /// The App IDs of the policy, as an app record has them.
+    package var appIDs: [String] { policy.appIDs.map(\.text) }
 }
 
 extension IOSApp: JSONPolicy {

@@ -268,6 +268,27 @@ import Testing
         }
     }
 
+    @Test func `only a credential for all apps names an App ID of another app`() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            func record(_ id: String, _ appIDs: [JSONValue]) -> JSONValue {
+                ["app_id": .string(id), "ios": ["app_ids": .array(appIDs), "environments": ["production"]]]
+            }
+            let ids: [JSONValue] = ["ABCDE12345.com.one", "ABCDE12345.com.two"]
+            for (app, id) in zip(["com.example.one", "com.example.two"], ids) {
+                let added = try await server.administer("POST", "/apps", admin, body: record(app, [id]))
+                #expect(added.status == 201, "\(added.text)")
+            }
+            let bound = try await server.credential(.admin, apps: ["com.example.two"])
+            let (path, both) = ("/apps/com.example.two", record("com.example.two", ids))
+            let refused = try await server.administer("PUT", path, bound, body: both)
+            #expect(refused.status == 403 && refused.code == "FORBIDDEN", "\(refused.text)")
+            #expect(refused.text.contains("ios.app_ids"))
+            #expect(try await server.administer("PUT", path, admin, body: both).status == 200)
+            #expect(try await server.administer("PUT", path, bound, body: both).status == 200)
+        }
+    }
+
     @Test(arguments: ["rejected", "revoked", "deregistered"])
     func `a device that ended is neither told to rotate nor lowered`(status: String) async throws {
         try await TestServer.with { server in
