@@ -37,18 +37,31 @@ struct DeviceCommandTests {
     @Test(
         "the stronger demand to rotate wins",
         arguments: [
-            (nil, demand(.scheduled, in: 9), true), (demand(.scheduled, in: 9), demand(.scheduled, in: 99), true),
-            (demand(.scheduled, in: 9), demand(.compromise, in: 99), true),
-            (demand(.compromise, in: 9), demand(.scheduled, in: 0), false),
-            (demand(.compromise, in: -9), demand(.scheduled, in: 9), false),
-            (demand(.compromise, in: -9), demand(.compromise, in: 9), false),
-            (demand(.compromise, in: 9), demand(.compromise, in: 8), true),
-        ])
-    func strongerDemand(stored: RotationDemand?, new: RotationDemand, isSet: Bool) throws {
+            (nil, demand(.scheduled, in: 9), demand(.scheduled, in: 9)),
+            (demand(.scheduled, in: 9), demand(.scheduled, in: 99), demand(.scheduled, in: 99)),
+            (demand(.scheduled, in: 99), demand(.compromise, in: 9), demand(.compromise, in: 9)),
+            // The key verifies no longer than before.
+            (demand(.scheduled, in: 9), demand(.compromise, in: 99), demand(.compromise, in: 9)),
+            (demand(.scheduled, in: -9), demand(.compromise, in: -9), demand(.compromise, in: -9)),
+            (demand(.compromise, in: 9), demand(.scheduled, in: 0), nil),
+            (demand(.compromise, in: -9), demand(.scheduled, in: 9), nil),
+            (demand(.compromise, in: -9), demand(.compromise, in: 9), nil),
+            (demand(.compromise, in: 9), demand(.compromise, in: 8), demand(.compromise, in: 8)),
+        ] as [(RotationDemand?, RotationDemand, RotationDemand?)])
+    func strongerDemand(stored: RotationDemand?, new: RotationDemand, set: RotationDemand?) throws {
         let device = try Self.device { $0.mustRotate = stored }
         let change = try Self.apply(.demandRotation(new), to: device)
-        #expect(change?.after.mustRotate == (isSet ? new : nil))
-        #expect((change == nil) == !isSet)
+        #expect(change?.after.mustRotate == set)
+    }
+
+    @Test("a demand for compromise does not revive a key whose rotation is overdue, and does not end it unasked")
+    func overdueDemand() throws {
+        let device = try Self.device { $0.mustRotate = Self.demand(.scheduled, in: -9) }
+        let conflict = #expect(throws: DeviceConflict.self) {
+            try Self.apply(.demandRotation(Self.demand(.compromise, in: 9)), to: device)
+        }
+        #expect(conflict?.code == .conflict)
+        #expect(conflict?.description.contains("lift that demand first") == true)
     }
 
     @Test("a demand is lifted by a command of its own, and a key that it ended rotates again")
@@ -248,11 +261,19 @@ struct DeviceCommandTests {
             let reason: RotationReason = Bool.random(using: &random) ? .compromise : .scheduled
             let demand = RotationDemand(by: now + Int64.random(in: 0...60, using: &random), reason: reason)
             guard isAlive else { return (.demandRotation(demand), .refused) }
-            if let stored = model.demand {
+            let stored = model.demand
+            if let stored {
                 let isWeaker = stored.reason == .compromise && (reason == .scheduled || demand.by >= stored.by)
                 if isWeaker || demand == stored { return (.demandRotation(demand), .nothing) }
             }
             model.demand = demand
+            if let stored, stored.reason == .scheduled, reason == .compromise {
+                if stored.by < now, demand.by > stored.by {
+                    model.demand = stored
+                    return (.demandRotation(demand), .refused)
+                }
+                model.demand = RotationDemand(by: min(stored.by, demand.by), reason: .compromise)
+            }
             return (.demandRotation(demand), .changed)
         case 75..<90:
             guard isAlive else { return (.liftRotationDemand, .refused) }

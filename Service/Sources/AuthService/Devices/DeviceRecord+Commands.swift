@@ -88,7 +88,8 @@ extension DeviceRecord {
             return (.deviceRevoked, detail)
         case .demandRotation(let demand):
             try requireMayRotate("be made to rotate")
-            guard mustRotate.map({ demand.replaces($0) }) ?? true, demand != mustRotate else { return nil }
+            let demand = try demand.joining(mustRotate, at: now)
+            guard demand != mustRotate else { return nil }
             mustRotate = demand
             return (
                 .deviceMustRotate,
@@ -247,10 +248,24 @@ extension DeviceRecord {
 }
 
 extension RotationDemand {
-    /// Whether this demand replaces another one. A compromise is the stronger reason, and of two compromises the earlier one:
-    /// a key that a compromise has ended stays ended.
-    fileprivate func replaces(_ other: RotationDemand) -> Bool {
-        guard other.reason == .compromise else { return true }
-        return reason == .compromise && by < other.by
+    /// The demand that stands after this one was made: news of a compromise never gives a key more time.
+    ///
+    /// A scheduled demand replaces a scheduled one, and leaves one for compromise as it is. A demand for compromise takes the
+    /// earlier time of both.
+    fileprivate func joining(
+        _ standing: RotationDemand?, at now: UnixTime
+    ) throws(DeviceConflict) -> RotationDemand {
+        guard let standing, standing != self else { return self }
+        guard reason == .compromise else { return standing.reason == .compromise ? standing : self }
+        guard standing.reason == .compromise || standing.by >= now || by <= standing.by else {
+            // The earlier time would end the key although its device may still rotate it, the later one would revive it.
+            throw DeviceConflict(
+                .conflict,
+                """
+                the device should have rotated by \(standing.by.seconds), and its key signs nothing but a rotation; end the key \
+                with a time that is not later, or lift that demand first
+                """)
+        }
+        return RotationDemand(by: min(by, standing.by), reason: .compromise)
     }
 }
