@@ -74,6 +74,11 @@ final class Cluster: Sendable {
         try await fixture.start(stores: Self.stores(database, postgresql, redis), port: port)
     }
 
+    /// A node whose devices are in this PostgreSQL alone, whether it is the primary or the replica.
+    func node(on server: PostgreSQLServer) async throws -> RunningService {
+        try await fixture.start(stores: Self.stores(database, server, redis))
+    }
+
     /// Makes this Redis the keeper of the claims; nil: PostgreSQL.
     func setKeeper(_ redis: RedisProcess?) async throws {
         let answer = try await Binary.run(

@@ -1,5 +1,8 @@
+import AuthContract
+import Crypto
 import Foundation
 import StoreServers
+import StrictJSON
 import Testing
 
 /// Two nodes under load while their stores and they themselves fail. A history of all answers is judged.
@@ -156,6 +159,45 @@ import Testing
             try await calm()
         }
         await cluster.judge(clients, nodes, revocationLimit: .seconds(5))
+    }
+
+    @Test func `a primary that was not stopped when its replica was promoted accepts nothing any more`() async throws {
+        let cluster = try await Cluster(hasReplica: true)
+        let replica = try #require(cluster.replica)
+        let former = try await cluster.node(on: cluster.postgresql)
+        let device = try #require(await DevelopmentDevice.register(P256.Signing.PrivateKey(), port: former.port))
+        func status(at node: RunningService) async throws -> Int? {
+            await WireConnection.exchange(port: node.port, try device.request(.status))?.status
+        }
+        #expect(try await status(at: former) == 200)
+
+        // Nothing holds the former primary up: it would not wait for a replica of its own.
+        try cluster.postgresql.sql("ALTER SYSTEM RESET synchronous_standby_names")
+        try cluster.postgresql.sql("SELECT pg_reload_conf()")
+        try replica.promote()
+        let current = try await cluster.node(on: replica)
+        #expect(try await status(at: current) == 200)
+        let revocation = cluster.fixture.administer(
+            "POST", "/apps/\(DevelopmentDevice.appID)/devices/\(device.id)/revoke", body: JSONObject())
+        #expect(await WireConnection.exchange(port: current.operationsPort, revocation)?.status == 200)
+        let revoked = ContinuousClock.now
+        // The former primary still calls the device registered, and still runs.
+        #expect(try cluster.postgresql.sql("SELECT pg_is_in_recovery()").hasPrefix("f"))
+
+        var latest: ContinuousClock.Instant?
+        while ContinuousClock.now < revoked + .seconds(8) {
+            let sent = ContinuousClock.now
+            if try await status(at: former) == 200 { latest = sent }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        if let latest {
+            #expect(latest < revoked + .seconds(5), "accepted \(revoked.duration(to: latest)) after the revocation")
+        }
+        #expect(try await status(at: former) == 503)
+        let ready = await WireConnection.exchange(
+            port: former.operationsPort, WireRequest(method: "GET", target: "/readyz", headers: [], body: []))
+        #expect(ready?.status == 503)
+        #expect(ready?.text.contains("former primary") == true, "\(ready?.text ?? "")")
     }
 
     @Test(.enabled(if: hasTime)) func `a replica of Redis that lags is promoted`() async throws {
