@@ -38,6 +38,24 @@ struct AssertionTests {
         try await expect(.invalidAssertion) { try await world.world.verify(request, id: id) }
     }
 
+    @Test("a verification that is repeated while its first call raises the counter is not refused for good")
+    func repeatedMeanwhile() async throws {
+        let world = try await AppleWorld(ios: Self.demanding)
+        var (device, attestKey) = try await world.device()
+        let id = "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
+        let request = try world.asserting(try world.world.signed(device, pay), &attestKey)
+        let (deviceID, app, keyID) = (device.id, device.appID, attestKey.keyID)
+        // As the first call does: it has raised the counter, and noted it nowhere.
+        await world.world.stores.interrupt(.raise) { stores in
+            _ = try? stores.raise(.counter(1, ofAppAttestKey: keyID), of: deviceID, app: app)
+        }
+        for _ in 0..<2 {
+            let refusal = try await expect(.serviceUnavailable) { try await world.world.verify(request, id: id) }
+            #expect(refusal?.retryAfter == 1)
+        }
+        try await expect(.nonceReplay) { try await world.world.verify(request) }
+    }
+
     @Test("an assertion that another request used is refused, also when the verification is repeated")
     func assertionOfAnotherRequest() async throws {
         let world = try await AppleWorld(ios: Self.demanding)

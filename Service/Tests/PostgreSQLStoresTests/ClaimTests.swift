@@ -21,12 +21,12 @@ extension AgainstPostgreSQL {
 
         private func claim(
             _ claims: [ReplayClaim], on stores: PostgreSQLStores, at time: UnixTime? = nil, now: UnixTime? = nil,
-            futureWindow: Int64 = 60
+            futureWindow: Int64 = 60, tag: ClaimTag? = nil
         ) async throws -> ClaimOutcome {
             let time = time ?? self.now
             return try await stores.replay.claim(
                 claims, of: device.deviceID, timestamp: time, expiresAt: time + 660, now: now ?? time,
-                futureWindow: futureWindow)
+                futureWindow: futureWindow, tag: tag)
         }
 
         @Test func `of 64 callers on two nodes that claim one pair in either order, one succeeds`() async throws {
@@ -205,6 +205,18 @@ extension AgainstPostgreSQL {
             let after = try await stores.namedKeeper()
             #expect(after.place == .postgresql && after.id != before.id)
             #expect(isLost(try await claim([sampleClaim(device)], on: stores, at: SystemClock().now)))
+            await stores.close()
+        }
+
+        @Test func `a verification that is still known is repeated, although the history of its time is lost`()
+            async throws
+        {
+            let (stores, now) = (try await node(.postgresql), SystemClock().now)
+            let (claim, tag) = (sampleClaim(device), ClaimTag(claim: sampleClaim(device)))
+            #expect(try await self.claim([claim], on: stores, at: now, tag: tag) == .claimed)
+            _ = try await stores.setKeeper(.postgresql, actor: "test")
+            #expect(try await self.claim([claim], on: stores, at: now, tag: tag) == .claimed)
+            #expect(isLost(try await self.claim([claim], on: stores, at: now)))
             await stores.close()
         }
 

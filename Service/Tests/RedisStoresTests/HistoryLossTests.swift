@@ -55,6 +55,25 @@ struct HistoryLossTests {
         }
     }
 
+    @Test func `a verification that is still known is repeated, although the history of its time is lost`() async throws
+    {
+        let server = try await RedisServer.start(["--appendonly", "yes", "--appendfsync", "always"])
+        let stores = try await RedisStores.forTest(server.url)
+        let request = SampleRequest()
+        let tags = SampleRequest().claims.map { ClaimTag(claim: $0) }
+        #expect(try await stores.claim(request, tag: tags[0]) == .claimed)
+        server.kill()
+        try await server.launch()
+        #expect(try await stores.claimOnceAvailable(request).isHistoryLost)
+        #expect(try await stores.claim(request, tag: tags[0]) == .claimed)
+        #expect(try await stores.claim(request, tag: tags[1]).isHistoryLost)
+        let limited = try await stores.limits.claim(
+            request.claims, of: request.device, at: Rate(burst: 5, perMinute: 5), timestamp: request.timestamp,
+            expiresAt: request.timestamp + 660, now: SystemClock().now, futureWindow: 60, tag: tags[0])
+        #expect(limited == .judged(.claimed))
+        await stores.close()
+    }
+
     @Test func `after any number of losses, the one under a clock that was ahead still counts`() async throws {
         let server = try await RedisServer.start()
         let stores = try await RedisStores.forTest(server.url)

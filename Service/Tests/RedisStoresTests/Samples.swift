@@ -29,10 +29,12 @@ struct SampleRequest: Sendable {
 }
 
 extension RedisStores {
-    func claim(_ request: SampleRequest, now: UnixTime? = nil) async throws(StoreError) -> ClaimOutcome {
+    func claim(
+        _ request: SampleRequest, now: UnixTime? = nil, tag: ClaimTag? = nil
+    ) async throws(StoreError) -> ClaimOutcome {
         try await replay.claim(
             request.claims, of: request.device, timestamp: request.timestamp, expiresAt: request.timestamp + 660,
-            now: now ?? SystemClock().now, futureWindow: 60)
+            now: now ?? SystemClock().now, futureWindow: 60, tag: tag)
     }
 
     /// Claims until the stores answer, as a client does after 503.

@@ -25,6 +25,24 @@ struct ClaimHistoryTests {
         await journal.close()
     }
 
+    @Test func `a verification that is still known is repeated, although the history of its time is lost`() async throws
+    {
+        let (claims, tags) = (bench.claims(), bench.claims().map { ClaimTag(claim: $0) })
+        func claim(_ journal: ClaimJournal, now: UnixTime, _ tag: ClaimTag) async throws -> ClaimOutcome {
+            try await journal.claim(
+                claims, of: DeviceID(from: SystemRandom()), timestamp: start, expiresAt: start + 660, now: now,
+                futureWindow: 60, tag: tag)
+        }
+        let first = try bench.open()
+        #expect(try await claim(first, now: start, tags[0]) == .claimed)
+        await first.abandon()
+        let second = try bench.open(at: start + 10, boot: "second boot")
+        #expect(try await claim(second, now: start + 10, tags[0]) == .claimed)
+        #expect(try await claim(second, now: start + 10, tags[1]) == .historyLost(retryAfter: 16))
+        #expect(try await claim(second, now: start + 60, tags[0]) != .claimed)
+        await second.close()
+    }
+
     @Test func `a request dated ahead is on the disk before the answer, and known after a loss of power`() async throws
     {
         let (ahead, claims) = (start + 60, bench.claims())

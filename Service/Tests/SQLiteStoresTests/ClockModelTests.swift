@@ -91,8 +91,8 @@ struct ClockModelTests {
         /// Whether a refusal of this date has a cause: lately, or a reading near it.
         func mayRefuse(_ date: Int64) -> Bool {
             incidents.contains { incident in
-                trueTime - incident.at <= HistoryLoss.claimLife + 60 + 10
-                    || (incident.reading - HistoryLoss.claimLife - 10...incident.reading + 310).contains(date)
+                trueTime - incident.at <= ReplayClaim.life + 60 + 10
+                    || (incident.reading - ReplayClaim.life - 10...incident.reading + 310).contains(date)
             }
         }
 

@@ -264,7 +264,8 @@ extension Readiness {
         // Dated now, like a request.
         let device = DeviceID(from: random)
         switch try await replay.claim(
-            [claim], of: device, timestamp: now, expiresAt: now + 660, now: now, futureWindow: futureWindow)
+            [claim], of: device, timestamp: now, expiresAt: now + ReplayClaim.life, now: now, futureWindow: futureWindow
+        )
         {
         case .claimed, .taken: return
         case .historyLost(let retryAfter): throw Degraded.historyLost(until: now + retryAfter)

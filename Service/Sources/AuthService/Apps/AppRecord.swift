@@ -41,7 +41,8 @@ public struct SignaturePolicy: Sendable, Hashable {
     public var pastWindowSeconds: Int64 = 300
     /// How far ahead it may be dated; at most `maximumFutureWindow`.
     public var futureWindowSeconds: Int64 = 60
-    static let maximumFutureWindow: Int64 = 300
+    /// The longest future window that an app may have, in seconds.
+    public static let maximumFutureWindow: Int64 = 300
     public var unsignedQuery: UnsignedQuery = .refuseOnWrites
     /// Whether GET, HEAD and OPTIONS are protected against replay.
     public var replayOnReads = true

@@ -10,12 +10,16 @@ public struct ReplayClaim: Sendable, Hashable {
     public let high: UInt64
     public let low: UInt64
 
+    /// Seconds for which the service's claims live after the date of their request: longer than any request is fresh.
+    public static let life: Int64 = 600 + 60
+
     private enum Kind: UInt8 {
         case nonce = 1
         case signatureR = 2
         case signatureBase = 3
         case verification = 4
         case raise = 5
+        case raiseBegun = 6
     }
 
     /// A claim that a store kept.
@@ -45,8 +49,8 @@ public struct ReplayClaim: Sendable, Hashable {
     }
 
     /// The raise of an assertion counter by a verification.
-    fileprivate static func raise(_ digest: [UInt8], of device: DeviceID) -> ReplayClaim {
-        digest.withUnsafeBytes { ReplayClaim(.raise, $0, device) }
+    fileprivate static func raise(_ step: ClaimTag.Step, _ digest: [UInt8], of device: DeviceID) -> ReplayClaim {
+        digest.withUnsafeBytes { ReplayClaim(step == .raised ? .raise : .raiseBegun, $0, device) }
     }
 
     // Hashed without arrays. With arrays, and with the other plain code that was measured beside them, a signed request made
@@ -82,10 +86,15 @@ public struct ClaimTag: Sendable, Hashable {
     /// The tag of a verification of this device's request.
     init(of verification: Verification, by device: DeviceID) { claim = .verification(verification.digest, of: device) }
 
-    /// The tag of the same verification, for the counter that its assertion raised.
-    init(ofRaise counter: UInt32, in verification: Verification, by device: DeviceID) {
+    /// What a verification did with the counter of its assertion: it was about to raise it, or it raised it.
+    enum Step: Sendable {
+        case begun, raised
+    }
+
+    /// The tag of the same verification, for a step of raising the counter to this value.
+    init(of step: Step, _ counter: UInt32, in verification: Verification, by device: DeviceID) {
         let bytes = withUnsafeBytes(of: counter.bigEndian) { Array($0) }
-        claim = .raise(verification.digest + bytes, of: device)
+        claim = .raise(step, verification.digest + bytes, of: device)
     }
 }
 
@@ -112,6 +121,8 @@ public enum ClaimOutcome: Sendable, Hashable {
 ///   frees a claim within a minute after that, and keeps any number of live ones.
 /// - Time is what `now` says, never the store's own clock. `now` may step back: a claim with an `expiresAt` no later than
 ///   that of a claim already purged is `expired`, because the store no longer knows whether it was taken.
+/// - A tag that is held is asked before the history: what was accepted stays accepted for a minute, also where the store has
+///   lost its history of that time.
 public protocol ReplayStore: Sendable {
     /// Claims all of these, or none. A call with `expiresAt <= now` is `expired` and claims nothing.
     ///

@@ -23,16 +23,21 @@ extension RequestVerifier {
         do {
             counter = try verified.app.verifyAssertion(object, by: evidence, over: signed.message)
         } catch {
-            if try await isRepeated(object, by: evidence, verified.app, verification, signed) { return nil }
+            if try await isRepeated(object, by: evidence, verification, signed) { return nil }
             await recorder.record(error.proof, .request, of: verified.app, device: device.deviceID)
             throw error.refusal
         }
+        await note(.begun, counter, in: verification, signed)
         let advanced = try await storeCall { () async throws(StoreError) in
             try await deviceStore.raise(
                 .counter(counter, ofAppAttestKey: evidence.keyID), of: device.deviceID, app: device.appID)
         }
-        guard advanced else { throw Refusal(.invalidAssertion, "the counter was used by another request") }
-        await keepRaise(to: counter, in: verification, signed)
+        guard advanced else {
+            let now = try await devices.read(device.deviceID, of: device.appID)?.appAttest
+            if let now, try await isRepeated(object, by: now, verification, signed) { return nil }
+            throw Refusal(.invalidAssertion, "the counter was used by another request")
+        }
+        await note(.raised, counter, in: verification, signed)
         devices.forget(device.deviceID)
         return nil
     }

@@ -14,9 +14,6 @@ struct RequestVerifier: Sendable {
     let ownOrigins: [RequestOrigin]
     let recorder: EvidenceRecorder
 
-    /// Seconds after its timestamp that a request's claims live, whatever the app's window is.
-    static let claimLife: Int64 = 600 + 60
-
     /// Judges a request.
     ///
     /// - Parameter verification: what another service asks, and may ask again; nil: the request is judged once.
@@ -250,10 +247,9 @@ struct RequestVerifier: Sendable {
 
     /// Device bucket, share of the app, claims. Where nodes share them, the first and the last take one round trip.
     private func admitAndClaim(_ request: SignedRequest, _ tag: ClaimTag?) async throws(Refusal) {
-        let claims = request.app.record.signature.replayOnReads || !request.isRead
-        guard claims, let shared = protection.shared else {
+        guard request.needsClaims, let shared = protection.shared else {
             try await protection.admitDevice(request.deviceID)
-            if claims {
+            if request.needsClaims {
                 try await claim(request) { (expiry, futureWindow) async throws(StoreError) in
                     try await replay.claim(
                         request.claims, of: request.deviceID, timestamp: request.timestamp, expiresAt: expiry,
@@ -294,7 +290,7 @@ struct RequestVerifier: Sendable {
     private func claim(
         _ request: SignedRequest, _ make: (UnixTime, Int64) async throws(StoreError) -> ClaimOutcome?
     ) async throws(Refusal) {
-        let expiry = request.timestamp + Self.claimLife
+        let expiry = request.timestamp + ReplayClaim.life
         try protection.admitClaims(request.claims.count, of: request.appID, until: expiry)
         var isClaimed = false
         defer { if !isClaimed { protection.giveBackClaims(request.claims.count, of: request.appID, until: expiry) } }

@@ -27,6 +27,8 @@ final class SignedRequest: Sendable {
     var scheme: SignatureScheme { headers.scheme }
     /// Whether the method only reads.
     var isRead: Bool { Self.isRead(incoming.method) }
+    /// Whether it may be accepted once only.
+    var needsClaims: Bool { app.record.signature.replayOnReads || !isRead }
 
     /// - Parameters:
     ///   - path: the path as the client signed it.

@@ -28,28 +28,39 @@ struct Verification: Sendable, Hashable {
 }
 
 extension RequestVerifier {
-    /// Notes that a verification raised the counter of an assertion. If the store fails, a retry is refused.
-    func keepRaise(to counter: UInt32, in verification: Verification?, _ request: SignedRequest) async {
+    /// Notes how far a verification has come with the counter of its assertion. If the store fails, a retry may be refused.
+    func note(
+        _ step: ClaimTag.Step, _ counter: UInt32, in verification: Verification?, _ request: SignedRequest
+    ) async {
         guard let verification else { return }
         _ = try? await replay.claim(
-            [], of: request.deviceID, timestamp: request.timestamp, expiresAt: request.timestamp + Self.claimLife,
+            [], of: request.deviceID, timestamp: request.timestamp, expiresAt: request.timestamp + ReplayClaim.life,
             now: request.now, futureWindow: request.app.record.signature.futureWindowSeconds,
-            tag: ClaimTag(ofRaise: counter, in: verification, by: request.deviceID))
+            tag: ClaimTag(of: step, counter, in: verification, by: request.deviceID))
     }
 
     /// Whether the stored counter is the one of this assertion, and the same verification raised it within the last minute.
+    ///
+    /// - Throws: 503 if another call of the same verification may be raising it now.
     func isRepeated(
-        _ object: [UInt8], by evidence: AppAttestEvidence, _ app: ProvisionedApp, _ verification: Verification?,
-        _ request: SignedRequest
+        _ object: [UInt8], by evidence: AppAttestEvidence, _ verification: Verification?, _ request: SignedRequest
     ) async throws(Refusal) -> Bool {
         guard let verification, evidence.counter > 0 else { return false }
-        let tag = ClaimTag(ofRaise: evidence.counter, in: verification, by: request.deviceID)
-        let isOwn = try await storeCall { () async throws(StoreError) in
-            try await replay.holds(tag, of: request.deviceID, now: request.now)
-        }
-        guard isOwn else { return false }
         var before = evidence
         before.counter -= 1
-        return (try? app.verifyAssertion(object, by: before, over: request.message)) == evidence.counter
+        guard (try? request.app.verifyAssertion(object, by: before, over: request.message)) == evidence.counter else {
+            return false
+        }
+        func holds(_ step: ClaimTag.Step) async throws(Refusal) -> Bool {
+            let tag = ClaimTag(of: step, evidence.counter, in: verification, by: request.deviceID)
+            return try await storeCall { () async throws(StoreError) in
+                try await replay.holds(tag, of: request.deviceID, now: request.now)
+            }
+        }
+        if try await holds(.raised) { return true }
+        guard try await !holds(.begun) else {
+            throw Refusal(.serviceUnavailable, "the same verification is under way", retryAfter: 1)
+        }
+        return false
     }
 }

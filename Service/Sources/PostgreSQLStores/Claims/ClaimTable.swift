@@ -25,12 +25,10 @@ enum ClaimTable {
 
 /// What a loss of history covers.
 enum HistoryLoss {
-    /// Seconds for which a claim lives after the date of its request.
-    static let claimLife = 660
     /// Seconds by which any two clocks may be apart: an interval is wider by as much, at both ends.
     static let tolerance = 30
     /// Seconds that an interval begins before a reading of the clock.
-    static let before = claimLife + tolerance
+    static let before = Int(ReplayClaim.life) + tolerance
     /// Seconds that are covered at least after a reading of the clock.
     static let boundary = 5
     /// Seconds between two sweeps after which the server's clock may have jumped.

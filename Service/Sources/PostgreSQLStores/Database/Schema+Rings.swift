@@ -1,3 +1,5 @@
+internal import AuthService
+
 /// What lives for minutes: rings of tables, of which one is emptied at a time.
 extension Schema {
     /// Challenges, in a ring of tables by the time at which they end. A table whose challenges have all ended is truncated.
@@ -268,7 +270,7 @@ extension Schema {
             FROM unnest(history.runs_from, history.runs_to) AS runs (first, last)
             WHERE last > present + \(HistoryLoss.boundary);
           SELECT history.lost_from || coalesce(array_agg(stretch * \(stretch) - \(HistoryLoss.before)), '{}'),
-            history.lost_to || coalesce(array_agg((stretch + 1) * \(stretch) - \(HistoryLoss.claimLife)), '{}')
+            history.lost_to || coalesce(array_agg((stretch + 1) * \(stretch) - \(ReplayClaim.life)), '{}')
             INTO history.lost_from, history.lost_to
             FROM claim_slots WHERE stretch * \(stretch) > present + \(ClaimTable.reach);
           UPDATE claim_slots SET stretch = NULL, left_at = 0 WHERE stretch * \(stretch) > present + \(ClaimTable.reach);

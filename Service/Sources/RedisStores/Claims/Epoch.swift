@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import AuthService
 internal import Bytes
 internal import RESP
 
@@ -18,8 +19,6 @@ struct Epoch: Sendable, Hashable {
     static let clockTolerance: Int64 = 30
     /// Seconds that the clocks of two nodes may be apart: one is ahead of the server, the other behind.
     static let nodesApart = 2 * clockTolerance
-    /// Seconds for which a claim lives after the date of its request.
-    static let claimLife: Int64 = 660
     /// The least future window that is assumed.
     private static let leastWindow: Int64 = 5
 
@@ -43,19 +42,19 @@ struct Epoch: Sendable, Hashable {
 
     /// Whether requests dated now may still be refused, with the widest future window.
     func refuses(at now: UnixTime) -> Bool {
-        retryAfter(timestamp: now, futureWindow: 300) != nil
+        retryAfter(timestamp: now, futureWindow: SignaturePolicy.maximumFutureWindow) != nil
     }
 
     /// The seconds after which a new request can be judged; nil if a request of this date can be judged.
     ///
-    /// A claim that was lost was dated at most `claimLife` before, and `futureWindow` after, a reading of some node's clock. Nodes
-    /// may have used the lost data until their lease ended.
+    /// A claim that was lost was dated at most `ReplayClaim.life` before, and `futureWindow` after, a reading of some node's
+    /// clock. Nodes may have used the lost data until their lease ended.
     func retryAfter(timestamp: UnixTime, futureWindow: Int64) -> Int64? {
         guard !losses.isEmpty else { return nil }
         let window = min(max(futureWindow, Self.leastWindow), 3600)
         var next = timestamp.seconds
         while let reading = losses.first(where: {
-            $0 - Self.claimLife - Self.nodesApart <= next && next <= $0 + Self.lease + Self.nodesApart + window
+            $0 - ReplayClaim.life - Self.nodesApart <= next && next <= $0 + Self.lease + Self.nodesApart + window
         }) { next = reading + Self.lease + Self.nodesApart + window + 1 }
         return next == timestamp.seconds ? nil : next - timestamp.seconds
     }

@@ -17,7 +17,7 @@ struct RedisReplay: ReplayStore {
         let bucket = router.buckets.bucket(of: device)
         let (session, epoch) = try router.route(bucket)
         if let wait = epoch.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
-            return .historyLost(retryAfter: wait)
+            return try await isRepeat(tag, of: device, now: now) ? .claimed : .historyLost(retryAfter: wait)
         }
         let keys = router.buckets[bucket]
         let reply = try await router.run(.claim, bucket, on: session, words: claims.count + (tag == nil ? 6 : 7)) {
@@ -31,6 +31,12 @@ struct RedisReplay: ReplayStore {
             command.add(tag, at: now)
         }
         return try router.outcome(reply, claims, bucket, session, epoch)
+    }
+
+    /// Whether a call under this tag was accepted within the last minute.
+    func isRepeat(_ tag: ClaimTag?, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool {
+        guard let tag else { return false }
+        return try await holds(tag, of: device, now: now)
     }
 
     func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool {

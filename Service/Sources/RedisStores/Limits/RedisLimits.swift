@@ -51,7 +51,8 @@ struct RedisLimits: LimitStore {
         let bucket = router.buckets.bucket(of: device)
         let (session, epoch) = try router.route(bucket)
         if let wait = epoch.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
-            return .judged(.historyLost(retryAfter: wait))
+            let isRepeat = try await RedisReplay(router: router).isRepeat(tag, of: device, now: now)
+            return .judged(isRepeat ? .claimed : .historyLost(retryAfter: wait))
         }
         let keys = router.buckets[bucket]
         let reply = try await router.run(

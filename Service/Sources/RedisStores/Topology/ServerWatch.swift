@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import AuthService
 
 /// What this node saw of a server process: its wall clock, against a clock that only moves forward.
 ///
@@ -17,7 +18,7 @@ struct ServerWatch: Sendable {
     /// The gain that makes a clock suspect.
     private static let tolerance: Duration = .seconds(5)
     /// How long a claim lives that a request made before the jump: its date may have been ahead.
-    private static let suspicion: Duration = .seconds(Epoch.claimLife + 300)
+    private static let suspicion: Duration = .seconds(ReplayClaim.life + 300)
     /// The pause between two records. Redis keeps a claim 60 s beyond its expiry, so a jump that removes a claim is longer.
     private static let pause: Duration = .seconds(10)
 

@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import AuthService
 
 /// The dates of requests whose claims may be lost.
 ///
@@ -30,14 +31,10 @@ struct HistoryLoss: Sendable, Hashable {
     /// Ordered by their first date. No two of one kind touch.
     private(set) var intervals: [Interval] = []
 
-    /// Seconds for which a claim lives after the date of its request.
-    static let claimLife: Int64 = 660
     /// Seconds after a reading up to which a claim need not be on the disk before the answer.
     static let boundary: Int64 = 5
     /// One second less than the boundary: the record of the clock's last second may be lost with the power too.
     static let durableAhead: Int64 = 4
-    /// The longest future window that an app may have.
-    static let maximumFutureWindow: Int64 = 300
     /// The largest number of intervals. More are joined, the earliest first.
     static let maximum = 32
 
@@ -48,7 +45,7 @@ struct HistoryLoss: Sendable, Hashable {
     ///   - isWhole: whether claims dated further ahead than `boundary` are known to be on the disk.
     mutating func add(around readings: ClosedRange<Int64>, isWhole: Bool) {
         add(
-            from: readings.lowerBound.subtracting(Self.claimLife),
+            from: readings.lowerBound.subtracting(ReplayClaim.life),
             to: isWhole ? readings.upperBound.adding(Self.boundary) : readings.upperBound, isOpen: !isWhole)
     }
 
@@ -78,18 +75,19 @@ struct HistoryLoss: Sendable, Hashable {
     ///   - now: the reading that showed them to be wrong.
     ///   - purgedTo: the latest expiry of the purged claims.
     mutating func add(_ wrong: ClockHistory.WrongReadings, now: Int64, purgedTo: Int64) {
-        let purged = purgedTo.subtracting(Self.claimLife)
+        let purged = purgedTo.subtracting(ReplayClaim.life)
         for stretch in wrong.stretches {
-            let (first, last) = (stretch.lowerBound.subtracting(Self.claimLife), stretch.upperBound)
+            let (first, last) = (stretch.lowerBound.subtracting(ReplayClaim.life), stretch.upperBound)
             if purgedTo > now {
-                let lastPurged = min(purged, last.adding(Self.maximumFutureWindow))
+                let lastPurged = min(purged, last.adding(SignaturePolicy.maximumFutureWindow))
                 add(from: first, to: lastPurged < purged ? last : lastPurged, isOpen: lastPurged < purged)
             }
-            add(from: max(first, now.adding(Self.maximumFutureWindow + 1)), to: last, isOpen: true)
+            add(from: max(first, now.adding(SignaturePolicy.maximumFutureWindow + 1)), to: last, isOpen: true)
         }
         if purgedTo > now, let right = wrong.lastRight {
             add(
-                from: right.subtracting(Self.claimLife), to: min(purged, right.adding(Self.maximumFutureWindow)),
+                from: right.subtracting(ReplayClaim.life),
+                to: min(purged, right.adding(SignaturePolicy.maximumFutureWindow)),
                 isOpen: false)
         }
     }
@@ -107,7 +105,7 @@ struct HistoryLoss: Sendable, Hashable {
 
     /// Adds the dates of another loss whose claims are not kept after wrong readings (`latestKept`).
     mutating func add(_ other: HistoryLoss, after now: Int64) {
-        let first = now.adding(Self.maximumFutureWindow + 1)
+        let first = now.adding(SignaturePolicy.maximumFutureWindow + 1)
         for interval in other.intervals {
             add(from: max(interval.first, first), to: interval.last, isOpen: interval.isOpen)
         }
@@ -119,7 +117,7 @@ struct HistoryLoss: Sendable, Hashable {
     }
 
     /// The latest expiry that is kept after wrong readings. An interval covers claims that expire later.
-    static func latestKept(now: Int64) -> Int64 { now.adding(2 * claimLife) }
+    static func latestKept(now: Int64) -> Int64 { now.adding(2 * ReplayClaim.life) }
 
     private mutating func insert(_ new: Interval) {
         intervals.insert(new, at: intervals.firstIndex { $0.first > new.first } ?? intervals.count)

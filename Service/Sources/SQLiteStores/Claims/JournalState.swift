@@ -230,16 +230,16 @@ final class JournalState: Sendable {
         _ request: ClaimRequest, latest: Int64, _ monotonic: Int64, _ shared: inout Shared
     ) -> Result<ClaimOutcome, StoreError>? {
         let now = request.now.seconds
+        // Its claims may not be on the disk yet: the answer waits for them as the first one did.
+        if let tag = request.tag, shared.table.contains(tag.claim, now: now) {
+            return shared.isClosing ? .failure(Self.closed) : nil
+        }
         if let seconds = shared.loss.retryAfter(timestamp: request.timestamp, futureWindow: request.futureWindow) {
             return .success(.historyLost(retryAfter: seconds))
         }
         guard request.expiresAt.seconds > max(shared.table.purgedTo, now) else { return .success(.expired) }
         guard let expiry = UInt32(exactly: request.expiresAt.seconds), expiry > 0 else {
             return .failure(StoreError(.unavailable, "the claim would live longer than the journal can say"))
-        }
-        // Its claims may not be on the disk yet: the answer waits for them as the first one did.
-        if let tag = request.tag, shared.table.contains(tag.claim, now: now) {
-            return shared.isClosing ? .failure(Self.closed) : nil
         }
         for claim in request.claims where shared.table.contains(claim, now: now) { return .success(.taken(claim)) }
         if shared.isClosing { return .failure(Self.closed) }
@@ -389,7 +389,7 @@ final class JournalState: Sendable {
             let latest = shared.clock.latest ?? .min
             // The clock advances during the sweep. A claim of the present is never swept away.
             if let kept = shared.latestKept,
-                latest.adding(HistoryLoss.maximumFutureWindow + HistoryLoss.claimLife) > kept
+                latest.adding(SignaturePolicy.maximumFutureWindow + ReplayClaim.life) > kept
             {
                 shared.latestKept = nil
             }

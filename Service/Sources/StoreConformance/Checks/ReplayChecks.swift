@@ -10,7 +10,7 @@ extension StoresUnderTest {
     ) async throws -> ClaimOutcome {
         let timestamp = timestamp ?? self.now
         return try await replay.claim(
-            claims, of: Samples.device, timestamp: timestamp, expiresAt: expiresAt ?? timestamp + 660,
+            claims, of: Samples.device, timestamp: timestamp, expiresAt: expiresAt ?? timestamp + ReplayClaim.life,
             now: now ?? self.now, futureWindow: 60, tag: tag)
     }
 

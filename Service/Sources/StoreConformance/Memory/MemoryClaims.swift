@@ -8,11 +8,11 @@ extension MemoryStores: ReplayStore {
         futureWindow: Int64, tag: ClaimTag?
     ) throws(StoreError) -> ClaimOutcome {
         try check(.claim)
+        purge(to: now)
+        if let tag, self.claims[tag.claim] != nil { return .claimed }
         if let lost = historyLostAt, timestamp <= lost + futureWindow {
             return .historyLost(retryAfter: max(1, lost + futureWindow + 1 - timestamp))
         }
-        purge(to: now)
-        if let tag, self.claims[tag.claim] != nil { return .claimed }
         guard expiresAt > max(purgedTo, now) else { return .expired }
         for claim in claims where self.claims[claim] != nil { return .taken(claim) }
         for claim in claims { self.claims[claim] = expiresAt }
