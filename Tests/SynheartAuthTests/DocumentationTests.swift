@@ -2,13 +2,13 @@ import Foundation
 import Testing
 
 /// The pages of SynheartAuth say what compiles: the Swift samples of a page are in a file of its name, line by line and in the
-/// page's order. The file is in `Samples/` here, or for a page about Apple's parts in the one of `AppleStandIns`.
+/// page's order. The file is in `Samples/` here, or for a page about Apple's parts in the one of `Checks/apple-stand-ins`.
 @Suite struct DocumentationTests {
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     private static let catalog = root.appending(path: "Sources/SynheartAuth/SynheartAuth.docc")
     private static let folders = [
-        "Tests/SynheartAuthTests/Samples", "AppleStandIns/Tests/SynheartAuthAppleTests/Samples",
+        "Tests/SynheartAuthTests/Samples", "Checks/apple-stand-ins/Tests/SynheartAuthAppleTests/Samples",
     ]
 
     private static func lines(_ text: some StringProtocol) -> [String] {

@@ -7,8 +7,8 @@
     @testable import AuthContract
 
     /// Against another implementation of RFC 9421 and RFC 9651, if it is installed
-    /// (`pip install -r Tests/Interop/requirements.txt`; `SYNHEART_INTEROP_PYTHON` names the interpreter).
-    @Suite(.enabled(if: OtherImplementation.isInstalled, "needs pip install -r Tests/Interop/requirements.txt"))
+    /// (`pip install -r Checks/interop/requirements.txt`; `SYNHEART_INTEROP_PYTHON` names the interpreter).
+    @Suite(.enabled(if: OtherImplementation.isInstalled, "needs pip install -r Checks/interop/requirements.txt"))
     struct SchemeTwoInteroperability {
         static let requests: [SchemeTwoRequest] = {
             var requests = [SchemeTwoRequest()]
@@ -102,7 +102,7 @@
         }
     }
 
-    /// `Tests/Interop/http_message_signatures.py`, one process for a list of questions.
+    /// `Checks/interop/http_message_signatures.py`, one process for a list of questions.
     enum OtherImplementation {
         struct Failed: Error { let status: Int32 }
 
@@ -118,7 +118,7 @@
 
         private static func run(_ arguments: [String], input: [UInt8]) throws -> [UInt8] {
             let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent().appendingPathComponent("Interop/http_message_signatures.py")
+                .deletingLastPathComponent().appendingPathComponent("Checks/interop/http_message_signatures.py")
             let python = ProcessInfo.processInfo.environment["SYNHEART_INTEROP_PYTHON"] ?? "python3"
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -37,7 +37,7 @@ package final class LogWriter: Sendable {
     private let queue = NIOLockedValueBox(Queue())
     private let work = DispatchSemaphore(value: 0)
     /// How long a line may wait for others, so that the thread wakes once for many: a wake for every line costs a busy service a
-    /// tenth of its requests (`Benchmarks/http`).
+    /// tenth of its requests (`Checks/benchmarks/http`).
     private let gathering: DispatchTimeInterval
     private let bounds: Bounds
     private let output: @Sendable ([UInt8]) -> Int

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Runs every function of the C interface (life.c) under a tool that watches memory; an error or a leak fails.
+#
+#     Checks/c-interface/sanitize.sh valgrind [DIRECTORY]     with the library in DIRECTORY; none: built here
+#     Checks/c-interface/sanitize.sh address                  AddressSanitizer, LeakSanitizer with it; builds into .build-asan
+set -eu
+cd "$(dirname "$0")/../.."
+tool=$1
+work=$(mktemp -d)
+export XDG_STATE_HOME="$work/state"
+python3 Checks/c-interface/stand_in_service.py >"$work/port" &
+service=$!
+trap 'kill $service; rm -rf "$work"' EXIT
+
+case $tool in
+address)
+    scratch="--scratch-path .build-asan --sanitize address"
+    # shellcheck disable=SC2086 # words, as meant
+    swift build $scratch --product SynheartAuthC
+    # shellcheck disable=SC2086
+    bin=$(swift build $scratch --show-bin-path)
+    # The runtime of the library's own compiler; a distribution's may be another version.
+    compiler="$(dirname "$(readlink -f "$(command -v swift)")")/clang -fsanitize=address"
+    ;;
+valgrind)
+    bin=${2:-}
+    if [ -z "$bin" ]; then
+        swift build --product SynheartAuthC
+        bin=$(swift build --show-bin-path)
+    fi
+    # Older valgrinds give up on this compiler's debug information; the symbols' names are enough.
+    mkdir "$work/lib"
+    strip --strip-debug -o "$work/lib/libSynheartAuthC.so" "$bin/libSynheartAuthC.so"
+    bin=$work/lib
+    compiler=cc
+    ;;
+*) exit 2 ;;
+esac
+
+$compiler -g -Wall -Wextra -Werror -ISources/CSynheartAuth/include Checks/c-interface/life.c -L"$bin" -lSynheartAuthC \
+    -Wl,-rpath,"$bin" -o "$work/life"
+while [ ! -s "$work/port" ]; do sleep 0.1; done
+port=$(cat "$work/port")
+
+if [ "$tool" = valgrind ]; then
+    # "Definitely lost" is a leak. What the Swift runtime keeps for as long as the process lives is reachable, and no error.
+    valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite \
+        --num-callers=40 --suppressions=Checks/c-interface/valgrind.supp "$work/life" "$port" "$work/records"
+else
+    # Whole stacks: a leak of libcurl is told by who called it.
+    ASAN_OPTIONS=detect_leaks=1:fast_unwind_on_malloc=0 LSAN_OPTIONS=suppressions=Checks/c-interface/lsan.supp:print_suppressions=0 \
+        "$work/life" "$port" "$work/records"
+fi

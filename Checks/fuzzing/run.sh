@@ -1,0 +1,33 @@
+#!/bin/sh
+# Checks/fuzzing/run.sh TARGET [RUNS]: builds the fuzzers and runs one, by default a million times.
+# Targets: FuzzCBOR FuzzAttestation FuzzAssertion FuzzReceipt FuzzJSON FuzzPath FuzzDER FuzzKeyAttestation
+#          FuzzKeyAttestationChains FuzzPlayIntegrity FuzzSignedAttestation FuzzSignedAssertion FuzzSignedReceipt FuzzRESP.
+# FuzzKeyAttestationChains and FuzzSigned… read their input as choices of a grammar, and build objects with valid signatures.
+# New inputs go to .build/corpus/TARGET; a crash is written to crash-* here and becomes a test.
+set -eu
+cd "$(dirname "$0")"
+target=${1:?usage: run.sh TARGET [RUNS]}
+runs=${2:-1000000}
+
+# Coverage guides the search in our own code. BoringSSL and the other C code stay without it.
+flags="-Xcc -fno-sanitize=fuzzer"
+build=.build
+# A grammar reads few bytes; all else would be noise.
+length=17000
+case $target in
+    FuzzSigned*) length=512 ;;
+    FuzzKeyAttestationChains) length=128 ;;
+esac
+case $target in
+    FuzzSigned* | FuzzKeyAttestationChains)
+        # The bytes are choices, so what the code compares says nothing about them: edges only, in a build of its own.
+        flags="$flags -Xswiftc -sanitize-coverage=edge,inline-8bit-counters,pc-table"
+        build=.build/grammar
+        ;;
+esac
+# shellcheck disable=SC2086
+swift build -c release --scratch-path "$build" --sanitize fuzzer $flags --product "$target"
+mkdir -p ".build/corpus/$target" "Corpus/$target"
+# Without this a crash waits for the backtracer instead of ending.
+export SWIFT_BACKTRACE=enable=no
+exec "$build/release/$target" -runs="$runs" -max_len="$length" -timeout=10 ".build/corpus/$target" "Corpus/$target"

@@ -1,0 +1,16 @@
+Pod::Spec.new do |s|
+  s.name = 'SynheartAuthCrypto'
+  s.module_name = 'Crypto'
+  s.version = '0.1.0'
+  s.summary = 'The name Crypto for CryptoKit, as swift-crypto gives it on Apple\'s systems.'
+  s.homepage = 'https://github.com/synheart-ai/synheart-auth'
+  s.license = { :type => 'Apache-2.0', :file => 'LICENSE' }
+  s.author = 'Synheart AI'
+  s.source = { :git => 'https://github.com/synheart-ai/synheart-auth.git', :tag => s.version.to_s }
+  s.source_files = 'Clients/pods/Crypto.swift'
+  s.platform = :ios, '16.0'
+  s.swift_version = '6.0'
+  s.pod_target_xcconfig = {
+    'OTHER_SWIFT_FLAGS' => '$(inherited) -package-name synheart_auth -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault -enable-upcoming-feature MemberImportVisibility -enable-upcoming-feature NonisolatedNonsendingByDefault',
+  }
+end
