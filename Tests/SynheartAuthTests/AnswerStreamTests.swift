@@ -139,9 +139,63 @@ import Testing
         try await eventually { server.endedByClient == 1 }
     }
 
+    @Test(
+        "a reader that is too slow for a transport without flow control gets ANSWER_TOO_LARGE, and the connection ends")
+    func tooSlow() async throws {
+        let server = try BulkServer(.init(length: 1 << 34))
+        defer { server.stop() }
+        let exchanges = URLSessionExchanges(onDisk: 2 * 1024 * 1024)
+        let session = URLSession(configuration: .ephemeral, delegate: exchanges, delegateQueue: nil)
+        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
+        let answer = try await exchanges.run(
+            session.dataTask(with: url), limit: 10, deadline: .seconds(30), streams: true)
+        session.finishTasksAndInvalidate()
+        for _ in 0..<3000 where server.endedByClient == 0 { try await Task.sleep(for: .milliseconds(10)) }
+        #expect(server.endedByClient == 1)
+        let stream = try #require(answer.stream)
+        let count = Locked(0)
+        let error = await expectError(.answerTooLarge) {
+            for try await piece in stream { count.withLock { $0 += piece.count } }
+            return "the end"
+        }
+        #expect(error?.mayHaveHappened == true && error?.isRetryable == false)
+        #expect(error?.message.contains("too slow") == true)
+        // What had arrived is read before: one MiB of memory and two of the disk.
+        #expect((2 * 1024 * 1024...3 * 1024 * 1024).contains(count.withLock { $0 }))
+    }
+
+    @Test("a slow reader pauses the transport once until everything was read, and the disk gets its room back")
+    func flow() async throws {
+        let flows = Locked<[Bool]>([])
+        let buffer = AnswerBuffer(
+            limit: 40 * 1024 * 1024, flow: { isFlowing in flows.withLock { $0.append(isFlowing) } }
+        ) {}
+        let stream = buffer.stream.makeAsyncIterator()
+        let block = [UInt8](repeating: 7, count: 1024 * 1024)
+        for round in 1...3 {
+            // More in all than the limit.
+            for _ in 0..<30 { buffer.append(block) }
+            #expect(flows.withLock { $0.count } == 2 * round - 1)
+            var rest = 30 * block.count
+            while rest > 0 { rest -= try await stream.next()?.count ?? rest }
+            #expect(rest == 0 && flows.withLock { $0 } == (0..<2 * round).map { $0 % 2 == 1 })
+        }
+        // A transport that goes on while it is paused, with a reader that is always behind: room is given back in between.
+        for _ in 0..<20 { buffer.append(block) }
+        for _ in 0..<100 {
+            buffer.append(block)
+            var taken = 0
+            while taken < block.count { taken += try await stream.next()?.count ?? block.count }
+        }
+        buffer.end(nil)
+        var rest = 0
+        while let piece = try await stream.next() { rest += piece.count }
+        #expect(rest > 0 && rest <= 20 * block.count)
+    }
+
     @Test("a buffer gives back what it took, in order, from memory and from its file")
     func buffer() async throws {
-        let buffer = AnswerBuffer {}
+        let buffer = AnswerBuffer(stop: {})
         let stream = buffer.stream.makeAsyncIterator()
         var expected: [UInt8] = []
         var got: [UInt8] = []
@@ -155,17 +209,6 @@ import Testing
         buffer.end(nil)
         while let piece = try await stream.next() { got += piece }
         #expect(got == expected)
-    }
-}
-
-/// Sends the SDK's own requests to the fake service, and the app's over the network.
-struct Routing: HTTPTransport {
-    let service: FakeService
-    let network: URLSessionTransport
-
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
-        request.url.hasPrefix(FakeService.origin)
-            ? try await service.send(request) : try await network.send(request)
     }
 }
 

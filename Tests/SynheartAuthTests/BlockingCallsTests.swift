@@ -5,34 +5,6 @@ import Testing
 
 @testable import SynheartAuth
 
-/// A call that waits until it is let go, and says how often it was made.
-final class Gate: Sendable {
-    private let isShut = Locked(false)
-    private let entered = Locked(0)
-    private let semaphore = DispatchSemaphore(value: 0)
-    private let waiting = Locked(0)
-
-    /// How often it was passed or waited at.
-    var count: Int { entered.withLock { $0 } }
-
-    func shut() { isShut.withLock { $0 = true } }
-
-    /// Lets everyone go who waits, and everyone who comes.
-    func open() {
-        isShut.withLock { $0 = false }
-        for _ in 0..<waiting.withLock({ $0 }) { semaphore.signal() }
-    }
-
-    func pass() {
-        let waits = isShut.withLock { isShut in
-            if isShut { waiting.withLock { $0 += 1 } }
-            entered.withLock { $0 += 1 }
-            return isShut
-        }
-        if waits { semaphore.wait() }
-    }
-}
-
 /// Calls that may block, and hang.
 @Suite(.timeLimit(.minutes(15))) struct BlockingCallsTests {
     private let calls = BlockingCalls()
@@ -254,7 +226,6 @@ final class Gate: Sendable {
         arguments: [
             (.createKey, true), (.deleteKey, true), (.writeRecord, true), (.removeRecord, true), (.loadKey, false),
             (.sign, false), (.readRecord, false), (.setRecordAside, false), (.lockRecord, false), (.attest, false),
-            (.digest, false),
         ] as [(BlockingCall, Bool)])
     func `an abandoned change is waited for, and an abandoned look is not`(
         kind: BlockingCall, isChange: Bool

@@ -35,7 +35,7 @@ import Testing
     func digest(count: Int) async throws {
         let bytes = Array(content.prefix(count))
         try Data(bytes).write(to: URL(fileURLWithPath: path))
-        #expect(try await RequestBody.file(path).digest() == ContentDigest(of: bytes))
+        #expect(try await RequestBody.file(path).digest(TaskSleeper()) == ContentDigest(of: bytes))
     }
 
     @Test("send signs a file's digest and passes the file to the transport")
@@ -123,14 +123,14 @@ import Testing
         @Test("a file that cannot be read to its end has no digest")
         func readError() async throws {
             // It opens, but nothing is mapped at its first address.
-            await expectError(.signingFailed) { try await RequestBody.file("/proc/self/mem").digest() }
+            await expectError(.signingFailed) { try await RequestBody.file("/proc/self/mem").digest(TaskSleeper()) }
         }
 
         @Test(
             "a cancelled caller ends its wait for a file's digest, and the reading", .timeLimit(.minutes(15)),
             .enabled(if: FileManager.default.isReadableFile(atPath: endless)))
         func cancelled() async throws {
-            let digest = Task { try await RequestBody.file(Self.endless).digest() }
+            let digest = Task { try await RequestBody.file(Self.endless).digest(TaskSleeper()) }
             try await eventually { isEndlessOpen }
             digest.cancel()
             await expectError(.cancelled) { try await digest.value }

@@ -6,7 +6,7 @@ import Testing
 @testable import SynheartAuth
 
 /// What calls cost that wait or hang, and what a first launch waits for.
-@Suite(.timeLimit(.minutes(15))) struct ManyCallsTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct ManyCallsTests {
     /// A key store whose signatures hang.
     private struct Hanging: KeyStore {
         let base: any KeyStore
@@ -77,6 +77,46 @@ import Testing
         for call in calls where await call.value != nil { results += 1 }
         #expect(results == 16 && made.withLock { $0 } == 16)
         #expect(await threads.run { 7 } == 7, "the threads are free again")
+    }
+
+    @Test func `1,000 bodies that hang cost a bounded number of threads, and leave Swift's pool free`() async throws {
+        let phone = Phone()
+        let sdk = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.scheme = .two
+        }
+        try await sdk.registerDevice(appID: Phone.app)
+        let gate = Gate()
+        gate.shut()
+        let request = TransportRequest(
+            method: "PUT", url: SendTests.api + "/v1/recordings/1", headers: HeaderFields(),
+            bodySource: BodySource { GatedBody(gate) })
+        let sends = (0..<1000).map { _ in Task { try await sdk.send(request, appID: Phone.app).status } }
+        try await eventually { gate.count == 16 }
+        #expect(await Task.detached { 1 }.value == 1)
+        for send in sends { send.cancel() }
+        for send in sends { await #expect(throws: CancellationError.self) { try await send.value } }
+        #expect(gate.count == 16 && RequestBody.threads.busy == 16, "more threads hang")
+        gate.open()
+        try await eventually { RequestBody.threads.busy == 0 }
+    }
+
+    @Test func `a body that hangs while its digest is made ends in SIGNING_FAILED after 30 seconds without a piece`()
+        async throws
+    {
+        let phone = Phone()
+        let gate = Gate()
+        gate.shut()
+        let digest = Task {
+            try await RequestBody.source(BodySource { GatedBody(gate, before: 100_000) }).digest(phone.sleeper)
+        }
+        try await eventually { gate.count == 1 }
+        // There were pieces in the first 30 seconds.
+        phone.sleeper.expire()
+        phone.sleeper.expire()
+        let error = await expectError(.signingFailed) { try await digest.value }
+        #expect(error?.message.contains("does not answer") == true)
+        gate.open()
     }
 
     @Test func `a first launch with nothing stored does not sleep, and neither does the next one`() async throws {

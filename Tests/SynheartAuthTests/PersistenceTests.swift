@@ -178,7 +178,10 @@ import Testing
         let disk = try #require(SmallDisk())
         let id = try await launch(disk.path + "/sdk").registerDevice(appID: Phone.app).deviceId
         try disk.fill()
-        await expectError(.storageError) { try await launch(disk.path + "/sdk").rotateKey(appID: Phone.app) }
+        let error = await expectError(.storageError) {
+            try await launch(disk.path + "/sdk").rotateKey(appID: Phone.app)
+        }
+        #expect(error?.recovery == .retry && error?.message.contains("disk is full") == true)
         #expect(try await phone.signAndVerify(launch(disk.path + "/sdk")).status == 200)
         await expectError(.storageError) {
             try await launch(disk.path + "/sdk").registerDevice(appID: "com.example.other")
@@ -188,34 +191,19 @@ import Testing
         #expect(try await launch(disk.path + "/sdk").rotateKey(appID: Phone.app).deviceId == id)
         #expect(try await phone.signAndVerify(launch(disk.path + "/sdk")).status == 200)
     }
-}
 
-/// A file system of 64 KiB, if the tests may mount one.
-private final class SmallDisk: Sendable {
-    let path = NSTemporaryDirectory() + "synheart-auth-disk-\(UUID().uuidString)"
-
-    init?() {
-        #if os(Linux)
-            guard mkdir(path, 0o700) == 0, mount("tmpfs", path, "tmpfs", 0, "size=64k") == 0 else { return nil }
-        #else
-            return nil
-        #endif
+    @Test(
+        "a reset works on a full disk: it needs no room, and makes some",
+        .enabled(if: SmallDisk() != nil, "may not mount a disk here"))
+    func resetOnFullDisk() async throws {
+        let disk = try #require(SmallDisk())
+        let sdk = try launch(disk.path + "/sdk")
+        try await sdk.registerDevice(appID: Phone.app)
+        try disk.fill()
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
+        #expect(await phone.service.devices.first?.status == .deregistered)
+        #expect(try await launch(disk.path + "/sdk").state(appID: Phone.app) == .unregistered)
+        try disk.makeRoom()
+        #expect(try await launch(disk.path + "/sdk").registerDevice(appID: Phone.app).status == .registered)
     }
-
-    deinit {
-        #if os(Linux)
-            // MNT_DETACH: whoever still has a file open there does not keep it.
-            umount2(path, 2)
-            rmdir(path)
-        #endif
-    }
-
-    func fill() throws {
-        let descriptor = open(path + "/filler", O_CREAT | O_WRONLY, 0o600)
-        let zeros = [UInt8](repeating: 0, count: 512)
-        while write(descriptor, zeros, zeros.count) > 0 {}
-        close(descriptor)
-    }
-
-    func makeRoom() throws { try FileManager.default.removeItem(atPath: path + "/filler") }
 }

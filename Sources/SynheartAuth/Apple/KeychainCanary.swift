@@ -20,9 +20,9 @@
 
         /// What a "not found" of a record means. `absent` only if its canary says so too, or if there was none and one could be made:
         /// then this is a first launch.
-        func reading(ofAbsent name: RecordName) -> StorageReading {
+        func reading(ofAbsent name: RecordName, of owner: GroupOwner? = nil) -> StorageReading {
             let canary = item(name.text)
-            switch canary.read() {
+            switch canary.read(of: owner) {
             case .found([Mark.absent.rawValue]): return .absent
             case .found([Mark.present.rawValue]):
                 return .unavailable(
@@ -33,16 +33,21 @@
             case .unavailable(let error): return .unavailable(error)
             case .absent:
                 // "Duplicate item" too: the Keychain has the canary and did not find it.
-                let status = canary.add([Mark.absent.rawValue])
-                return status == errSecSuccess ? .absent : .unavailable(canary.error(status))
+                let made = canary.add([Mark.absent.rawValue], of: owner)
+                if case .found = made { return .absent }
+                return made
             }
         }
 
         /// Says that the record exists, before it is made.
         func markPresent(_ name: RecordName) throws(StorageError) { try item(name.text).write([Mark.present.rawValue]) }
 
-        /// Says that the record does not exist, after it was removed.
-        func markAbsent(_ name: RecordName) throws(StorageError) { try item(name.text).write([Mark.absent.rawValue]) }
+        /// Says that the record does not exist, after it was removed. Where that cannot be written, as on a full disk, no canary says
+        /// the same.
+        func markGone(_ name: RecordName) {
+            let canary = item(name.text)
+            do throws(StorageError) { try canary.write([Mark.absent.rawValue]) } catch { try? canary.remove() }
+        }
 
         /// Throws unless a canary is read back with its data, and a new one can be written and read.
         func check(_ name: String = "keys") throws(StorageError) {

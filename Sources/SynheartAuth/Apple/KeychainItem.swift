@@ -2,6 +2,25 @@
     internal import Foundation
     internal import Security
 
+    /// The app or extension whose own group items that name none must lie in: `PREFIX.bundle-id`.
+    ///
+    /// They lie in the first group of *Keychain Sharing* if there is one, and a look-up that names none finds them in every group. So
+    /// another program may share them without a word in the configuration. It does not share the locks then, and does not learn of changes.
+    struct GroupOwner: Sendable {
+        let bundleID: String
+
+        /// What is wrong with an item's group; nil if it is the owner's.
+        func problem(_ attributes: [String: Any]?) -> StorageError? {
+            guard let group = attributes?[kSecAttrAccessGroup as String] as? String else { return nil }
+            let parts = group.split(separator: ".", maxSplits: 1)
+            guard parts.count == 2, parts[1] != bundleID || parts[0] == "group" else { return nil }
+            return StorageError(
+                "the record lies in the Keychain access group \(group), which other programs may share: name it as accessGroup, and a "
+                    + "lockDirectory in the container of an app group",
+                isMisconfigured: true)
+        }
+    }
+
     /// A generic password: this device only, readable after the first unlock.
     struct KeychainItem: Sendable {
         let service: String
@@ -19,17 +38,24 @@
         }
 
         /// Reads it. `run` looks in the item's group, and may look in another one or again before it believes that there is nothing.
+        ///
+        /// - Parameter owner: Who must own the group in which the item lies; nil if any may.
         func read(
-            _ run: (_ look: (_ group: String?) -> OSStatus) -> OSStatus = { $0(nil) }
+            of owner: GroupOwner? = nil, _ run: (_ look: (_ group: String?) -> OSStatus) -> OSStatus = { $0(nil) }
         ) -> StorageReading {
-            let wanted = query.merging([
+            var wanted = query.merging([
                 kSecReturnData as String: true, kSecMatchLimit as String: kSecMatchLimitOne,
             ]) { $1 }
+            if owner != nil { wanted[kSecReturnAttributes as String] = true }
             var item: CFTypeRef?
             let status = run { SecItemCopyMatching(KeychainAdoption.query(wanted, in: $0) as CFDictionary, &item) }
             switch status {
             case errSecSuccess:
-                guard let data = item as? Data else { return .unavailable(StorageError("not data")) }
+                let attributes = item as? [String: Any]
+                if let problem = owner?.problem(attributes) { return .unavailable(problem) }
+                guard let data = (attributes?[kSecValueData as String] ?? item) as? Data else {
+                    return .unavailable(StorageError("not data"))
+                }
                 return .found(Array(data))
             case errSecItemNotFound: return .absent
             default: return .unavailable(error(status))
@@ -52,11 +78,26 @@
         }
 
         /// Makes it. `errSecDuplicateItem` if it exists.
-        func add(_ bytes: [UInt8]) -> OSStatus {
-            var item = query
-            item[kSecValueData as String] = Data(bytes)
-            item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
-            return SecItemAdd(item as CFDictionary, nil)
+        func add(_ bytes: [UInt8]) -> OSStatus { SecItemAdd(new(bytes) as CFDictionary, nil) }
+
+        /// Makes it, and reads it as `read` does: `found` once it is made.
+        func add(_ bytes: [UInt8], of owner: GroupOwner?) -> StorageReading {
+            guard let owner else {
+                let status = add(bytes)
+                return status == errSecSuccess ? .found(bytes) : .unavailable(error(status))
+            }
+            let item = new(bytes).merging([kSecReturnAttributes as String: true]) { $1 }
+            var attributes: CFTypeRef?
+            let status = SecItemAdd(item as CFDictionary, &attributes)
+            guard status == errSecSuccess else { return .unavailable(error(status)) }
+            return owner.problem(attributes as? [String: Any]).map { .unavailable($0) } ?? .found(bytes)
+        }
+
+        private func new(_ bytes: [UInt8]) -> [String: Any] {
+            query.merging([
+                kSecValueData as String: Data(bytes),
+                kSecAttrAccessible as String: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly,
+            ]) { $1 }
         }
 
         /// Removes it. Succeeds if there is no such item.

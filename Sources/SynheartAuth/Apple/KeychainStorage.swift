@@ -9,28 +9,33 @@
         private let locks: LockDirectory?
         private let adoption: KeychainAdoption
         private let canary: KeychainCanary
+        /// nil if the group or the locks are named: then others may share them.
+        private let owner: GroupOwner?
 
         static let service = "ai.synheart.auth"
 
         /// Records of the app, or of an access group.
         ///
         /// - Parameters:
-        ///   - accessGroup: The Keychain access group with its prefix; nil for the app's default group. Records that the app made
-        ///     before it named a group move there.
+        ///   - accessGroup: The Keychain access group with its prefix; nil for the app's own, that of its bundle id. Records that the app
+        ///     made before it named a group move there.
         ///   - lockDirectory: The directory of the locks: for an access group one in the container of an app group, which the app and
-        ///     its extensions share. Without it, every operation throws `NOT_CONFIGURED`.
+        ///     its extensions share. Without it, every operation throws `NOT_CONFIGURED`. So does one without either where the record lies in
+        ///     another group than the app's own, such as the first one of *Keychain Sharing*.
         public init(accessGroup: String? = nil, lockDirectory: String? = nil) {
             self.init(accessGroup: accessGroup, lockDirectory: lockDirectory, bundleID: Bundle.main.bundleIdentifier)
         }
 
         init(
             accessGroup: String?, lockDirectory: String? = nil, bundleID: String?,
+            folder: String = NSTemporaryDirectory(),
             unprotect: @escaping @Sendable (_ path: String) -> Void = LockDirectory.unprotect
         ) {
             self.accessGroup = accessGroup
             adoption = KeychainAdoption(accessGroup: accessGroup, bundleID: bundleID)
             canary = KeychainCanary(accessGroup: accessGroup)
-            let folder = lockDirectory ?? (accessGroup == nil ? NSTemporaryDirectory() : nil)
+            owner = accessGroup == nil && lockDirectory == nil ? bundleID.map { GroupOwner(bundleID: $0) } : nil
+            let folder = lockDirectory ?? (accessGroup == nil ? folder : nil)
             locks = folder.map { LockDirectory(path: $0 + "/ai.synheart.auth", unprotect: unprotect) }
         }
 
@@ -38,11 +43,11 @@
         public func read(_ name: RecordName) -> StorageReading {
             if let misconfiguration { return .unavailable(misconfiguration) }
             let item = item(name)
-            let reading = item.read { look in
+            let reading = item.read(of: owner) { look in
                 adoption.look(item.query, look) { try? canary.markPresent(name) }
             }
             guard case .absent = reading else { return reading }
-            return canary.reading(ofAbsent: name)
+            return canary.reading(ofAbsent: name, of: owner)
         }
 
         /// The version of a file beside the locks: the Keychain has no versions. Asking it is one system call, and no call of the
@@ -59,18 +64,21 @@
 
         /// Succeeds if there is no such item.
         public func remove(_ name: RecordName) throws(StorageError) {
-            try changing(name) { () throws(StorageError) in try item(name).remove() }
+            try changing(name, isRemoval: true) { () throws(StorageError) in try item(name).remove() }
             // Otherwise the next look waits two seconds before it believes that there is no record.
-            try? canary.markAbsent(name)
+            canary.markGone(name)
         }
 
         /// Makes a change, before and after which the record has different versions, in all processes.
-        private func changing(_ name: RecordName, _ change: () throws(StorageError) -> Void) throws(StorageError) {
+        private func changing(
+            _ name: RecordName, isRemoval: Bool = false, _ change: () throws(StorageError) -> Void
+        ) throws(StorageError) {
             guard let locks else { return try change() }
             do throws(PrivateDirectory.Failure) {
                 try locks.beginChange(of: Self.versionFile(name))
             } catch {
-                throw error.storageError
+                // On a full disk a record can still be removed. Who signs with it afterwards finds no key, and reads again.
+                guard isRemoval, error.storageError.isFull else { throw error.storageError }
             }
             defer { locks.endChange(of: Self.versionFile(name)) }
             try change()
@@ -92,7 +100,9 @@
             do throws(PrivateDirectory.Failure) {
                 return try locks.lock("\(name.text).\(scope).lock")
             } catch {
-                throw error.storageError
+                // The system empties the temporary folder. A full disk then takes no new lock file, and nobody else shares these.
+                guard owner != nil, error.storageError.isFull else { throw error.storageError }
+                return ProcessLock.take("\(name.text).\(scope)")
             }
         }
 
@@ -106,6 +116,28 @@
 
         private func item(_ name: RecordName) -> KeychainItem {
             KeychainItem(service: Self.service, account: name.text, accessGroup: accessGroup)
+        }
+    }
+
+    /// A lock within this process, for records that no other one shares.
+    private final class ProcessLock: StorageLock {
+        private static let held = Locked<Set<String>>([])
+        private let name: Locked<String?>
+
+        private init(_ name: String) { self.name = Locked(name) }
+
+        deinit { release() }
+
+        static func take(_ name: String) -> ProcessLock? {
+            held.withLock { $0.insert(name).inserted } ? ProcessLock(name) : nil
+        }
+
+        func release() {
+            let name = name.withLock { name in
+                defer { name = nil }
+                return name
+            }
+            if let name { Self.held.withLock { _ = $0.remove(name) } }
         }
     }
 

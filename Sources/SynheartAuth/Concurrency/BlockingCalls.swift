@@ -6,7 +6,6 @@ package enum BlockingCall: Sendable, Hashable {
     case createKey, loadKey, sign, deleteKey, askCanaries
     case readRecord, writeRecord, removeRecord, setRecordAside, lockRecord, askRecordCanary
     case attest
-    case digest
 
     /// Whether the call changes something that other processes read.
     var isChange: Bool {

@@ -25,20 +25,35 @@ package final class BoundedThreads: Sendable {
 
     /// The result of `body`; nil if the caller was cancelled before a thread was free. A call that began is not ended.
     package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
+        await run(leavesBehind: false) { give in _ = give(body()) }
+    }
+
+    /// The value that `body` gives; nil if the caller was cancelled first. `body` may go on with its thread afterwards.
+    ///
+    /// - Parameters:
+    ///   - leavesBehind: Whether cancelling the caller abandons a call that has begun. Otherwise the caller waits for the value.
+    ///   - body: Gives one value. `give` returns false if nobody waits for it any more.
+    package func run<Value: Sendable>(
+        leavesBehind: Bool, _ body: @escaping @Sendable (_ give: @Sendable (Value) -> Bool) -> Void
+    ) async -> Value? {
         let answer = OnceValue<Value?>()
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID
         }
-        let job = Job(id: id, work: { answer.give(body()) }, giveUp: { answer.give(nil) })
+        let job = Job(id: id, work: { body { answer.give($0) } }, giveUp: { answer.give(nil) })
+        let leave = { @Sendable in
+            self.withdraw(id)
+            if leavesBehind { answer.give(nil) }
+        }
         return await withTaskCancellationHandler {
             state.withLock { $0.line.append(job) }
             // A cancellation before the line above found nothing to withdraw.
-            if Task.isCancelled { withdraw(id) }
+            if Task.isCancelled { leave() }
             advance()
             return await answer.value
         } onCancel: {
-            withdraw(id)
+            leave()
         }
     }
 

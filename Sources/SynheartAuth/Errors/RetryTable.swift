@@ -144,6 +144,8 @@ enum RetryTable {
         case assertionSuspected
         /// The record cannot be read or locked now, seems absent or damaged, or belongs to a newer version or another auth service.
         case recordUnavailable, recordLocked, recordSuspected, recordOfNewerVersion, recordOfAnotherService
+        /// The disk is full. Nothing has changed.
+        case diskFull
         /// The clock is off by more than the SDK may learn.
         case clockTooFarOff
         /// The service names a key that this device never had.
@@ -177,6 +179,7 @@ enum RetryTable {
         .recordUnavailable: Row(.storageError, .readAgain, then: .retry),
         .recordLocked: Row(.storageError, .none, then: .retry),
         .recordSuspected: Row(.storageError, .none, then: .retry),
+        .diskFull: Row(.storageError, .none, then: .retry),
         .recordOfNewerVersion: Row(.storageError, .none, then: .none),
         .recordOfAnotherService: Row(.storageError, .none, then: .reset),
         .clockTooFarOff: Row(.clockSkew, .none, then: .correctClock),

@@ -33,7 +33,7 @@ public struct TransportRequest: Sendable, Hashable {
     public let body: [UInt8]
     /// The path of a file to send as the body, in pieces; nil if it is no file.
     public let bodyFile: String?
-    /// The source of a body to send in pieces; nil if it is bytes or a file. Its length is not known.
+    /// The source of a body to send in pieces; nil if it is bytes or a file.
     public let bodySource: BodySource?
     /// The limit of the whole exchange; for `SynheartAuth.send`, of the whole call, recoveries included.
     public let deadline: Duration
@@ -142,4 +142,7 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
 
     /// The answer is larger than the request allows. The request may have succeeded.
     public static let tooLarge = TransportError("the answer is too large")
+
+    /// The answer's reader is too slow, and what waits for it is too large.
+    static let readerTooSlow = TransportError("the reader is too slow: too much of the answer waits for it on the disk")
 }

@@ -8,6 +8,18 @@
         static func isSafe(for method: String) -> Bool { !["PUT", "DELETE"].contains(method.uppercased()) }
     }
 
+    /// How URLSession sends the stream of a body.
+    enum BodyStreams {
+        /// It keeps a `Content-Length` instead of chunks. A body that ends too early is then never taken for a whole one.
+        static let keepLength = true
+    }
+
+    extension URLSessionTask {
+        /// Pauses or continues the answer. A task that is suspended reads nothing more, and has no time limit
+        /// (https://developer.apple.com/documentation/foundation/urlsessiontask/suspend()).
+        func setFlowing(_ isFlowing: Bool) { isFlowing ? resume() : suspend() }
+    }
+
     extension URLSessionExchanges {
         /// Returns the 401, and leaves questions about the connection (its certificates, a proxy's password) to the session's delegate.
         func answerChallenge(

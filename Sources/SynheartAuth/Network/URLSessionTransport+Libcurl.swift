@@ -9,6 +9,17 @@
         static func isSafe(for method: String) -> Bool { false }
     }
 
+    /// How URLSession sends the stream of a body.
+    enum BodyStreams {
+        /// It always sends chunks.
+        static let keepLength = false
+    }
+
+    extension URLSessionTask {
+        /// Nothing: a task that is suspended ends its transfer here, and sends the request again when it is resumed.
+        func setFlowing(_ isFlowing: Bool) {}
+    }
+
     extension URLSessionExchanges {
         /// Returns the 401. The response has arrived as a whole. Here any disposition sends the request again, cancels the task, or,
         /// without a credential, never ends it.

@@ -80,31 +80,49 @@ public final class URLSessionTransport: HTTPTransport {
         message.httpMethod = request.method
         for line in request.headers.lines { message.addValue(line.value, forHTTPHeaderField: line.name) }
         if !request.body.isEmpty { message.httpBody = Data(request.body) }
-        do {
-            if let source = request.bodySource { message.httpBodyStream = try source.open() }
-        } catch {
-            throw TransportError("the body's source cannot be opened: \(error)", isUnsendable: true)
-        }
+        let start = ContinuousClock.now
+        let body = try await Self.body(of: request)
+        let remaining = max(request.deadline - start.duration(to: .now), .zero)
         // URLSession's limit is for idle time, and swift-corelibs-foundation drops its fraction: 0.5 s would be none at all. One
         // second more than the deadline, so that the exchange ends at its deadline, below.
-        message.timeoutInterval = Double(request.deadline.wholeMilliseconds) / 1000 + 1
+        message.timeoutInterval = Double(remaining.wholeMilliseconds) / 1000 + 1
         guard let configuration, !ConnectionReuse.isSafe(for: request.method) else {
-            return try await Self.exchange(message, request, shared)
+            return try await Self.exchange(message, request, body, remaining, shared)
         }
         let own = Self.open(configuration)
         defer { own.session.finishTasksAndInvalidate() }
-        return try await Self.exchange(message, request, own)
+        return try await Self.exchange(message, request, body, remaining, own)
+    }
+
+    private static func body(of request: TransportRequest) async throws(TransportError) -> SentBody? {
+        do {
+            return try await request.bodySource?.send(within: request.deadline)
+        } catch is SilentBody {
+            throw TransportError("the body's source did not answer in time")
+        } catch let error as UnkeptBody {
+            throw TransportError(error.description)
+        } catch {
+            throw TransportError("the body's source cannot be read: \(error)", isUnsendable: true)
+        }
     }
 
     private static func exchange(
-        _ message: URLRequest, _ request: TransportRequest, _ shared: Shared
+        _ message: URLRequest, _ request: TransportRequest, _ body: SentBody?, _ deadline: Duration, _ shared: Shared
     ) async throws(TransportError) -> TransportAnswer {
-        let task =
-            request.bodyFile.map { shared.session.uploadTask(with: message, fromFile: URL(fileURLWithPath: $0)) }
-            ?? shared.session.dataTask(with: message)
+        let task: URLSessionDataTask
+        do {
+            task =
+                try body?.task(message, request.bodySource?.length, in: shared.session)
+                ?? request.bodyFile.map {
+                    shared.session.uploadTask(with: message, fromFile: URL(fileURLWithPath: $0))
+                } ?? shared.session.dataTask(with: message)
+        } catch {
+            throw TransportError("the body's source cannot be read: \(error)", isUnsendable: true)
+        }
         shared.takeOver?(task)
         return try await shared.exchanges.run(
-            task, limit: request.maximumAnswer, deadline: request.deadline, streams: request.streamsAnswer)
+            task, limit: request.maximumAnswer, deadline: deadline, streams: request.streamsAnswer,
+            body: request.bodySource)
     }
 }
 
@@ -121,15 +139,21 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
     private let running = Locked<[Int: Exchange]>([:])
     /// The bodies of the exchanges that have answered with their heads.
     private let streaming = Locked<[Int: AnswerBuffer]>([:])
+    /// The bodies of the tasks that may still read them.
+    private let bodies = Locked<[Int: BodySource]>([:])
+    private let onDisk: Int
+
+    /// - Parameter onDisk: The most bytes of a streamed answer that wait for its reader on the disk.
+    init(onDisk: Int = AnswerBuffer.usualLimit) { self.onDisk = onDisk }
 
     func run(
-        _ task: URLSessionDataTask, limit: Int, deadline: Duration, streams: Bool
+        _ task: URLSessionDataTask, limit: Int, deadline: Duration, streams: Bool, body: BodySource? = nil
     ) async throws(TransportError) -> TransportAnswer {
         let identifier = task.taskIdentifier
+        if let body { bodies.withLock { $0[identifier] = body } }
         let timer = Task {
             guard (try? await Task.sleep(for: deadline)) != nil else { return }
-            self.end(identifier, .failure(TransportError("no answer in time")))
-            task.cancel()
+            self.stop(task, .failure(TransportError("no answer in time")))
         }
         defer { timer.cancel() }
         return try await withTaskCancellationHandler {
@@ -138,19 +162,21 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
                     $0[identifier] = Exchange(continuation: continuation, limit: limit, streams: streams)
                 }
                 // A cancellation before the line above found nothing to end.
-                guard !Task.isCancelled else { return self.end(identifier, Self.cancelled) }
+                guard !Task.isCancelled else { return self.stop(task, Self.cancelled) }
                 task.resume()
             }
         } onCancel: {
-            self.end(identifier, Self.cancelled)
-            task.cancel()
+            self.stop(task, Self.cancelled)
         }.get()
     }
 
     private static let cancelled = Result<TransportAnswer, TransportError>.failure(TransportError("cancelled"))
 
-    private func end(_ identifier: Int, _ result: Result<TransportAnswer, TransportError>) {
-        running.withLock { $0.removeValue(forKey: identifier) }?.continuation.resume(returning: result)
+    /// Ends an exchange without an answer. The task is cancelled before its caller goes on and lets go of the body.
+    private func stop(_ task: URLSessionTask, _ result: Result<TransportAnswer, TransportError>) {
+        let exchange = running.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+        task.cancel()
+        exchange?.continuation.resume(returning: result)
     }
 
     func urlSession(
@@ -189,7 +215,11 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
             running[identifier]?.streams == true ? running.removeValue(forKey: identifier) : nil
         }
         guard let exchange else { return }
-        let buffer = AnswerBuffer { task.cancel() }
+        let buffer = AnswerBuffer(
+            limit: onDisk, flow: { task.setFlowing($0) },
+            stop: {
+                task.cancel()
+            })
         streaming.withLock { $0[identifier] = buffer }
         exchange.continuation.resume(
             returning: .success(
@@ -208,12 +238,11 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
             running[dataTask.taskIdentifier] = exchange
             return isTooLarge
         }
-        guard isTooLarge else { return }
-        end(dataTask.taskIdentifier, .failure(.tooLarge))
-        dataTask.cancel()
+        if isTooLarge { stop(dataTask, .failure(.tooLarge)) }
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        bodies.withLock { $0[task.taskIdentifier] = nil }
         if let buffer = streaming.withLock({ $0.removeValue(forKey: task.taskIdentifier) }) {
             return buffer.end((error as NSError?).map { TransportError("URL error \($0.code)") })
         }

@@ -17,6 +17,7 @@ final class OverflowFile: @unchecked Sendable {
     private let descriptor: Int32
     private var (written, taken): (off_t, off_t) = (0, 0)
     private static let pieceSize = 64 * 1024
+    private static let fullSize = 16 * 1024 * 1024
 
     /// nil if it cannot be made.
     init?() {
@@ -34,7 +35,12 @@ final class OverflowFile: @unchecked Sendable {
 
     deinit { close(descriptor) }
 
+    /// Whether everything was read.
     var isEmpty: Bool { taken == written }
+    /// What it takes of the disk.
+    var size: Int { Int(written) }
+    /// Whether another file should take what comes next, so that the disk gets back what was read.
+    var isFull: Bool { written >= Self.fullSize }
 
     /// Returns false if the bytes cannot be written.
     func append(_ bytes: [UInt8]) -> Bool {
@@ -62,7 +68,6 @@ final class OverflowFile: @unchecked Sendable {
         } while count < 0 && errno == EINTR
         guard count > 0 else { return nil }
         taken += off_t(count)
-        if isEmpty, ftruncate(descriptor, 0) == 0 { (written, taken) = (0, 0) }
         return Array(piece.prefix(count))
     }
 }

@@ -63,13 +63,14 @@ struct PrivateDirectory: Sendable {
         return { file.emptyVersion }
     }
 
-    /// Makes a file non-empty, which ends its version. The mark survives the process, not a loss of power: no reader does either.
+    /// Makes a file non-empty, which ends its version. The mark survives the process, not a loss of power: no reader does either. It is
+    /// a hole in the file, so that it needs no block of the disk.
     func mark(_ name: String) throws(Failure) {
         let descriptor = open(
-            path + "/" + name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode_t(0o600))
+            path + "/" + name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode_t(0o600))
         guard descriptor >= 0 else { throw Failure(call: "open", number: errno) }
         defer { close(descriptor) }
-        try write([1], descriptor)
+        guard ftruncate(descriptor, 1) == 0 else { throw Failure(call: "ftruncate", number: errno) }
     }
 
     /// Removes a marked file. Best effort: if it stays, so does the mark.

@@ -1,7 +1,6 @@
 public import AuthContract
 internal import Crypto
-
-internal import struct Foundation.Data
+internal import Foundation
 
 /// Keeps one small record for each app.
 ///
@@ -106,6 +105,9 @@ public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
         self.isMisconfigured = isMisconfigured
         self.saysAbsent = saysAbsent
     }
+
+    /// Whether the disk or the user's part of it is full: ENOSPC, EDQUOT, or Apple's errSecDiskFull. That passes.
+    var isFull: Bool { [Int(ENOSPC), Int(EDQUOT), -34].contains(status) }
 
     /// Reason and status, for logs.
     public var description: String { "\(reason)\(status.map { " (\($0))" } ?? "")" }

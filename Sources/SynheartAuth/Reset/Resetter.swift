@@ -18,8 +18,21 @@ struct Resetter: Sendable {
         }
         guard record != IdentityRecord(appID: context.appID) else { return }
         let deviceID = record.deviceID
-        try await finish(try await context.ledger.apply(.resetStarted(reason)))
+        try await finish(try await begin(record, reason))
         context.log.event(.identityReset, device: deviceID)
+    }
+
+    /// Writes down that the reset has begun. On a full disk it goes on all the same: it needs no space, and makes some. If it is then
+    /// interrupted, the record says that there is a key, and the next launch finds out that there is none.
+    private func begin(
+        _ record: IdentityRecord, _ reason: ResetReason
+    ) async throws(SynheartAuthError) -> IdentityRecord {
+        do throws(SynheartAuthError) {
+            return try await context.ledger.apply(.resetStarted(reason))
+        } catch {
+            guard (error.cause as? StorageError)?.isFull == true else { throw error }
+            return record
+        }
     }
 
     /// Runs a reset, or the rest of an interrupted one.

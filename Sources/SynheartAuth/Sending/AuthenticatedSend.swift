@@ -15,8 +15,8 @@ struct AuthenticatedSend: Sendable {
     private let place: RequestTargetURL
     private let isAuthOrigin: Bool
     private let life: CallLife
-    /// The digest of a body that comes from a source, the same for all copies.
-    private let sourceDigest = Locked<ContentDigest?>(nil)
+    /// What was read of a body that comes from a source, the same for all copies.
+    private let measured = Locked<BodyMeasure?>(nil)
     private var context: IdentityContext { identity.context }
 
     init(
@@ -119,8 +119,8 @@ struct AuthenticatedSend: Sendable {
         let headers = HeaderFields(
             (request.headers.lines.map { ($0.name, $0.value) }) + fields.map { ($0.name, $0.value) })
         let copy = try life.leave()
-        let body = sourceDigest.withLock { $0 }.flatMap { digest in
-            request.bodySource.map { BodyCopy(of: $0, digest: digest) }
+        let body = measured.withLock { $0 }.flatMap { measure in
+            request.bodySource.map { BodyCopy(of: $0, measure) }
         }
         let timed = request.with(
             method: scheme == .one ? request.method.uppercased() : request.method, headers: headers,
@@ -167,11 +167,11 @@ struct AuthenticatedSend: Sendable {
 
     /// The body to sign. A source is read once for all copies, so that they have one body.
     private func body(_ scheme: SignatureScheme) async throws(SynheartAuthError) -> RequestBody {
-        guard request.bodySource != nil, scheme == .two else { return RequestBody(request) }
-        if let digest = sourceDigest.withLock({ $0 }) { return .read(digest) }
-        let digest = try await RequestBody(request).digest()
-        sourceDigest.withLock { $0 = digest }
-        return .read(digest)
+        guard let source = request.bodySource, scheme == .two else { return RequestBody(request) }
+        if let measure = measured.withLock({ $0 }) { return .read(measure.digest) }
+        let measure = try await RequestBody.measure(source.original, context.sleeper)
+        measured.withLock { $0 = measure }
+        return .read(measure.digest)
     }
 
     /// Applies a demand to rotate. Only the auth service can make one.

@@ -16,33 +16,68 @@ package enum RequestBody: Sendable {
             request.bodySource.map { .source($0) } ?? request.bodyFile.map { .file($0) } ?? .bytes(request.body)
     }
 
-    func digest() async throws(SynheartAuthError) -> ContentDigest {
+    func digest(_ sleeper: any Sleeper) async throws(SynheartAuthError) -> ContentDigest {
         switch self {
         case .bytes(let body): return ContentDigest(of: body)
         case .read(let digest): return digest
-        case .file(let path): return try await Self.digest(of: { try Self.open(path) })
-        case .source(let source): return try await Self.digest(of: { try source.open() })
+        case .file(let path): return try await Self.measure({ try Self.open(path) }, sleeper).digest
+        case .source(let source): return try await Self.measure(source.original, sleeper).digest
         }
     }
 
-    /// The digest of a stream. In calls of its own, so that a large body does not block the providers' calls.
-    private static func digest(
-        of open: @escaping @Sendable () throws -> InputStream
-    ) async throws(SynheartAuthError) -> ContentDigest {
-        let life = Locked(true)
-        let ending = await BlockingCalls().run(.digest, limit: nil, leavesBehind: true) {
-            () -> Result<ContentDigest, SynheartAuthError> in
-            do throws(SynheartAuthError) {
-                return .success(try Self.digest(of: open) { life.withLock { $0 } })
-            } catch {
-                return .failure(error)
+    /// The bodies that are read for their digests at the same time.
+    static let threads = BoundedThreads(limit: 16)
+
+    /// Reads a stream once. It may take long, but each piece has the limit of a provider's call: of a body that hangs, a thread is left.
+    static func measure(
+        _ open: @escaping @Sendable () throws -> InputStream, _ sleeper: any Sleeper
+    ) async throws(SynheartAuthError) -> BodyMeasure {
+        let progress = Locked(Progress())
+        let reading = Task {
+            await threads.run(leavesBehind: true) { (give: (Result<BodyMeasure, SynheartAuthError>) -> Bool) in
+                do throws(SynheartAuthError) {
+                    _ = give(.success(try read(open) { progress.withLock { $0.go() } }))
+                } catch {
+                    _ = give(.failure(error))
+                }
             }
         }
-        guard case .returned(let result) = ending else {
-            life.withLock { $0 = false }
-            throw .cancelled
+        let watch = Task {
+            while (try? await sleeper.sleep(for: .seconds(30), .deadline)) != nil {
+                guard progress.withLock({ $0.hasMoved() }) else { return reading.cancel() }
+            }
+        }
+        let result = await withTaskCancellationHandler {
+            await reading.value
+        } onCancel: {
+            reading.cancel()
+        }
+        watch.cancel()
+        guard let result else {
+            let isCancelled = Task.isCancelled
+            progress.withLock { $0.isWanted = false }
+            if isCancelled { throw .cancelled }
+            throw SynheartAuthError(.signingFailed, "the body's file or source does not answer")
         }
         return try result.get()
+    }
+
+    private struct Progress: Sendable {
+        var isWanted = true
+        private var pieces = 0
+        private var seen = 0
+
+        /// Notes a piece. False if nobody wants the next one.
+        mutating func go() -> Bool {
+            pieces += 1
+            return isWanted
+        }
+
+        /// Whether a piece was read since the last question.
+        mutating func hasMoved() -> Bool {
+            defer { seen = pieces }
+            return pieces != seen
+        }
     }
 
     /// A regular file. Opening a FIFO would wait for its writer.
@@ -54,10 +89,10 @@ package enum RequestBody: Sendable {
         return stream
     }
 
-    private static func digest(
-        of open: () throws -> InputStream, while isWanted: () -> Bool
-    ) throws(SynheartAuthError) -> ContentDigest {
-        var hash = SHA256()
+    private static func read(
+        _ open: () throws -> InputStream, while isWanted: () -> Bool
+    ) throws(SynheartAuthError) -> BodyMeasure {
+        var (hash, count) = (SHA256(), Int64(0))
         do {
             let reader = PieceReader(try open())
             defer { reader.close() }
@@ -65,12 +100,13 @@ package enum RequestBody: Sendable {
                 let piece = try reader.next()
                 if piece.isEmpty { break }
                 piece.withUnsafeBytes { hash.update(bufferPointer: $0) }
+                count += Int64(piece.count)
             }
         } catch {
             throw SynheartAuthError(.signingFailed, "the body's file or source cannot be read", cause: error)
         }
         do throws(ContractError) {
-            return try ContentDigest(sha256: Array(hash.finalize()))
+            return BodyMeasure(count: count, digest: try ContentDigest(sha256: Array(hash.finalize())))
         } catch {
             throw SynheartAuthError(.cryptoError, error.description)
         }

@@ -51,7 +51,7 @@ struct RequestSigner: Sendable {
         }
         try Self.checkMethod(method)
         try Self.refuseReserved(method: method.uppercased(), path: place.target.path.text)
-        let digest = try await body.digest()
+        let digest = try await body.digest(context.sleeper)
         return try await context.withCurrentKey { record, key throws(SynheartAuthError) in
             try await signSchemeTwo(method: method, to: place, digest: digest, record: record, alias: key.alias)
         }

@@ -137,7 +137,7 @@ struct IdentityLedger: Sendable {
                     { () throws(StorageError) in try storage.lock(name, for: scope.rawValue) })
                 if let lock { return lock }
             } catch {
-                if error.isMisconfigured { throw .storage("the record was not locked", error) }
+                if error.isMisconfigured || error.isFull { throw .storage("the record was not locked", error) }
                 throw SynheartAuthError(
                     .recordLocked, "the record cannot be locked: \(error.reason)", cause: error)
             }
@@ -250,6 +250,11 @@ extension SynheartAuthError {
     /// The SDK's error for a failure of the storage.
     fileprivate static func storage(_ what: String, _ error: StorageError) -> SynheartAuthError {
         if error.isMisconfigured { return SynheartAuthError(.notConfigured, error.reason, cause: error) }
+        if error.isFull {
+            return SynheartAuthError(
+                .diskFull, "\(what), because the disk is full: free some space, then try again (\(error.reason))",
+                cause: error)
+        }
         return SynheartAuthError(.storageError, "\(what): \(error.reason)", cause: error)
     }
 }

@@ -23,6 +23,8 @@ final class BulkServer: Sendable {
         var diesAfter: Int?
         /// The bytes after which nothing more comes until the client ends the connection.
         var stallsAfter: Int?
+        /// Whether each piece of a body is waited for 50 ms.
+        var readsSlowly = false
     }
 
     private struct State: Sendable {
@@ -111,6 +113,7 @@ final class BulkServer: Sendable {
             func take(_ length: Int) -> Bool {
                 var rest = length
                 while rest > 0 {
+                    if answer.readsSlowly { Thread.sleep(forTimeInterval: 0.05) }
                     guard let piece = some(rest) else { return false }
                     hash.update(data: piece)
                     count += piece.count

@@ -270,7 +270,9 @@ public func SecKeyCreateRandomKey(
     StandInKeychain.takeTime { $0.keychainDelay + $0.enclaveDelay }
     let result: Result<SecKey, KeychainFailure> = StandInKeychain.with { state in
         state.enclaveCalls += 1
-        if let status = StandInKeychain.status(&state, writes: true) { return .failure(KeychainFailure(status: status)) }
+        if let status = StandInKeychain.status(&state, writes: true) {
+            return .failure(KeychainFailure(status: status))
+        }
         if let status = state.creationStatus { return .failure(KeychainFailure(status: status)) }
         guard let attributes = parameters as? [String: Any],
             let isEnclave = attributes["tkid"] as? String, isEnclave == "com.apple.setoken",
@@ -354,9 +356,14 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
             return errSecSuccess
         }
         guard let item = StandInKeychain.item(query, groups, state) else { return errSecItemNotFound }
-        // Without a request for data the Keychain answers without it.
-        if query["r_Data"] as? Bool == true {
-            result?.pointee = state.items[item].map { NSData(data: state.garbles ? Data() : $0) }
+        // Without a request for data the Keychain answers without it, and with one for attributes too by a dictionary.
+        let data = query["r_Data"] as? Bool == true ? state.items[item].map { state.garbles ? Data() : $0 } : nil
+        if query["r_Attributes"] as? Bool == true {
+            var attributes: [String: Any] = ["svce": item.service, "acct": item.account, "agrp": item.group]
+            attributes["v_Data"] = data
+            result?.pointee = NSDictionary(dictionary: attributes)
+        } else {
+            result?.pointee = data.map { NSData(data: $0) }
         }
         return errSecSuccess
     }
@@ -381,7 +388,8 @@ extension StandInKeychain {
 
     static func item(_ query: [String: Any], _ groups: Set<String>, _ state: State) -> Item? {
         state.items.keys.first {
-            $0.account == query["acct"] as? String && $0.service == query["svce"] as? String && groups.contains($0.group)
+            $0.account == query["acct"] as? String && $0.service == query["svce"] as? String
+                && groups.contains($0.group)
         }
     }
 }
@@ -413,7 +421,8 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributes: CFDictionary) -> 
         state.calls += 1
         if let status = StandInKeychain.status(&state, writes: true) { return status }
         guard let query = query as? [String: Any], let value = attributes as? [String: Any],
-            StandInKeychain.isWellFormed(query), !query.keys.contains(where: { $0.hasPrefix("r_") || $0.hasPrefix("m_") }),
+            StandInKeychain.isWellFormed(query),
+            !query.keys.contains(where: { $0.hasPrefix("r_") || $0.hasPrefix("m_") }),
             !value.isEmpty, value["class"] == nil
         else { return errSecParam }
         guard let groups = StandInKeychain.groups(query, state) else { return errSecMissingEntitlement }

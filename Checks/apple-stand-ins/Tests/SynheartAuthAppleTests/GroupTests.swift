@@ -115,6 +115,65 @@ extension AppleTests {
             #expect(StandInKeychain.itemCount == 0 && StandInKeychain.tags.isEmpty)
         }
 
+        private func launchWithoutGroup(_ bundle: String, lockDirectory: String? = nil) throws -> SynheartAuth {
+            try phone.launch { configuration in
+                configuration.storage = KeychainStorage(
+                    accessGroup: nil, lockDirectory: lockDirectory, bundleID: bundle)
+                configuration.keyStore = SecureEnclaveKeyStore(accessGroup: nil, bundleID: bundle)
+                configuration.attestation = AppAttestProvider(bundleID: bundle)
+            }
+        }
+
+        @Test(
+            "a record in a group that is not the program's own, and that the configuration does not name, is NOT_CONFIGURED",
+            arguments: [false, true])
+        func sharedWithoutAWord(isFirstInExtension: Bool) async throws {
+            // As where app and extension have the same first group of Keychain Sharing.
+            let shared = isFirstInExtension ? "TEAM.\(Phone.app)" : Self.group
+            StandInKeychain.share(shared)
+            if isFirstInExtension {
+                // The app's own group: the app may use it, and its extension may not without a lock that they share.
+                try await launchWithoutGroup(Phone.app).registerDevice(appID: Phone.app)
+            } else {
+                await expectNotConfigured(try launchWithoutGroup(Phone.app), shared)
+            }
+            await expectNotConfigured(try launchWithoutGroup(Self.widget), shared)
+            #expect(StandInKeychain.itemCount == (isFirstInExtension ? 1 : 0))
+            #expect(StandInKeychain.tags.count == (isFirstInExtension ? 1 : 0))
+            #expect(await phone.service.devices.count == (isFirstInExtension ? 1 : 0))
+        }
+
+        private func expectNotConfigured(_ sdk: SynheartAuth, _ group: String) async {
+            for _ in 0..<2 {
+                for call in [
+                    { _ = try await sdk.registerDevice(appID: Phone.app) },
+                    { _ = try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/") },
+                    { try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested) },
+                ] as [@Sendable () async throws -> Void] {
+                    let error = await expectError(.notConfigured) { try await call() }
+                    #expect(error?.message.contains(group) == true && error?.message.contains("lockDirectory") == true)
+                }
+            }
+        }
+
+        @Test(
+            "a group that is named like an app group is not the app's own, and a lock directory makes any group right")
+        func groupOwners() async throws {
+            let owner = GroupOwner(bundleID: Phone.app)
+            func problem(_ group: String) -> StorageError? { owner.problem([kSecAttrAccessGroup as String: group]) }
+            #expect(problem("TEAM.\(Phone.app)") == nil && owner.problem(nil) == nil && owner.problem([:]) == nil)
+            for group in ["group.\(Phone.app)", "TEAM.\(Phone.app).widget", "TEAM.app", "TEAM.com.example"] {
+                #expect(problem(group)?.isMisconfigured == true, "\(group)")
+            }
+            StandInKeychain.share(Self.group)
+            let folder = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            let id = try await launchWithoutGroup(Phone.app, lockDirectory: folder).registerDevice(appID: Phone.app)
+                .deviceId
+            #expect(
+                try await launchWithoutGroup(Self.widget, lockDirectory: folder).getDeviceId(appID: Phone.app) == id)
+        }
+
         @Test("a key that the Keychain does not move to the group is used where it lies")
         func immovableKey() async throws {
             let id = try await phone.launchOnApple().registerDevice(appID: Phone.app).deviceId

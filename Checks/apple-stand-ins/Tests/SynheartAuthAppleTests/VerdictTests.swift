@@ -334,6 +334,55 @@ extension AppleTests {
         }
 
         @Test(
+            "on a full disk a change is STORAGE_ERROR, worth a retry, and a reset works",
+            .enabled(if: SmallDisk() != nil, "may not mount a disk here"), arguments: [false, true])
+        func fullDisk(isEmptied: Bool) async throws {
+            let disk = try #require(SmallDisk())
+            let folder = disk.path + "/locks"
+            let launch = { @Sendable in
+                try phone.launch { configuration in
+                    configuration.storage = KeychainStorage(
+                        accessGroup: nil, bundleID: Phone.app, folder: folder, unprotect: { _ in })
+                    configuration.keyStore = SecureEnclaveKeyStore(accessGroup: nil, bundleID: Phone.app)
+                }
+            }
+            #expect(mkdir(folder, 0o700) == 0)
+            let sdk = try launch()
+            try await sdk.registerDevice(appID: Phone.app)
+            #expect(try await phone.signAndVerify(sdk).status == 200)
+            // The system empties the temporary folder.
+            if isEmptied { try FileManager.default.removeItem(atPath: folder + "/ai.synheart.auth") }
+            try disk.fill()
+            StandInKeychain.setFull(true)
+            let error = await expectError(.storageError) { try await sdk.rotateKey(appID: Phone.app) }
+            #expect(error?.recovery == .retry && error?.message.contains("disk is full") == true)
+            #expect(try await phone.signAndVerify(launch()).status == 200)
+            try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
+            #expect(StandInKeychain.itemCount == 0 && StandInKeychain.tags.isEmpty)
+            #expect(await phone.service.devices.first?.status == .deregistered)
+            let later = await expectError(.storageError) { try await launch().registerDevice(appID: Phone.app) }
+            #expect(later?.recovery == .retry)
+            try disk.makeRoom()
+            StandInKeychain.setFull(false)
+            #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
+            #expect(try await phone.signAndVerify(sdk).status == 200)
+        }
+
+        @Test(
+            "a version ends without a block of the disk",
+            .enabled(if: SmallDisk() != nil, "may not mount a disk here"))
+        func versionOnFullDisk() throws {
+            let disk = try #require(SmallDisk())
+            let locks = LockDirectory(path: disk.path + "/locks", unprotect: { _ in })
+            let version = try #require(locks.versions(of: "record"))
+            #expect(version() != nil)
+            try disk.fill()
+            try locks.beginChange(of: "record")
+            #expect(version() == nil && locks.versions(of: "record")?() == nil)
+            locks.endChange(of: "record")
+        }
+
+        @Test(
             "a record that is not found is believed after two seconds, if the canary is read back and another one written"
         )
         func recordGone() async throws {

@@ -1,0 +1,103 @@
+#if canImport(Security)
+    internal import Bytes
+    internal import Foundation
+    internal import Security
+
+    #if canImport(FoundationNetworking)
+        internal import FoundationNetworking
+    #endif
+
+    /// A body on its way: the thread that reads it writes to one end of a pair of streams, and URLSession reads the other one, because it
+    /// takes no stream of another class.
+    ///
+    /// Unchecked: only the thread that reads the body uses `output`.
+    final class SentBody: @unchecked Sendable {
+        private let output: OutputStream
+        private let input: Locked<Input>
+
+        /// Unchecked: handed on once, to one reader.
+        private struct Input: @unchecked Sendable {
+            var stream: InputStream?
+        }
+
+        /// Opens a body, and reads it from then on to its end, or until nobody reads the stream.
+        static func make(_ source: BodySource, within limit: Duration) async throws -> SentBody {
+            let (original, copy) = (source.original, source.copy)
+            let body = try SentBody()
+            do {
+                try await BodyPump.run(within: limit) { (give: (Result<Void, any Error>) -> Bool) in
+                    var reader: CheckedReader
+                    do {
+                        reader = CheckedReader(try original(), copy?.measure)
+                    } catch {
+                        _ = give(.failure(error))
+                        return
+                    }
+                    defer { reader.close() }
+                    guard give(.success(())) else { return }
+                    do throws(UnreadableBody) {
+                        try body.pass(&reader)
+                    } catch {
+                        copy?.noteBroken(isOnItsWay: true)
+                    }
+                }
+            } catch {
+                // If it opens after all, nobody reads it.
+                _ = try? body.takeStream()
+                throw error
+            }
+            return body
+        }
+
+        private init() throws(UnreadableBody) {
+            var (input, output): (InputStream?, OutputStream?) = (nil, nil)
+            Stream.getBoundStreams(withBufferSize: 64 * 1024, inputStream: &input, outputStream: &output)
+            guard let input, let output else { throw UnreadableBody() }
+            self.output = output
+            self.input = Locked(Input(stream: input))
+        }
+
+        /// Writes the body. The end of the output is the end of the body, so that of a broken one stays open as long as this object.
+        private func pass(_ reader: inout CheckedReader) throws(UnreadableBody) {
+            output.open()
+            while true {
+                let piece = try reader.next()
+                guard !piece.isEmpty else { return output.close() }
+                guard write(piece) else { return }
+            }
+        }
+
+        /// Waits until there is room. Returns false if nobody reads any more.
+        private func write(_ bytes: [UInt8]) -> Bool {
+            var done = 0
+            while done < bytes.count {
+                let count = bytes.withUnsafeBufferPointer { bytes in
+                    bytes.baseAddress.map { output.write($0 + done, maxLength: bytes.count - done) } ?? -1
+                }
+                guard count > 0 else { return false }
+                done += count
+            }
+            return true
+        }
+
+        /// The stream, once. When nobody has it any more, the writing ends.
+        func takeStream() throws -> InputStream {
+            let taken = input.withLock { input in
+                defer { input.stream = nil }
+                return input
+            }
+            guard let stream = taken.stream else { throw UnreadableBody() }
+            return stream
+        }
+
+        /// The task that sends the body.
+        func task(_ message: URLRequest, _ length: Int64?, in session: URLSession) throws -> URLSessionDataTask {
+            var message = message
+            message.httpBodyStream = try takeStream()
+            if BodyStreams.keepLength, let length {
+                message.setValue("\(length)", forHTTPHeaderField: "Content-Length")
+            }
+            return session.dataTask(with: message)
+        }
+    }
+#endif

@@ -1,0 +1,81 @@
+#if !canImport(Security)
+    internal import Bytes
+    internal import Dispatch
+    internal import Foundation
+
+    #if canImport(FoundationNetworking)
+        internal import FoundationNetworking
+    #endif
+
+    /// A body on its way, here as a temporary file: swift-corelibs-foundation reads a stream on the one queue that all sessions of the
+    /// process share, so that a slow one would hold up every other request. A body that is not the signed one is not sent at all.
+    final class SentBody: Sendable {
+        private let path: String
+        private let descriptor: Int32
+
+        /// Copies a body to its file.
+        static func make(_ source: BodySource, within limit: Duration) async throws -> SentBody {
+            let isWanted = Locked(true)
+            defer { isWanted.withLock { $0 = false } }
+            let (original, copy) = (source.original, source.copy)
+            return try await BodyPump.run(within: limit) { give in
+                do {
+                    _ = give(.success(try SentBody(original(), copy) { isWanted.withLock { $0 } }))
+                } catch {
+                    if error is UnreadableBody { copy?.noteBroken(isOnItsWay: false) }
+                    _ = give(.failure(error))
+                }
+            }
+        }
+
+        private init(_ stream: InputStream, _ copy: BodyCopy?, while isWanted: () -> Bool) throws {
+            var reader = CheckedReader(stream, copy?.measure)
+            defer { reader.close() }
+            var path = Array((NSTemporaryDirectory() + "/synheart-auth-body-XXXXXX").utf8CString)
+            descriptor = path.withUnsafeMutableBufferPointer { $0.baseAddress.map { mkstemp($0) } ?? -1 }
+            self.path = String(decoding: path.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            guard descriptor >= 0 else { throw UnkeptBody(number: errno) }
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            while true {
+                guard isWanted() else { throw SilentBody() }
+                let piece = try reader.next()
+                if piece.isEmpty { return }
+                try Self.write(piece, descriptor)
+            }
+        }
+
+        private static func write(_ piece: [UInt8], _ descriptor: Int32) throws(UnkeptBody) {
+            var done = 0
+            while done < piece.count {
+                let count = piece.withUnsafeBytes {
+                    Foundation.write(descriptor, $0.baseAddress?.advanced(by: done), piece.count - done)
+                }
+                guard count > 0 else {
+                    if count < 0, errno == EINTR { continue }
+                    throw UnkeptBody(number: errno)
+                }
+                done += count
+            }
+        }
+
+        deinit {
+            guard descriptor >= 0 else { return }
+            let (path, descriptor) = (path, descriptor)
+            DispatchQueue.global().async {
+                unlink(path)
+                close(descriptor)
+            }
+        }
+
+        /// A stream of the file.
+        func takeStream() throws -> InputStream {
+            guard let stream = InputStream(fileAtPath: path) else { throw UnreadableBody() }
+            return stream
+        }
+
+        /// The task that sends the body.
+        func task(_ message: URLRequest, _ length: Int64?, in session: URLSession) throws -> URLSessionDataTask {
+            session.uploadTask(with: message, fromFile: URL(fileURLWithPath: path))
+        }
+    }
+#endif
