@@ -148,6 +148,8 @@ public abstract class RequestBody {
     public abstract fun writeTo(sink: BufferedSink)
     public open fun isOneShot(): Boolean = false
 
+    public open fun isDuplex(): Boolean = false
+
     public companion object {
         @JvmStatic
         @JvmOverloads

@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.security.Security;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A phone with one app: its storage, its lock, its Keystore and its Google. Everything that outlives the process lies in a folder,
@@ -23,6 +24,8 @@ public final class StandInDevice {
     public final KeystoreDaemon keystore;
     /** Play Integrity, as the app on the phone sees it; null in an app without Google's library. */
     public final PlayStandIn play;
+    /** How often the app asked the user manager, which lives in another process. */
+    public final AtomicInteger userManagerCalls = new AtomicInteger();
     /** The app's name. */
     public final String packageName = "com.example.app";
 
@@ -124,7 +127,10 @@ public final class StandInDevice {
             if (!name.equals(UserManager.class.getName())) return null;
             return new UserManager() {
                 @Override
-                public boolean isUserUnlocked() { return !isLockedSinceBoot(); }
+                public boolean isUserUnlocked() {
+                    userManagerCalls.incrementAndGet();
+                    return !isLockedSinceBoot();
+                }
             };
         }
 

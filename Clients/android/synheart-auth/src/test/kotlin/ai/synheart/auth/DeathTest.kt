@@ -11,7 +11,7 @@ import org.junit.Test
  * attestation, each request. So it also dies after each of them. Whatever is left, the next launch ends in one device that can sign.
  */
 class DeathTest {
-    private class Case(val proof: AndroidProof, vararg val edits: Pair<String, Any?>, val maximumRows: Int = 1)
+    private class Case(val proof: AndroidProof, vararg val edits: Pair<String, Any?>, val maximumRows: Int = 1, val isFull: Boolean = false)
 
     private val integrity = Case(AndroidProof.PLAY_INTEGRITY)
 
@@ -39,11 +39,13 @@ class DeathTest {
             val client = phone.client(outside)
             // Long enough that an earlier suspicion counts.
             phone.clock.elapsedOffset += 2_000
+            phone.isFull = case.isFull
             operation(client, appId)
         } catch (_: Death) {
         }
         val what = "death after ${outside.calls}"
         assertEquals(what, point >= 0, outside.isDead)
+        phone.isFull = false
         phone.restart()
         expectRecovery(phone, appId, case, what)
         return outside.calls.size
@@ -109,6 +111,12 @@ class DeathTest {
 
     @Test
     fun `a reset survives a death at each point`() = dieEverywhere(integrity, 7, register, reset)
+
+    @Test
+    fun `a reset on a full disk survives a death at each point`() = dieEverywhere(
+        // The service is told last.
+        Case(AndroidProof.PLAY_INTEGRITY, maximumRows = 2, isFull = true), 5, register, reset,
+    )
 
     @Test
     fun `a new registration after a lost key survives a death at each point`() = dieEverywhere(

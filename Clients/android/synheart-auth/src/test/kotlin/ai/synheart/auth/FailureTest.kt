@@ -333,6 +333,33 @@ class FailureTest {
     }
 
     @Test
+    fun `Google that is unavailable during a rotation is asked again after 5, 10 and 20 s, for the same challenge`() =
+        World.run(edits = arrayOf("keys.reattest_on_rotation" to true)) {
+            register()
+            val before = count(World.CHALLENGE)
+            phone.device.play.failRequests(IntegrityErrorCode.NETWORK_ERROR, IntegrityErrorCode.TOO_MANY_REQUESTS, IntegrityErrorCode.INTERNAL_ERROR)
+            client.rotateKey(appId)
+            assertEquals(listOf(5, 10, 20), phone.sleeper.pauses.map { it.inWholeSeconds.toInt() })
+            assertEquals(1, count(World.CHALLENGE) - before)
+            expectWorking()
+            // For another code never.
+            for (code in listOf(IntegrityErrorCode.APP_UID_MISMATCH, IntegrityErrorCode.PLAY_STORE_VERSION_OUTDATED)) {
+                val asked = phone.device.play.requests.get()
+                phone.device.play.failAlways(code)
+                assertTrue(runCatching { client.rotateKey(appId) }.isFailure)
+                assertEquals(asked + 1, phone.device.play.requests.get())
+            }
+            phone.device.play.failAlways(IntegrityErrorCode.NETWORK_ERROR)
+            val asked = phone.device.play.requests.get()
+            expect<AttestationFailed>(Recovery.RETRY) { client.rotateKey(appId) }
+            assertEquals(asked + 4, phone.device.play.requests.get())
+            expectWorking()
+            phone.device.play.failAlways(0)
+            client.rotateKey(appId)
+            expectWorking()
+        }
+
+    @Test
     fun `a rotation whose answer is lost is finished by the next call`() = World.run {
         register()
         loseAnswer(World.ROTATE, 3)

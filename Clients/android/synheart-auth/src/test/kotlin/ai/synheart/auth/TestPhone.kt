@@ -20,7 +20,7 @@ import kotlinx.coroutines.withContext
 internal class Death : Error("the process dies here")
 
 /** What happens at the calls that a client makes to the outside: it counts them, and lets the process die before one of them. */
-internal class Outside(private val dyingAt: Int = -1) {
+internal class Outside(val dyingAt: Int = -1) {
     val calls = CopyOnWriteArrayList<String>()
 
     /** Happens at each call, with its number. */
@@ -76,6 +76,9 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
     /** What replaces an exchange with the service, or looks at it. */
     @Volatile
     var network: suspend (HttpRequest, suspend (HttpRequest) -> HttpAnswer) -> HttpAnswer = { request, send -> send(request) }
+    /** Whether the disk is full: nothing can be written, and everything can be read and removed. */
+    @Volatile
+    var isFull = false
     private val transport = JvmTransport()
     val google = device.play.google
 
@@ -142,12 +145,17 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
         override fun delete(alias: String) = outside.at("delete") { real.delete(alias) }
     }
 
-    private class Storage(private val real: RecordStorage, private val outside: Outside) : RecordStorage {
+    private inner class Storage(private val real: RecordStorage, private val outside: Outside) : RecordStorage {
         override fun read(name: String) = outside.at("read") { real.read(name) }
-        override fun write(name: String, bytes: ByteArray) = outside.at("write") { real.write(name, bytes) }
+        override fun write(name: String, bytes: ByteArray) = outside.at("write") { real.write(name, checked(bytes)) }
         override fun remove(name: String) = outside.at("remove") { real.remove(name) }
-        override fun check() = outside.at("check") { real.check() }
-        override fun setAside(name: String, bytes: ByteArray) = outside.at("setAside") { real.setAside(name, bytes) }
+        override fun check() = outside.at("check") { checked(real).check() }
+        override fun setAside(name: String, bytes: ByteArray) = outside.at("setAside") { real.setAside(name, checked(bytes)) }
+        private fun <Value> checked(value: Value): Value {
+            if (isFull) throw StorageException(StorageException.Code.UNAVAILABLE, "no space left on device")
+            return value
+        }
+
         override fun version(name: String) = real.version(name)
 
         override fun tryLock(name: String, scope: String): Closeable? {

@@ -47,7 +47,8 @@ public class SynheartAuthIOException(
  * ```
  *
  * Every request must go to the auth service or to one of `Configuration.origins`. An answer's body is streamed. A request's is held in
- * memory, unless [scheme] is [SignatureScheme.TWO]: then it is written twice, once for its digest, unless it is one-shot.
+ * memory, unless [scheme] is [SignatureScheme.TWO]: then it is written twice, once for its digest, unless it is one-shot. A duplex body
+ * is refused: it is written while the answer is read, and a signature comes before that.
  *
  * A signed request is on the wire once. OkHttp would send it again after a connection that failed, a redirect, a 401 that an
  * `Authenticator` answers, a 408 or a 503: it throws an `IOException` instead, or gives the answer. A GET or HEAD whose connection
@@ -95,6 +96,7 @@ internal class SynheartAuthInterceptor(
         val url = request.url.toString()
         val headers = request.headers.toList()
         val body = request.body ?: return HttpRequest(request.method, url, headers, deadline = deadline)
+        if (body.isDuplex()) throw SynheartAuthException.fromCode("SIGNING_FAILED", "a duplex body cannot be signed")
         if (scheme == SignatureScheme.TWO && !body.isOneShot()) {
             val streamed = StreamedBody { output -> output.sink().buffer().also(body::writeTo).flush() }
             return HttpRequest(request.method, url, headers, streamed, deadline)

@@ -69,6 +69,20 @@ class OkHttpStreamTest {
     }
 
     @Test
+    fun `a duplex body is refused, and never written`() = BodyServer().use { server ->
+        for (scheme in SignatureScheme.entries) {
+            val body = object : RequestBody() {
+                override fun contentType(): MediaType? = null
+                override fun isDuplex() = true
+                override fun writeTo(sink: BufferedSink) = throw AssertionError("written")
+            }
+            val error = assertThrows(SynheartAuthIOException::class.java) { client(server.url, scheme).newCall(request(server.url, body)).execute() }.error
+            assertTrue("$error", error is SynheartAuthException.SigningFailed && !error.mayHaveHappened)
+        }
+        assertEquals(0, server.executed.size)
+    }
+
+    @Test
     fun `a refused copy is sent again with the same body, and executed once`() = BodyServer().use { server ->
         server.refusals.add("CLOCK_SKEW")
         val body = Body(false, bytes(25_000))

@@ -14,13 +14,27 @@ import javax.crypto.spec.GCMParameterSpec
  * A file is a version byte, the IV of 12 bytes, and the AES-GCM ciphertext with its tag. The name of the record is authenticated.
  */
 internal class EncryptedRecords(private val keystore: Keystore) {
+    private val canary = AndroidKeyStore(keystore, AndroidKeyStore.Attestation.NEVER, usesStrongBox = false)
+
     /**
      * The record in a file.
      *
-     * @throws StorageException `UNAVAILABLE` while the Keystore is locked or busy; `DAMAGED` for any other failure, which the client
-     *   believes only if it lasts
+     * @throws StorageException `UNAVAILABLE` while the Keystore is locked or busy, or its canary fails; `DAMAGED` for any other failure,
+     *   which the client believes only if it lasts
      */
     fun open(name: String, file: ByteArray): ByteArray = try {
+        decrypted(name, file)
+    } catch (error: StorageException) {
+        if (error.code != Code.DAMAGED) throw error
+        try {
+            canary.check(KEY)
+        } catch (unwell: DeviceKeyStoreException) {
+            throw StorageException(Code.UNAVAILABLE, "the record cannot be opened now", unwell)
+        }
+        decrypted(name, file)
+    }
+
+    private fun decrypted(name: String, file: ByteArray): ByteArray = try {
         keystore.guarded {
             val key = keystore.key(KEY) as? SecretKey ?: throw damaged("the Keystore does not find the key of the records", null)
             if (file.size < HEADER + TAG) throw damaged("not a record", null)

@@ -52,17 +52,21 @@ internal class FileStorage(private val context: Context, private val earlier: En
 
     override fun tryLock(name: String, scope: String): Closeable? = withDirectory { it.tryLock("$name.$scope.lock") }
 
-    override fun version(name: String): RecordVersion? = if (isUnlocked()) directory().version(file(name)) else null
+    /** One look at the file: before the first unlock it is not found. */
+    override fun version(name: String): RecordVersion? = try {
+        directory().version(file(name))
+    } catch (_: StorageException) {
+        null
+    }
 
-    /** Reads the canary of the last check, and writes another one. */
+    /** Reads the canary of the last check, and writes another one, so that a canary that is damaged fails one check alone. */
     override fun check(): Unit = withDirectory { directory ->
         val lock = directory.tryLock("$CANARY.lock") ?: throw IOException("another process checks the storage")
         lock.use {
-            val earlier = directory.read(CANARY)
-            if (earlier != null && earlier.size != CANARY_SIZE) throw IOException("the canary is not what was written")
+            val isIntact = try { directory.read(CANARY)?.size.let { it == null || it == CANARY_SIZE } } catch (_: IOException) { false }
             val canary = UUID.randomUUID().toString().toByteArray()
             directory.write(CANARY, canary)
-            if (!directory.read(CANARY).contentEquals(canary)) throw IOException("the canary is not what was written")
+            if (!isIntact || !directory.read(CANARY).contentEquals(canary)) throw IOException("the canary is not what was written")
         }
     }
 
@@ -70,6 +74,8 @@ internal class FileStorage(private val context: Context, private val earlier: En
         if (!isUnlocked()) throw StorageException(Code.UNAVAILABLE, "the device was not unlocked since it started")
         try {
             return body(directory())
+        } catch (error: OversizedFileException) {
+            throw StorageException(Code.DAMAGED, "the record is too large", error)
         } catch (error: IOException) {
             throw StorageException(Code.UNAVAILABLE, "the storage cannot be reached now, or is full", error)
         }

@@ -18,13 +18,16 @@ import java.nio.file.attribute.PosixFilePermissions
 import java.util.UUID
 import java.util.concurrent.TimeUnit
 
+/** The file is larger than any that the client writes. */
+internal class OversizedFileException(size: Long) : IOException("a file of $size bytes")
+
 /** Files that are replaced as a whole, in a directory of the app's own. */
 internal class RecordDirectory(private val directory: File) {
     /** The bytes of a file; null if there is none. */
     @Throws(IOException::class)
     fun read(name: String): ByteArray? = try {
         val size = Files.size(path(name))
-        if (size > MAXIMUM_SIZE) throw IOException("a record of $size bytes")
+        if (size > MAXIMUM_SIZE) throw OversizedFileException(size)
         Files.readAllBytes(path(name))
     } catch (_: NoSuchFileException) {
         null

@@ -5,7 +5,11 @@ import ai.synheart.auth.AttestationProvider
 import ai.synheart.auth.AttestationSubject
 import ai.synheart.auth.DeviceKeyStore
 import ai.synheart.auth.DeviceKeyStoreException
-import ai.synheart.auth.DeviceKeyStoreException.Code
+import ai.synheart.auth.identity.Canaries
+import ai.synheart.auth.identity.PlatformAnswer
+import ai.synheart.auth.identity.Verdict
+import ai.synheart.auth.identity.VerdictTable
+import ai.synheart.auth.identity.answer
 import ai.synheart.auth.wire.FormException
 import ai.synheart.auth.wire.PublicKey
 import ai.synheart.auth.wire.base64Url
@@ -107,34 +111,39 @@ internal class RuntimeParts(
     /**
      * The public half of a key that signs; null if it is absent, or lost for good.
      *
-     * One look is not believed unless the system's answer is final. Two that are 2 s apart are, if the canary works then. What was
-     * believed once, or deleted here, is believed at the first look.
+     * [VerdictTable] judges the answers. The runtime cannot be told "suspected", so the call waits until the next answer counts. An absence
+     * that was believed once, or that comes from a deletion here, is believed at the first look.
      */
-    private fun find(alias: String): ByteArray? {
-        look(alias)?.let { return it.key }
-        if (alias in missing) return null
-        pause(SUSPICION_MILLIS)
-        look(alias)?.let { return it.key }
-        keyStore.check(alias)
-        missing += alias
-        return null
+    private fun find(alias: String, remainingMillis: Long? = null, canaries: Canaries = Canaries.NOT_ASKED): ByteArray? {
+        val look = look(alias)
+        return when (val verdict = VerdictTable.verdict(look.answer, remainingMillis, canaries)) {
+            Verdict.Intact -> look.key
+            Verdict.Lost -> null.also { if (look.answer == PlatformAnswer.SUSPICIOUS) missing += alias }
+            Verdict.Unwell -> throw look.error ?: IOException("the key store does not work")
+            is Verdict.Suspected -> {
+                if (alias in missing) return null
+                pause(verdict.retryAfterMillis)
+                find(alias, remainingMillis = 0)
+            }
+            Verdict.AskCanaries -> {
+                keyStore.check(alias)
+                find(alias, remainingMillis = 0, Canaries.WORK)
+            }
+        }
     }
 
-    /** @property key null if the system says for good that the key is lost */
-    private class Verdict(val key: ByteArray?)
+    private class Look(val answer: PlatformAnswer, val key: ByteArray? = null, val error: DeviceKeyStoreException? = null)
 
-    /** One look; null if the key seems to be missing. */
-    private fun look(alias: String): Verdict? = try {
-        keyStore.load(alias)?.let { key ->
+    private fun look(alias: String): Look = try {
+        val key = keyStore.load(alias)
+        if (key == null) {
+            Look(PlatformAnswer.SUSPICIOUS)
+        } else {
             keyStore.sign(alias, PROBE)
-            Verdict(key)
+            Look(PlatformAnswer.WORKS, key)
         }
     } catch (error: DeviceKeyStoreException) {
-        when (error.code) {
-            Code.INVALIDATED -> Verdict(null)
-            Code.NOT_FOUND, Code.FAILED -> null
-            Code.UNAVAILABLE, Code.UNSUPPORTED, Code.MISCONFIGURED -> throw error
-        }
+        Look(error.answer, error = error)
     }
 
     /** base64url(r || s) over SHA-256 of the message. */
@@ -187,7 +196,6 @@ internal class RuntimeParts(
         private const val COORDINATE = 32
         private const val HASH = 32
         private const val TURN_MILLIS = 10L
-        private const val SUSPICION_MILLIS = 2_000L
         private val LIMIT_MILLIS = TimeUnit.SECONDS.toMillis(30)
 
         /** 1.9 s together. */

@@ -147,12 +147,15 @@ internal class IdentityLedger(
             }
             hasSuspicions = after.suspicions.isNotEmpty()
             forgetDamage()
-            if (after.state != before.state) {
-                log.transition(before.state, after.state, after.deviceId)
-                changes.send(appId, before.state, after.state)
-            }
+            announce(before, after)
         }
         after
+    }
+
+    private fun announce(before: IdentityRecord, after: IdentityRecord) {
+        if (after.state == before.state) return
+        log.transition(before.state, after.state, after.deviceId)
+        changes.send(appId, before.state, after.state)
     }
 
     /** Applies an event, best effort. */
@@ -163,8 +166,12 @@ internal class IdentityLedger(
         }
     }
 
-    /** Removes the record, as the last step of a reset. A copy of an unreadable record stays. */
-    suspend fun clear(): Unit = withLock(Scope.RECORD) {
+    /**
+     * Removes the record, as the last step of a reset. A copy of an unreadable record stays.
+     *
+     * @param unannounced the record whose reset could not be written before
+     */
+    suspend fun clear(unannounced: IdentityRecord? = null): Unit = withLock(Scope.RECORD) {
         known = null
         try {
             call(CallKind.REMOVE_RECORD) {
@@ -174,7 +181,7 @@ internal class IdentityLedger(
         } catch (error: StorageException) {
             throw storageError("the record was not removed", error)
         }
-        changes.noteState(appId, IdentityState.UNREGISTERED)
+        if (unannounced == null) changes.noteState(appId, IdentityState.UNREGISTERED) else announce(unannounced, IdentityRecord(appId))
     }
 
     /** A lock's scope: [OPERATION] while an operation runs, [RECORD] while a change is made. */

@@ -21,8 +21,21 @@ internal class Resetter(private val context: IdentityContext) {
             return deleteEverything()
         }
         if (record == IdentityRecord(context.appId)) return
-        finish(ledger.apply(IdentityEvent.ResetStarted(reason)))
+        val started = try {
+            ledger.apply(IdentityEvent.ResetStarted(reason))
+        } catch (error: SynheartAuthException) {
+            if (error.failure.situation != Situation.RECORD_NOT_WRITTEN) throw error
+            null
+        }
+        if (started != null) finish(started) else resetWithoutJournal(record)
         context.log.event(LogEntry.Event.IDENTITY_RESET, deviceId = record.deviceId)
+    }
+
+    /** A full disk takes no journal, and lets everything be removed. The record goes first: a kill after that leaves an unregistered device. */
+    private suspend fun resetWithoutJournal(record: IdentityRecord) {
+        ledger.clear(record)
+        tellService(record)
+        deleteKeys()
     }
 
     /** Runs a reset, or the rest of an interrupted one. */
@@ -32,8 +45,12 @@ internal class Resetter(private val context: IdentityContext) {
     }
 
     private suspend fun deleteEverything() {
-        for (alias in KeyAlias.both(context.appId)) context.deleteKey(alias)
+        deleteKeys()
         ledger.clear()
+    }
+
+    private suspend fun deleteKeys() {
+        for (alias in KeyAlias.both(context.appId)) context.deleteKey(alias)
     }
 
     /** Tells the service, best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. When offline, the row stays until an operator or

@@ -9,25 +9,30 @@ import ai.synheart.auth.concurrency.BackOff
 import ai.synheart.auth.concurrency.resetMeanwhile
 import ai.synheart.auth.remedy
 
-/** Up to three attempts at a rotation while the service cannot be reached. It holds no lock between them. */
+/**
+ * Up to three attempts at a rotation while the service cannot be reached, and up to four while the attestation provider cannot answer. It
+ * holds no lock between them.
+ */
 internal class RotationCycle(private val context: IdentityContext, private val reason: RotationReason, private val backOff: BackOff) {
     suspend fun run(): KeyRotation {
         val before = context.ledger.load()
+        val rotator = Rotator(context)
         var attempt = 0
+        var refusals = 0
         while (true) {
             try {
                 return context.exclusively {
                     if (backOff.isEnded) throw resetMeanwhile()
-                    val rotator = Rotator(context)
                     // The other one may have died before it deleted the old key.
                     rotationOfAnother(before)?.also { rotator.disposeLeftover() } ?: rotator.attempt(reason)
                 }
             } catch (error: SynheartAuthException) {
-                val delay = RetryPolicy.ROTATION.delay(attempt, 0.0, error.retryAfter)
-                val isRetried = error.remedy == Remedy.BACK_OFF || error.remedy == Remedy.ASK_PROVIDER_AGAIN
-                if (!isRetried || delay == null) throw error
-                backOff.pause(delay) { error }
-                attempt++
+                val delay = when (error.remedy) {
+                    Remedy.BACK_OFF -> RetryPolicy.ROTATION.delay(attempt++, 0.0, error.retryAfter)
+                    Remedy.ASK_PROVIDER_AGAIN -> RetryPolicy.PROVIDER.delay(refusals++, 0.0)
+                    else -> null
+                }
+                backOff.pause(delay ?: throw error) { error }
             }
         }
     }

@@ -34,6 +34,9 @@ import kotlin.time.Duration.Companion.seconds
 internal class Rotator(private val context: IdentityContext) {
     private val ledger = context.ledger
 
+    /** The challenge for which the attestation provider could not answer. The next attempt goes on with it while it lives. */
+    private var waiting: LiveChallenge? = null
+
     /** One attempt. Afterwards the identity is in `registered`, whatever the outcome. */
     suspend fun attempt(reason: RotationReason): KeyRotation {
         var record = prepare()
@@ -73,17 +76,27 @@ internal class Rotator(private val context: IdentityContext) {
 
     /** Sends the rotation, and sends it again with evidence if the service demands it. Returns the time when it took effect. */
     private suspend fun exchange(record: IdentityRecord): Long {
-        try {
-            return send(makeKey(challenge = null, record), record, null)
-        } catch (error: SynheartAuthException) {
-            // Evidence in the body meets a demand for an assertion too.
-            if (error.remedy != Remedy.ATTEST_ROTATION && error.remedy != Remedy.ASSERT) throw error
+        val kept = waiting?.takeIf { context.configuration.clock.elapsedMillis < it.goodUntilMillis }
+        waiting = null
+        if (kept == null) {
+            try {
+                return send(makeKey(challenge = null, record), record, null)
+            } catch (error: SynheartAuthException) {
+                // Evidence in the body meets a demand for an assertion too.
+                if (error.remedy != Remedy.ATTEST_ROTATION && error.remedy != Remedy.ASSERT) throw error
+            }
         }
-        val challenge = context.challenge("rotate")
+        val challenge = kept ?: context.challenge("rotate")
         val attestsKeys = context.configuration.keyStore.attestsKeys
         if (attestsKeys) forgetKey()
         val newKey = makeKey(challenge.bytes.takeIf { attestsKeys }, record)
-        return send(newKey, record, Evidence(challenge.bytes, attest(newKey.publicKey, challenge.bytes, record)))
+        val evidence = try {
+            attest(newKey.publicKey, challenge.bytes, record)
+        } catch (error: SynheartAuthException) {
+            if (error.remedy == Remedy.ASK_PROVIDER_AGAIN) waiting = challenge
+            throw error
+        }
+        return send(newKey, record, Evidence(challenge.bytes, evidence))
     }
 
     private class Evidence(val challenge: ByteArray, val attestation: AttestationEvidence)
@@ -91,13 +104,7 @@ internal class Rotator(private val context: IdentityContext) {
     private suspend fun attest(newKey: PublicKey, challenge: ByteArray, record: IdentityRecord): AttestationEvidence {
         val nonce = rotationNonce(challenge, record.deviceId.orEmpty(), newKey.base64)
         val subject = AttestationSubject(context.appId, pending().alias, newKey.spki, challenge, nonce.base64Url())
-        return try {
-            context.attest(subject)
-        } catch (error: SynheartAuthException) {
-            if (error.remedy != Remedy.ASK_PROVIDER_AGAIN) throw error
-            // A provider that has two proofs may do without one of them when it is asked twice for the same challenge.
-            context.attest(subject)
-        }
+        return context.attest(subject)
     }
 
     private suspend fun pending(): JournalEntry.Rotation =

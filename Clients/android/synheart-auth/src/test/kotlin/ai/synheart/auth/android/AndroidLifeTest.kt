@@ -410,6 +410,20 @@ class AndroidLifeTest {
     }
 
     @Test
+    fun `on a full disk the device signs, a change is a temporary error, and a reset works`() = life {
+        client().registerDevice(appId)
+        val process = OtherProcess.start(phone.device.folder, "live", appId, phone.service.publicUrl, withoutBlocks = true)
+        assertEquals(
+            listOf("signed", "ALREADY_REGISTERED", "STORAGE_ERROR RETRY", "kotlin.Unit", "UNREGISTERED", "STORAGE_ERROR RETRY"),
+            process.inputStream.bufferedReader().use { it.readLines() },
+        )
+        assertEquals(listOf("deregistered"), phone.service.devices(appId).map { it.string("status") })
+        assertEquals(emptyList<String>(), phone.keys(appId))
+        client().registerDevice(appId)
+        assertTrue(signs())
+    }
+
+    @Test
     fun `a full disk keeps the old record`() = life {
         val deviceId = client().registerDevice(appId).deviceId
         // The temporary file cannot be made.

@@ -155,6 +155,19 @@ class FileStorageTest {
     }
 
     @Test
+    fun `an encrypted record whose key is not found is not damaged while the Keystore's canary fails`() {
+        writeEncrypted()
+        for (code in listOf(KeystoreDaemon.KEY_NOT_FOUND, KeystoreDaemon.VALUE_CORRUPTED)) {
+            phone.keystore.failAlways(Call.GET, code)
+            expect(Code.UNAVAILABLE) { phone.storage().read(name) }
+            phone.keystore.works()
+        }
+        // It works again right after its canary did.
+        phone.keystore.failNext(Call.GET, KeystoreDaemon.KEY_NOT_FOUND)
+        assertArrayEquals(record, phone.storage().read(name))
+    }
+
+    @Test
     fun `one encrypted record cannot take another's place`() {
         writeEncrypted("cd".repeat(32))
         File(folder, "${"cd".repeat(32)}.record").copyTo(file)
@@ -170,8 +183,30 @@ class FileStorageTest {
         val first = canary.readText()
         phone.storage().check()
         assertNotEquals(first, canary.readText())
-        canary.writeText("another")
-        expect(Code.UNAVAILABLE) { phone.storage().check() }
+        for (damage in listOf("another", "x".repeat(300_000))) {
+            canary.writeText(damage)
+            expect(Code.UNAVAILABLE) { phone.storage().check() }
+            // Otherwise no lost key would ever be noticed again.
+            phone.storage().check()
+        }
+    }
+
+    @Test
+    fun `a record that is too large for one is damaged`() {
+        phone.storage().write(name, record)
+        file.writeBytes(ByteArray(300_000))
+        expect(Code.DAMAGED) { phone.storage().read(name) }
+    }
+
+    @Test
+    fun `the version is one look at a file, and no call of another process`() {
+        phone.storage().write(name, record)
+        val storage = phone.storage()
+        val before = phone.device.userManagerCalls.get()
+        assertNotNull(storage.version(name))
+        assertEquals(before, phone.device.userManagerCalls.get())
+        storage.read(name)
+        assertEquals(before + 1, phone.device.userManagerCalls.get())
     }
 
     @Test

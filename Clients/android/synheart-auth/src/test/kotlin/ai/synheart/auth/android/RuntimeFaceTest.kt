@@ -109,7 +109,7 @@ class RuntimeFaceTest {
     fun `two answers that are 2 s apart are believed, and a final one at once`() {
         install()
         val key = text(RuntimeFunctions.generateKey(device))
-        install(keys = keysThatAnswer(Code.FAILED, null))
+        install(keys = keysThatAnswer(Code.FAILED, null, null))
         assertEquals(0, RuntimeFunctions.keyExists(device))
         install(keys = keysThatAnswer(Code.INVALIDATED))
         waited = 0
@@ -117,6 +117,15 @@ class RuntimeFaceTest {
         assertEquals(0L, waited)
         install(keys = keysThatAnswer(Code.INVALIDATED, Code.INVALIDATED))
         assertNotEquals(key, text(RuntimeFunctions.generateKey(device)))
+    }
+
+    @Test
+    fun `a key that is found again after its canary worked is not lost`() {
+        install()
+        val key = text(RuntimeFunctions.generateKey(device))
+        // The daemon restarted between the key's answer and the canary's.
+        install(keys = keysThatAnswer(Code.FAILED, null))
+        assertEquals(key, text(RuntimeFunctions.generateKey(device)))
     }
 
     @Test
