@@ -89,7 +89,7 @@ def questions():
     yield question("a path is not decoded", "/v1/%68si/%0A;x=1/a%2Fb/%C3%A9")
     yield question("a path with two slashes at its beginning names no host", "//evil.example/v1/hsi")
     yield question("slashes are not merged", "/v1//hsi/")
-    yield question("dot segments are not resolved", "/v1/../v1/./hsi")
+    yield question("dot segments are not resolved", "/v1/../v1/./hsi", hidden="dot segments")
     yield question("a target in absolute form is not taken for its path", "http://evil.example/v1/hsi", hidden="absolute form")
     yield question("a fragment in a target is not cut off", "/v1/hsi#x", hidden="fragment")
     yield question("cookies and credentials of the client are not told", extra=[["Cookie", "a=b"], ["Authorization", "Bearer x"]])
