@@ -11,7 +11,7 @@ const DEVICE = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]
 const APP = /^[A-Za-z0-9._-]{1,128}$/;
 const ORIGIN = /^(https?):\/\/((?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?)$/;
 const AUTHORITY = /^[\x21-\x2b\x2d-\x7e]{1,300}$/;
-const FIELD = /^[\x20-\x7e]{1,1024}$/;
+const FIELD = /^[\x20-\x7e]{1,1000}$/;
 const SINGLE = ["x-app-id", "x-device-id", "content-digest"];
 const DICTIONARIES = ["signature-input", "signature"];
 /** Where the service says nothing better. */

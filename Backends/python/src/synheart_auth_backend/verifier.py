@@ -28,7 +28,7 @@ _APP = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _ORIGIN = re.compile(r"(https?)://([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 _AUTHORITY = re.compile(r"[\x21-\x2b\x2d-\x7e]{1,300}")
 _SERVER_TIME = re.compile(r"[0-9]{10}")
-_FIELD = re.compile(r"[\x20-\x7e]{1,1024}")
+_FIELD = re.compile(r"[\x20-\x7e]{1,1000}")
 # Where the service says nothing better.
 _RETRY_AFTER = 5
 
