@@ -1,0 +1,109 @@
+package synheartauth
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// An answer of the service has a few hundred bytes.
+const answerLimit = 65_536
+
+var digits = regexp.MustCompile(`^[0-9]+$`)
+
+// client is HTTP to the service: kept connections, one deadline for each exchange, bounded answers, no redirects, no proxies.
+type client struct {
+	http    *http.Client
+	timeout time.Duration
+}
+
+type answer struct {
+	status int
+	header http.Header
+	// Nil if the answer is longer than the limit.
+	body []byte
+}
+
+func newClient(address string, timeout time.Duration, insecureHTTP bool) (*client, *url.URL, error) {
+	parsed, err := url.Parse(address)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Hostname() == "" || parsed.User != nil {
+		return nil, nil, fmt.Errorf("synheartauth: expected an origin such as https://auth.example.com, found %q", address)
+	}
+	if parsed.Scheme == "http" && !insecureHTTP && !isLoopback(parsed.Hostname()) {
+		return nil, nil, fmt.Errorf("synheartauth: %q is plain http to another host: use https, or set InsecureHTTP", address)
+	}
+	if timeout == 0 {
+		timeout = 2 * time.Second
+	}
+	if timeout < 0 {
+		return nil, nil, errors.New("synheartauth: Timeout must be above 0")
+	}
+	return &client{
+		timeout: timeout,
+		http: &http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Transport: &http.Transport{
+				MaxIdleConnsPerHost: 64, MaxConnsPerHost: 64, IdleConnTimeout: 30 * time.Second, DisableCompression: true,
+				MaxResponseHeaderBytes: answerLimit,
+			},
+		},
+	}, parsed, nil
+}
+
+// exchange makes one request. It fails if no whole answer comes within the timeout.
+func (c *client) exchange(ctx context.Context, method, address string, header http.Header, body []byte) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	// Without GetBody the transport does not ask again by itself.
+	request, err := http.NewRequestWithContext(ctx, method, address, io.NopCloser(bytes.NewReader(body)))
+	if err != nil {
+		return nil, err
+	}
+	request.ContentLength = int64(len(body))
+	if len(body) == 0 {
+		request.Body = nil
+	}
+	request.Header = header.Clone()
+	response, err := c.http.Do(request)
+	if err != nil {
+		// The service may have restarted: what else is kept is as old.
+		c.http.CloseIdleConnections()
+		return nil, err
+	}
+	defer response.Body.Close()
+	found, err := io.ReadAll(io.LimitReader(response.Body, answerLimit+1))
+	if err != nil {
+		c.http.CloseIdleConnections()
+		return nil, err
+	}
+	if len(found) > answerLimit {
+		found = nil
+	}
+	return &answer{response.StatusCode, response.Header, found}, nil
+}
+
+// retryAfter is the seconds of Retry-After, at most 300, and -1 where it is absent or no number.
+func (a *answer) retryAfter() int {
+	text := a.header.Get("Retry-After")
+	if !digits.MatchString(text) {
+		return -1
+	}
+	seconds, err := strconv.Atoi(text)
+	if err != nil || seconds > 300 {
+		return 300
+	}
+	return seconds
+}
+
+func isLoopback(host string) bool {
+	address := net.ParseIP(host)
+	return host == "localhost" || (address != nil && address.IsLoopback())
+}

@@ -1,0 +1,82 @@
+package synheartauth
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+)
+
+type key struct{}
+
+// VerificationOf is what the middleware found about a request, nil if it was not verified.
+func VerificationOf(ctx context.Context) *Verification {
+	found, _ := ctx.Value(key{}).(*Verification)
+	return found
+}
+
+// IdentityOf is who signed a request, nil in observe mode.
+func IdentityOf(ctx context.Context) *Identity {
+	if found := VerificationOf(ctx); found != nil {
+		return found.Identity
+	}
+	return nil
+}
+
+// Middleware lets only verified requests reach a handler. IdentityOf(r.Context()) tells it who signed.
+func (v *Verifier) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		lines := r.Header.Clone()
+		for name := range r.Header {
+			if isReserved(name) {
+				delete(r.Header, name)
+			}
+		}
+		if VerificationOf(r.Context()) != nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		found, refusal := v.verify(w, r, lines)
+		if found == nil && refusal == nil {
+			// The body ended early: whoever sent it does not wait for an answer.
+			panic(http.ErrAbortHandler)
+		}
+		if refusal != nil {
+			for name, values := range refusal.Header {
+				w.Header()[name] = values
+			}
+			w.WriteHeader(refusal.Status)
+			_, _ = w.Write(refusal.Body)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), key{}, found)))
+	})
+}
+
+// verify reads the body, and puts it back for the handler. Both results are nil if the body does not come whole.
+func (v *Verifier) verify(w http.ResponseWriter, r *http.Request, lines http.Header) (*Verification, *Refusal) {
+	if r.ContentLength > v.bodyLimit {
+		return nil, v.tooLarge("none")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, v.bodyLimit))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, v.tooLarge("none")
+	}
+	if err != nil {
+		return nil, nil
+	}
+	peer, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		// A UNIX socket.
+		peer = ""
+	}
+	// RequestURI alone is as on the wire.
+	found, refusal := v.Verify(r.Context(), Incoming{Method: r.Method, Target: r.RequestURI, Header: lines, Body: body, Peer: peer})
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength, r.TransferEncoding = int64(len(body)), nil
+	return found, refusal
+}

@@ -1,0 +1,201 @@
+package synheartauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	secret = "a-secret-of-this-test"
+	origin = "https://api.example.com"
+)
+
+// service accepts every question, as the device that it names.
+func service(t *testing.T) *httptest.Server {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked question
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		device := ""
+		for _, line := range asked.Headers {
+			if strings.EqualFold(line[0], "x-device-id") {
+				device = line[1]
+			}
+		}
+		fmt.Fprintf(w, `{"verified": true, "app_id": "com.example.app", "device_id": %q, "platform": "ios", "signature_scheme": 2,`+
+			`"assurance": {"app": "app-attest", "key": "app-vouched", "labels": []}, "key_age_seconds": 1}`, device)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func signed(device string) http.Header {
+	return http.Header{"X-App-Id": {"com.example.app"}, "X-Device-Id": {device}}
+}
+
+func device(index int) string { return fmt.Sprintf("123e4567-e89b-42d3-a456-%012d", index) }
+
+func TestWhatCannotBeMeantIsRefused(t *testing.T) {
+	good := Options{Service: "https://auth.example.com", Credential: secret, Origin: origin}
+	changes := map[string]func(*Options){
+		"no origin":       func(o *Options) { o.Origin = "" },
+		"both":            func(o *Options) { o.TrustedProxies = []string{"10.0.0.0/8"} },
+		"no network":      func(o *Options) { o.Origin, o.TrustedProxies = "", []string{"*"} },
+		"negative limit":  func(o *Options) { o.BodyLimit = -1 },
+		"negative tries":  func(o *Options) { o.Attempts = -1 },
+		"negative time":   func(o *Options) { o.Timeout = -1 },
+		"other host":      func(o *Options) { o.Service = "http://auth:8080" },
+		"no credential":   func(o *Options) { o.Credential = "" },
+		"a line feed":     func(o *Options) { o.Credential = secret + "\n" },
+		"a space":         func(o *Options) { o.Credential = secret + " x" },
+		"relative origin": func(o *Options) { o.Origin = "api.example.com" },
+		"origin and path": func(o *Options) { o.Origin = origin + "/" },
+		"user in origin":  func(o *Options) { o.Origin = "https://a@b" },
+	}
+	for _, wrong := range []string{"auth.example.com", "ftp://a", "https://", "https://a/auth", "https://a?x", "https://a@b", ""} {
+		wrong := wrong
+		changes["service "+wrong] = func(o *Options) { o.Service = wrong }
+	}
+	if _, err := NewVerifier(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range changes {
+		options := good
+		change(&options)
+		_, err := NewVerifier(options)
+		if err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	minute := time.Minute + 1
+	for _, options := range []TokenOptions{
+		{Issuer: "https://a"}, {Issuer: "synheart-auth", Audience: "a"}, {Issuer: "https://a", Audience: "a", Leeway: &minute},
+	} {
+		if _, err := NewTokenVerifier(options); err == nil {
+			t.Errorf("%+v", options)
+		}
+	}
+}
+
+func TestTheCredentialIsNotShown(t *testing.T) {
+	options := Options{Service: "https://auth.example.com", Credential: secret, Origin: origin}
+	verifier, err := NewVerifier(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+		for _, value := range []any{options, &options, verifier, *verifier} {
+			if strings.Contains(fmt.Sprintf(format, value), secret) {
+				t.Errorf("%s of %T", format, value)
+			}
+		}
+	}
+}
+
+func TestPeersOfTrustedProxies(t *testing.T) {
+	verifier, err := NewVerifier(Options{
+		Service: service(t).URL, Credential: secret, TrustedProxies: []string{"10.0.0.0/8", "fd00::/8", "unix"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := signed(device(1))
+	header.Set("X-Forwarded-Proto", "https")
+	header.Set("X-Forwarded-Host", "api.example.com")
+	for peer, passes := range map[string]bool{
+		"10.1.2.3": true, "::ffff:10.1.2.3": true, "fd00::1": true, "": true, "11.1.2.3": false, "::1": false, "10.1.2.3, 1.2.3.4": false,
+	} {
+		_, refusal := verifier.Verify(context.Background(), Incoming{Method: "GET", Target: "/", Header: header, Peer: peer})
+		if passes != (refusal == nil) {
+			t.Errorf("%q: %v", peer, refusal)
+		}
+	}
+}
+
+func TestRequestsAtOnceDoNotGetTheAnswersOfOthers(t *testing.T) {
+	verifier, err := NewVerifier(Options{Service: service(t).URL, Credential: secret, Origin: origin, Timeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := httptest.NewServer(verifier.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprint(w, IdentityOf(r.Context()).DeviceID, string(body))
+	})))
+	defer backend.Close()
+	var group sync.WaitGroup
+	for index := 0; index < 200; index++ {
+		group.Add(1)
+		go func(index int) {
+			defer group.Done()
+			request, _ := http.NewRequest("POST", backend.URL, strings.NewReader("body"))
+			request.Header = signed(device(index))
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer response.Body.Close()
+			if text, _ := io.ReadAll(response.Body); string(text) != device(index)+"body" {
+				t.Errorf("%d: %s", index, text)
+			}
+		}(index)
+	}
+	group.Wait()
+}
+
+func TestHTTP2HasItsBodyVerified(t *testing.T) {
+	verifier, err := NewVerifier(Options{Service: service(t).URL, Credential: secret, Origin: origin, BodyLimit: 4, Timeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := httptest.NewUnstartedServer(verifier.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprint(w, r.Proto, string(body))
+	})))
+	backend.EnableHTTP2 = true
+	backend.StartTLS()
+	defer backend.Close()
+	for body, expected := range map[string]string{"body": "HTTP/2.0body", "bodies": ""} {
+		// Without a length, as only HTTP/2 can send it.
+		request, _ := http.NewRequest("POST", backend.URL, io.MultiReader(strings.NewReader(body)))
+		request.Header = signed(device(1))
+		response, err := backend.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if expected != "" && string(text) != expected || expected == "" && response.StatusCode != 413 {
+			t.Errorf("%d %s", response.StatusCode, text)
+		}
+	}
+}
+
+func TestACallerThatLeavesEndsTheQuestion(t *testing.T) {
+	released := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-released }))
+	defer silent.Close()
+	defer close(released)
+	var lines bytes.Buffer
+	verifier, err := NewVerifier(Options{
+		Service: silent.URL, Credential: secret, Origin: origin, Timeout: time.Minute, Log: log.New(&lines, "", 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, refusal := verifier.Verify(ctx, Incoming{Method: "GET", Target: "/", Header: signed(device(1))})
+	if refusal == nil || refusal.Status != 503 || strings.Contains(lines.String(), secret) {
+		t.Errorf("%v %s", refusal, lines.String())
+	}
+}

@@ -1,0 +1,167 @@
+"""HTTP to the service: kept connections, one deadline for each exchange, bounded answers, no redirects, no proxies."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import ipaddress
+import os
+import socket
+import ssl
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Mapping, Optional
+from urllib.parse import urlsplit
+
+# An answer of the service has a few hundred bytes.
+ANSWER_LIMIT = 65_536
+_IDLE_CONNECTIONS = 32
+
+
+class Unreachable(Exception):
+    """No whole answer came within the deadline."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of the service. `body` is None if it is longer than the limit."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Optional[bytes]
+
+    @property
+    def retry_after(self) -> Optional[int]:
+        """Seconds of `Retry-After`, at most 300; None where it is absent or no number."""
+        text = self.headers.get("retry-after", "")
+        if not text.isascii() or not text.isdigit():
+            return None
+        return 300 if len(text) > 9 else min(int(text), 300)
+
+
+class _TimedReader(io.RawIOBase):
+    """Reads a socket until a deadline, however slowly the bytes come."""
+
+    def __init__(self, sock: socket.socket, deadline: float) -> None:
+        self._raw: Any = sock.makefile("rb", buffering=0)
+        self._socket = sock
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> Optional[int]:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the answer took too long")
+        self._socket.settimeout(left)
+        count: Optional[int] = self._raw.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _TimedSocket:
+    """What `HTTPResponse` wants of a socket."""
+
+    def __init__(self, sock: socket.socket, deadline: float) -> None:
+        self._socket = sock
+        self._deadline = deadline
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_TimedReader(self._socket, self._deadline))
+
+
+class Client:
+    """Kept connections to one origin. Threads may share it; a forked child opens connections of its own."""
+
+    def __init__(self, url: str, *, timeout: float, insecure_http: bool = False) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+            raise ValueError(f"expected an origin such as https://auth.example.com, found {url!r}")
+        if parts.scheme == "http" and not insecure_http and not _is_loopback(parts.hostname):
+            raise ValueError(f"{url!r} is plain http to another host: use https, or say insecure_http=True")
+        if not timeout > 0:
+            raise ValueError("timeout must be above 0 seconds")
+        self._host, self._port, self._timeout = parts.hostname, parts.port, timeout
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._lock = threading.Lock()
+        self._idle: list[http.client.HTTPConnection] = []
+        self._owner = os.getpid()
+
+    def exchange(self, method: str, path: str, headers: Mapping[str, str], body: Optional[bytes] = None) -> Answer:
+        """One request and its answer.
+
+        Raises:
+            Unreachable: no whole answer came within the timeout.
+        """
+        deadline = time.monotonic() + self._timeout
+        connection = self._take()
+        try:
+            return self._exchange(connection, deadline, method, path, headers, body)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            connection.close()
+            # The service may have restarted: what else is kept is as old.
+            self._drop_idle()
+            raise Unreachable(type(error).__name__) from error
+        except BaseException:
+            connection.close()
+            raise
+
+    def _exchange(
+        self, connection: http.client.HTTPConnection, deadline: float, method: str, path: str, headers: Mapping[str, str],
+        body: Optional[bytes],
+    ) -> Answer:
+        connection.timeout = self._timeout
+        if connection.sock is not None:
+            connection.sock.settimeout(self._timeout)
+        setattr(connection, "response_class", lambda sock, *_, **options: http.client.HTTPResponse(
+            _TimedSocket(sock, deadline), **options))  # type: ignore[arg-type]
+        connection.request(method, path, body, dict(headers))
+        response = connection.getresponse()
+        found: Optional[bytes] = response.read(ANSWER_LIMIT + 1)
+        if found is not None and len(found) > ANSWER_LIMIT:
+            found = None
+        elif response.length:
+            raise http.client.IncompleteRead(found or b"", response.length)
+        answer = Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, found)
+        if found is not None and response.isclosed() and not response.will_close:
+            self._give(connection)
+        else:
+            connection.close()
+        return answer
+
+    def _take(self) -> http.client.HTTPConnection:
+        with self._lock:
+            if self._owner != os.getpid():
+                self._idle, self._owner = [], os.getpid()
+            if self._idle:
+                return self._idle.pop()
+        if self._tls is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+        return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls)
+
+    def _give(self, connection: http.client.HTTPConnection) -> None:
+        with self._lock:
+            if len(self._idle) < _IDLE_CONNECTIONS:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _drop_idle(self) -> None:
+        with self._lock:
+            dropped, self._idle = self._idle, []
+        for connection in dropped:
+            connection.close()
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
