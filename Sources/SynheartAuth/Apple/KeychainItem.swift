@@ -13,7 +13,8 @@
         func problem(_ attributes: [String: Any]?) -> StorageError? {
             guard let group = attributes?[kSecAttrAccessGroup as String] as? String else { return nil }
             let parts = group.split(separator: ".", maxSplits: 1)
-            guard parts.count == 2, parts[1] != bundleID || parts[0] == "group" else { return nil }
+            // A simulator's group may have no prefix.
+            guard parts.count == 2, group != bundleID, parts[1] != bundleID || parts[0] == "group" else { return nil }
             return StorageError(
                 "the record lies in the Keychain access group \(group), which other programs may share: name it as accessGroup, and a "
                     + "lockDirectory in the container of an app group",
