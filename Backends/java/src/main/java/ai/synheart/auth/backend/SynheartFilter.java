@@ -54,7 +54,7 @@ public final class SynheartFilter implements Filter {
         try {
             body = body(received);
         } catch (IOException error) {
-            // Who sent half a body does not wait for an answer.
+            // The client broke off: it does not wait for an answer.
             answer.sendError(HttpServletResponse.SC_BAD_REQUEST);
             return;
         }
