@@ -297,7 +297,10 @@ class Run:
         if case.get("method") == "HEAD":
             return None
         self.check(case, response.headers.get("content-type") == "application/json", response.headers)
-        body = json.loads(response.body)
+        try:
+            body = json.loads(response.body)
+        except ValueError:
+            return self.check(case, False, "no JSON:", response)
         self.check(case, set(body) == {"error", "message", "request_id", "server_timestamp"}, body)
         self.check(case, body.get("error") == expected["error"] and body.get("message") and body.get("request_id"), body)
         self.check(case, type(body.get("server_timestamp")) is int, body)

@@ -761,6 +761,24 @@ class Check:
         for key in file["jwks"]["keys"]:
             self.equal("kid", PublicKey.of_jwk(key).thumbprint, key["kid"])
 
+    def check_backend(self, file):
+        """What a library does only its servers can show (Backends/testing); here: bodies, codes, and tokens that are valid here too."""
+        codes = {item["code"]: item["status"] for item in self.load("errors")["codes"]}
+        for item in file["questions"]:
+            asked, body = item["asked"] or {}, bytes.fromhex(item["request"]["body_hex"])
+            for name, value in (("body", body), ("body_sha256", hashlib.sha256(body).digest())):
+                if name in asked:
+                    self.equal(item["name"], base64_decode(asked[name]), value)
+        for item in file["answers"]:
+            refused = item.get("refused", {})
+            self.equal(item["name"], refused.get("status"), codes.get(refused.get("error"), refused.get("status")))
+        tokens = file["tokens"]
+        for item in tokens["cases"]:
+            if item["valid"] and "token_type" not in item and "leeway" not in item["name"]:
+                found, _ = self.attempt(
+                    token_claims, item["token"], tokens["keys"]["keys"], tokens["issuer"], tokens["audience"], item["now"])
+                self.equal(item["name"], found is not None, True)
+
     def check_errors(self, file):
         codes = {item["code"]: item for item in file["codes"]}
         for item in file["answers"]:

@@ -9,206 +9,207 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// Streamed answers, over URLSession from a server on this machine.
-@Suite(.serialized, .timeLimit(.minutes(15))) struct AnswerStreamTests {
-    static let large = 100 * 1024 * 1024
+/// Tests that measure the memory of the process, or need much of it: one at a time.
+@Suite(.serialized) enum Heavy {}
 
-    private func request(_ server: BulkServer, maximumAnswer: Int = 1000) -> TransportRequest {
-        TransportRequest(
-            method: "GET", url: "http://127.0.0.1:\(server.port)/v1/export", headers: HeaderFields(), body: [],
-            deadline: .seconds(300), maximumAnswer: maximumAnswer, streamsAnswer: true)
-    }
+extension Heavy {
+    /// Streamed answers, over URLSession from a server on this machine.
+    @Suite(.serialized, .timeLimit(.minutes(15))) struct AnswerStreamTests {
+        static let large = 100 * 1024 * 1024
 
-    private func registered(_ server: BulkServer) async throws -> SynheartAuth {
-        let phone = Phone()
-        let sdk = try phone.launch {
-            $0.origins = try [RequestOrigin("http://127.0.0.1:\(server.port)")]
-            $0.transport = Routing(service: phone.service, network: URLSessionTransport())
+        private func request(_ server: BulkServer, maximumAnswer: Int = 1000) -> TransportRequest {
+            TransportRequest(
+                method: "GET", url: "http://127.0.0.1:\(server.port)/v1/export", headers: HeaderFields(), body: [],
+                deadline: .seconds(300), maximumAnswer: maximumAnswer, streamsAnswer: true)
         }
-        try await sdk.registerDevice(appID: Phone.app)
-        return sdk
-    }
 
-    @Test("a streamed answer of 100 MiB arrives whole, in a few MiB of memory, also for a slow reader")
-    func large() async throws {
-        let server = try BulkServer(.init(length: Self.large))
-        defer { server.stop() }
-        let answer = try await URLSessionTransport().send(request(server))
-        let stream = try #require(answer.stream)
-        #expect(answer.status == 200 && answer.body.isEmpty)
-        let before = residentBytes()
-        // The reader begins once everything was sent.
-        while server.written < Self.large { try await Task.sleep(for: .milliseconds(5)) }
-        var count = 0
-        var isAsSent = true
-        for try await piece in stream {
-            #expect(!piece.isEmpty)
-            for offset in stride(from: 0, to: piece.count, by: 1021)
-            where piece[offset] != BulkServer.byte(count + offset) {
-                isAsSent = false
+        private func registered(_ server: BulkServer) async throws -> SynheartAuth {
+            let phone = Phone()
+            let sdk = try phone.launch {
+                $0.origins = try [RequestOrigin("http://127.0.0.1:\(server.port)")]
+                $0.transport = Routing(service: phone.service, network: URLSessionTransport())
             }
-            count += piece.count
+            try await sdk.registerDevice(appID: Phone.app)
+            return sdk
         }
-        #expect(count == Self.large && isAsSent)
-        #expect(residentBytes() - before < 40 * 1024 * 1024)
-    }
 
-    @Test("send streams an answer, whatever the limit for answers in memory is")
-    func send() async throws {
-        let server = try BulkServer(.init(length: 200_000))
-        defer { server.stop() }
-        let sdk = try await registered(server)
-        let stream = try #require(await sdk.send(request(server), appID: Phone.app).stream)
-        var body: [UInt8] = []
-        for try await piece in stream { body += piece }
-        #expect(body == (0..<200_000).map(BulkServer.byte))
-        #expect(server.received.count == 1)
-    }
+        @Test("a streamed answer of 100 MiB arrives whole, in a few MiB of memory, also for a slow reader")
+        func large() async throws {
+            let server = try BulkServer(.init(length: Self.large))
+            defer { server.stop() }
+            let answer = try await URLSessionTransport().send(request(server))
+            let stream = try #require(answer.stream)
+            #expect(answer.status == 200 && answer.body.isEmpty)
+            let before = residentBytes()
+            // The reader begins once everything was sent.
+            while server.written < Self.large { try await Task.sleep(for: .milliseconds(5)) }
+            var count = 0
+            var isAsSent = true
+            for try await piece in stream {
+                #expect(!piece.isEmpty)
+                for offset in stride(from: 0, to: piece.count, by: 1021)
+                where piece[offset] != BulkServer.byte(count + offset) {
+                    isAsSent = false
+                }
+                count += piece.count
+            }
+            #expect(count == Self.large && isAsSent)
+            #expect(residentBytes() - before < 40 * 1024 * 1024)
+        }
 
-    @Test("an error answer to a request that streams is bytes, with their limit")
-    func errorAnswer() async throws {
-        for length in [1000, 1001] {
-            let server = try BulkServer(.init(status: 500, length: length))
+        @Test("send streams an answer, whatever the limit for answers in memory is")
+        func send() async throws {
+            let server = try BulkServer(.init(length: 200_000))
             defer { server.stop() }
             let sdk = try await registered(server)
-            if length == 1000 {
-                let answer = try await sdk.send(request(server), appID: Phone.app)
-                #expect(answer.status == 500 && answer.stream == nil && answer.body.count == 1000)
-            } else {
-                let error = await expectError(.answerTooLarge) { try await sdk.send(request(server), appID: Phone.app) }
-                #expect(error?.mayHaveHappened == true)
+            let stream = try #require(await sdk.send(request(server), appID: Phone.app).stream)
+            var body: [UInt8] = []
+            for try await piece in stream { body += piece }
+            #expect(body == (0..<200_000).map(BulkServer.byte))
+            #expect(server.received.count == 1)
+        }
+
+        @Test("an error answer to a request that streams is bytes, with their limit")
+        func errorAnswer() async throws {
+            for length in [1000, 1001] {
+                let server = try BulkServer(.init(status: 500, length: length))
+                defer { server.stop() }
+                let sdk = try await registered(server)
+                if length == 1000 {
+                    let answer = try await sdk.send(request(server), appID: Phone.app)
+                    #expect(answer.status == 500 && answer.stream == nil && answer.body.count == 1000)
+                } else {
+                    let error = await expectError(.answerTooLarge) {
+                        try await sdk.send(request(server), appID: Phone.app)
+                    }
+                    #expect(error?.mayHaveHappened == true)
+                }
             }
         }
-    }
 
-    @Test("a transport that gives bytes to a request that streams gives the app a stream all the same")
-    func bytes() async throws {
-        let phone = Phone()
-        let sdk = try phone.launch { $0.origins = SendTests.origins }
-        try await sdk.registerDevice(appID: Phone.app)
-        for (status, isStreamed) in [(200, true), (302, true), (404, false)] {
-            await phone.service.answer(path: "/v1/export", with: TransportAnswer(status: status, body: [1, 2]))
-            let answer = try await sdk.send(
-                TransportRequest(
-                    method: "GET", url: SendTests.api + "/v1/export", headers: HeaderFields(), body: [],
-                    streamsAnswer: true), appID: Phone.app)
-            #expect((answer.stream != nil) == isStreamed && answer.body == (isStreamed ? [] : [1, 2]))
-            var body: [UInt8] = []
-            if let stream = answer.stream { for try await piece in stream { body += piece } }
-            #expect(body == (isStreamed ? [1, 2] : []))
+        @Test("a transport that gives bytes to a request that streams gives the app a stream all the same")
+        func bytes() async throws {
+            let phone = Phone()
+            let sdk = try phone.launch { $0.origins = SendTests.origins }
+            try await sdk.registerDevice(appID: Phone.app)
+            for (status, isStreamed) in [(200, true), (302, true), (404, false)] {
+                await phone.service.answer(path: "/v1/export", with: TransportAnswer(status: status, body: [1, 2]))
+                let answer = try await sdk.send(
+                    TransportRequest(
+                        method: "GET", url: SendTests.api + "/v1/export", headers: HeaderFields(), body: [],
+                        streamsAnswer: true), appID: Phone.app)
+                #expect((answer.stream != nil) == isStreamed && answer.body == (isStreamed ? [] : [1, 2]))
+                var body: [UInt8] = []
+                if let stream = answer.stream { for try await piece in stream { body += piece } }
+                #expect(body == (isStreamed ? [1, 2] : []))
+            }
         }
-    }
 
-    @Test("an answer that breaks off is NETWORK_ERROR, and the request may have taken effect")
-    func broken() async throws {
-        let server = try BulkServer(.init(length: 300_000, diesAfter: 200_000))
-        defer { server.stop() }
-        let sdk = try await registered(server)
-        let stream = try #require(await sdk.send(request(server), appID: Phone.app).stream)
-        let count = Locked(0)
-        let error = await expectError(.networkError) {
-            for try await piece in stream { count.withLock { $0 += piece.count } }
-            return "the end"
+        @Test("an answer that breaks off is NETWORK_ERROR, and the request may have taken effect")
+        func broken() async throws {
+            let server = try BulkServer(.init(length: 300_000, diesAfter: 200_000))
+            defer { server.stop() }
+            let sdk = try await registered(server)
+            let stream = try #require(await sdk.send(request(server), appID: Phone.app).stream)
+            let count = Locked(0)
+            let error = await expectError(.networkError) {
+                for try await piece in stream { count.withLock { $0 += piece.count } }
+                return "the end"
+            }
+            #expect(error?.mayHaveHappened == true)
+            #expect(count.withLock { $0 } <= 200_000)
+            #expect(server.received.count == 1, "the request was sent once")
         }
-        #expect(error?.mayHaveHappened == true)
-        #expect(count.withLock { $0 } <= 200_000)
-        #expect(server.received.count == 1, "the request was sent once")
-    }
 
-    @Test("a reader that is cancelled in mid-stream gets CancellationError at once, and the connection ends")
-    func cancelled() async throws {
-        let server = try BulkServer(.init(length: 300_000, stallsAfter: 100_000))
-        defer { server.stop() }
-        let sdk = try await registered(server)
-        let stream = try #require(await sdk.send(request(server), appID: Phone.app).stream)
-        let count = Locked(0)
-        let reader = Task { for try await piece in stream { count.withLock { $0 += piece.count } } }
-        try await eventually { count.withLock { $0 } == 100_000 }
-        reader.cancel()
-        await #expect(throws: CancellationError.self) { try await reader.value }
-        try await eventually { server.endedByClient == 1 }
-        #expect(server.received.count == 1)
-    }
-
-    @Test("a stream that is dropped ends the connection")
-    func dropped() async throws {
-        let server = try BulkServer(.init(length: 300_000, stallsAfter: 100_000))
-        defer { server.stop() }
-        let transport = URLSessionTransport()
-        _ = try await transport.send(request(server))
-        try await eventually { server.endedByClient == 1 }
-    }
-
-    @Test(
-        "a reader that is too slow for a transport without flow control gets ANSWER_TOO_LARGE, and the connection ends")
-    func tooSlow() async throws {
-        let server = try BulkServer(.init(length: 1 << 34))
-        defer { server.stop() }
-        let exchanges = URLSessionExchanges(onDisk: 2 * 1024 * 1024)
-        let session = URLSession(configuration: .ephemeral, delegate: exchanges, delegateQueue: nil)
-        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
-        let answer = try await exchanges.run(
-            session.dataTask(with: url), limit: 10, deadline: .seconds(30), streams: true)
-        session.finishTasksAndInvalidate()
-        for _ in 0..<3000 where server.endedByClient == 0 { try await Task.sleep(for: .milliseconds(10)) }
-        #expect(server.endedByClient == 1)
-        let stream = try #require(answer.stream)
-        let count = Locked(0)
-        let error = await expectError(.answerTooLarge) {
-            for try await piece in stream { count.withLock { $0 += piece.count } }
-            return "the end"
+        @Test("a reader that is cancelled in mid-stream gets CancellationError at once, and the connection ends")
+        func cancelled() async throws {
+            let server = try BulkServer(.init(length: 300_000, stallsAfter: 100_000))
+            defer { server.stop() }
+            let sdk = try await registered(server)
+            let stream = try #require(await sdk.send(request(server), appID: Phone.app).stream)
+            let count = Locked(0)
+            let reader = Task { for try await piece in stream { count.withLock { $0 += piece.count } } }
+            try await eventually { count.withLock { $0 } == 100_000 }
+            reader.cancel()
+            await #expect(throws: CancellationError.self) { try await reader.value }
+            try await eventually { server.endedByClient == 1 }
+            #expect(server.received.count == 1)
         }
-        #expect(error?.mayHaveHappened == true && error?.isRetryable == false)
-        #expect(error?.message.contains("too slow") == true)
-        // What had arrived is read before: one MiB of memory and two of the disk.
-        #expect((2 * 1024 * 1024...3 * 1024 * 1024).contains(count.withLock { $0 }))
-    }
 
-    @Test("a slow reader pauses the transport once until everything was read, and the disk gets its room back")
-    func flow() async throws {
-        let flows = Locked<[Bool]>([])
-        let buffer = AnswerBuffer(
-            limit: 40 * 1024 * 1024, flow: { isFlowing in flows.withLock { $0.append(isFlowing) } }
-        ) {}
-        let stream = buffer.stream.makeAsyncIterator()
-        let block = [UInt8](repeating: 7, count: 1024 * 1024)
-        for round in 1...3 {
-            // More in all than the limit.
-            for _ in 0..<30 { buffer.append(block) }
-            #expect(flows.withLock { $0.count } == 2 * round - 1)
-            var rest = 30 * block.count
-            while rest > 0 { rest -= try await stream.next()?.count ?? rest }
-            #expect(rest == 0 && flows.withLock { $0 } == (0..<2 * round).map { $0 % 2 == 1 })
+        @Test("a stream that is dropped ends the connection")
+        func dropped() async throws {
+            let server = try BulkServer(.init(length: 300_000, stallsAfter: 100_000))
+            defer { server.stop() }
+            let transport = URLSessionTransport()
+            _ = try await transport.send(request(server))
+            try await eventually { server.endedByClient == 1 }
         }
-        // A transport that goes on while it is paused, with a reader that is always behind: room is given back in between.
-        for _ in 0..<20 { buffer.append(block) }
-        for _ in 0..<100 {
-            buffer.append(block)
-            var taken = 0
-            while taken < block.count { taken += try await stream.next()?.count ?? block.count }
-        }
-        buffer.end(nil)
-        var rest = 0
-        while let piece = try await stream.next() { rest += piece.count }
-        #expect(rest > 0 && rest <= 20 * block.count)
-    }
 
-    @Test("a buffer gives back what it took, in order, from memory and from its file")
-    func buffer() async throws {
-        let buffer = AnswerBuffer(stop: {})
-        let stream = buffer.stream.makeAsyncIterator()
-        var expected: [UInt8] = []
-        var got: [UInt8] = []
-        for round in 0..<40 {
-            let bytes = (0..<100_003).map { UInt8(truncatingIfNeeded: $0 &* (round + 3)) }
-            buffer.append(bytes)
-            expected += bytes
-            // It is drained in between, so that memory and file are used again.
-            if round % 17 == 16 { while got.count < expected.count { got += try await stream.next() ?? [] } }
+        @Test("a reader that is too slow for a transport without flow control gets ANSWER_TOO_LARGE")
+        func tooSlow() async throws {
+            let stops = Locked(0)
+            let buffer = AnswerBuffer(limit: 2 * 1024 * 1024, stop: { stops.withLock { $0 += 1 } })
+            let block = [UInt8](repeating: 7, count: 65_536)
+            for _ in 0..<1000 { buffer.append(block) }
+            #expect(stops.withLock { $0 } == 1, "the exchange ends once")
+            let stream = buffer.stream
+            let count = Locked(0)
+            let error = await expectError(.answerTooLarge) {
+                for try await piece in stream { count.withLock { $0 += piece.count } }
+                return "the end"
+            }
+            #expect(error?.mayHaveHappened == true && error?.isRetryable == false)
+            #expect(error?.message.contains("too slow") == true)
+            // What had arrived is read before: one MiB of memory and two of the disk.
+            #expect(count.withLock { $0 } == 3 * 1024 * 1024)
         }
-        buffer.end(nil)
-        while let piece = try await stream.next() { got += piece }
-        #expect(got == expected)
+
+        @Test("a slow reader pauses the transport once until everything was read, and the disk gets its room back")
+        func flow() async throws {
+            let flows = Locked<[Bool]>([])
+            let buffer = AnswerBuffer(
+                limit: 40 * 1024 * 1024, flow: { isFlowing in flows.withLock { $0.append(isFlowing) } }
+            ) {}
+            let stream = buffer.stream.makeAsyncIterator()
+            let block = [UInt8](repeating: 7, count: 1024 * 1024)
+            for round in 1...3 {
+                // More in all than the limit.
+                for _ in 0..<30 { buffer.append(block) }
+                #expect(flows.withLock { $0.count } == 2 * round - 1)
+                var rest = 30 * block.count
+                while rest > 0 { rest -= try await stream.next()?.count ?? rest }
+                #expect(rest == 0 && flows.withLock { $0 } == (0..<2 * round).map { $0 % 2 == 1 })
+            }
+            // A transport that goes on while it is paused, with a reader that is always behind: room is given back in between.
+            for _ in 0..<20 { buffer.append(block) }
+            for _ in 0..<100 {
+                buffer.append(block)
+                var taken = 0
+                while taken < block.count { taken += try await stream.next()?.count ?? block.count }
+            }
+            buffer.end(nil)
+            var rest = 0
+            while let piece = try await stream.next() { rest += piece.count }
+            #expect(rest > 0 && rest <= 20 * block.count)
+        }
+
+        @Test("a buffer gives back what it took, in order, from memory and from its file")
+        func buffer() async throws {
+            let buffer = AnswerBuffer(stop: {})
+            let stream = buffer.stream.makeAsyncIterator()
+            var expected: [UInt8] = []
+            var got: [UInt8] = []
+            for round in 0..<40 {
+                let bytes = (0..<100_003).map { UInt8(truncatingIfNeeded: $0 &* (round + 3)) }
+                buffer.append(bytes)
+                expected += bytes
+                // It is drained in between, so that memory and file are used again.
+                if round % 17 == 16 { while got.count < expected.count { got += try await stream.next() ?? [] } }
+            }
+            buffer.end(nil)
+            while let piece = try await stream.next() { got += piece }
+            #expect(got == expected)
+        }
     }
 }
 

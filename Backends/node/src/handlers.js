@@ -24,7 +24,8 @@ export function middleware(verifier) {
       const { status, headers, body } = result.refusal;
       response.writeHead(status, headers);
       response.end(request.method === "HEAD" ? undefined : body);
-    }).catch(next);
+      // Not `catch`: an error of the handlers behind this one must not run them again.
+    }, next);
   };
 }
 

@@ -1,6 +1,7 @@
 // What the vectors cannot say: configuration, connections, mistakes in mounting.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import http from "node:http";
@@ -157,6 +158,18 @@ test("a fetch-style handler takes the target that a server has", async () => {
   const response = await handle(new Request("http://a/a/../b", { headers: signed() }), "/a/../b");
   assert.equal((await response.json()).url, "http://a/b");
   assert.equal(asked.at(-1).path, "/a/../b");
+});
+
+test("a handler that throws runs once", () => {
+  const script = `
+    import { middleware, Verifier } from "./src/index.js";
+    let calls = 0;
+    const verifier = new Verifier({ service: "http://127.0.0.1", credential: "c", origin: "https://a" });
+    verifier.verify = async () => ({ identity: undefined, observed: "X" });
+    process.on("unhandledRejection", () => setImmediate(() => console.log(calls)));
+    middleware(verifier)({ rawHeaders: [], headers: {}, httpVersionMajor: 1, socket: {} }, {}, () => { calls += 1; throw new Error(); });`;
+  const { stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], { cwd: new URL("..", import.meta.url) });
+  assert.equal(String(stdout), "1\n");
 });
 
 test("HTTP/2 is refused, because nothing tells whether there is a body", async () => {

@@ -141,10 +141,6 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
     private let streaming = Locked<[Int: AnswerBuffer]>([:])
     /// The bodies of the tasks that may still read them.
     private let bodies = Locked<[Int: BodySource]>([:])
-    private let onDisk: Int
-
-    /// - Parameter onDisk: The most bytes of a streamed answer that wait for its reader on the disk.
-    init(onDisk: Int = AnswerBuffer.usualLimit) { self.onDisk = onDisk }
 
     func run(
         _ task: URLSessionDataTask, limit: Int, deadline: Duration, streams: Bool, body: BodySource? = nil
@@ -215,11 +211,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
             running[identifier]?.streams == true ? running.removeValue(forKey: identifier) : nil
         }
         guard let exchange else { return }
-        let buffer = AnswerBuffer(
-            limit: onDisk, flow: { task.setFlowing($0) },
-            stop: {
-                task.cancel()
-            })
+        let buffer = AnswerBuffer(flow: { task.setFlowing($0) }, stop: { task.cancel() })
         streaming.withLock { $0[identifier] = buffer }
         exchange.continuation.resume(
             returning: .success(

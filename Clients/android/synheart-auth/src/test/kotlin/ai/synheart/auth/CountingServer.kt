@@ -54,6 +54,9 @@ internal class CountingServer : Closeable {
     val executions = AtomicInteger()
     val requests = AtomicInteger()
 
+    /** How many redirects were followed. */
+    val followed = AtomicInteger()
+
     init {
         thread(isDaemon = true) {
             while (!listener.isClosed) {
@@ -87,10 +90,11 @@ internal class CountingServer : Closeable {
         val headers = head.drop(1).associate { it.substringBefore(':').lowercase() to it.substringAfter(':').trim() }
         repeat(headers["content-length"]?.toInt() ?: 0) { if (input.read() < 0) return false }
         requests.incrementAndGet()
+        if (head[0].split(' ')[1] == ELSEWHERE) followed.incrementAndGet()
         val nonce = headers["x-synheart-nonce"] ?: headers.getValue("signature-input").substringAfter(";nonce=\"").substringBefore('"')
         val answer = when (fate) {
             Fate.CHALLENGE -> text(401, "{}", "WWW-Authenticate: Basic realm=\"x\"")
-            Fate.REDIRECT -> text(307, "", "Location: $url/elsewhere")
+            Fate.REDIRECT -> text(307, "", "Location: $url$ELSEWHERE")
             Fate.UNAVAILABLE -> text(503, "", "Retry-After: 0")
             Fate.TIMEOUT -> text(408, "", "Retry-After: 0")
             Fate.SKEW -> refused(401, "CLOCK_SKEW", System.currentTimeMillis() / 1000 + 100)
@@ -141,5 +145,9 @@ internal class CountingServer : Closeable {
     override fun close() {
         listener.close()
         sockets.forEach { it.close() }
+    }
+
+    private companion object {
+        const val ELSEWHERE = "/elsewhere"
     }
 }

@@ -269,8 +269,9 @@ class SendTest {
 
     @Test
     fun `the transport follows no redirect and gives every answer`() {
-        for (status in listOf(200, 204, 301, 302, 307, 401, 404, 500)) {
-            server(status, mapOf("Location" to "https://elsewhere.example/", "X-A" to "1"), ByteArray(0)) { url ->
+        val places = listOf("https://elsewhere.example/", "/elsewhere")
+        for ((status, place) in listOf(200, 204, 301, 302, 307, 401, 404, 500).flatMap { status -> places.map { status to it } }) {
+            server(status, mapOf("Location" to place, "X-A" to "1"), ByteArray(0)) { url ->
                 for (method in listOf("GET", "POST", "DELETE")) {
                     val body = if (method == "POST") "x".toByteArray() else ByteArray(0)
                     val answer = UrlConnectionTransport().send(HttpRequest(method, "$url/a?b=c", body = body))

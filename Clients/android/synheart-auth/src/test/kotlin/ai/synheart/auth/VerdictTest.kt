@@ -59,6 +59,9 @@ class VerdictTest {
         var canary: () -> DeviceKeyStoreException? = { null }
         var storage: () -> StorageException? = { null }
 
+        /** Happens when the key signs. */
+        var signed: () -> Unit = {}
+
         override var elapsedMillis = 1_000_000L
         override val wallMillis = 1_790_000_000_000L
         override val attestsKeys = false
@@ -92,6 +95,7 @@ class VerdictTest {
         }
         override fun sign(alias: String, message: ByteArray): ByteArray {
             answer()?.let { throw it }
+            signed()
             return Signature.getInstance("SHA256withECDSA").run {
                 initSign(pair.private)
                 update(message)
@@ -132,6 +136,22 @@ class VerdictTest {
         }.exceptionOrNull()
     }
 
+    /** What a phone answered since the key signed last. */
+    private sealed interface Answer {
+        data class Suspicious(val atMillis: Long) : Answer
+
+        data object KeyCanaryWorked : Answer
+
+        data object StorageCanaryWorked : Answer
+    }
+
+    /** Whether two suspicious answers are 2 s apart, and after the second one both canaries worked. */
+    private fun List<Answer>.proveALoss(): Boolean {
+        val first = filterIsInstance<Answer.Suspicious>().firstOrNull() ?: return false
+        val second = indexOfFirst { it is Answer.Suspicious && it.atMillis >= first.atMillis + 2_000 }
+        return second >= 0 && drop(second).containsAll(listOf(Answer.KeyCanaryWorked, Answer.StorageCanaryWorked))
+    }
+
     @Test
     fun `whatever wrong answers a platform gives, an identity that the hardware has is not given up early`() {
         var givenUp = 0
@@ -139,20 +159,23 @@ class VerdictTest {
             val random = Random(seed)
             val phone = Phone()
             var auth = phone.launch()
-            // The suspicious answers, and the canaries that worked: on the phone's clock.
-            val suspicions = mutableListOf<Long>()
-            var canaryWorkedAt = -1L
+            val answers = mutableListOf<Answer>()
             phone.answer = {
                 val code = if (random.nextInt(4) > 0) wrong.random(random) else null
-                if (code == Code.NOT_FOUND || code == Code.FAILED) suspicions.add(phone.elapsedMillis)
+                if (code == Code.NOT_FOUND || code == Code.FAILED) answers.add(Answer.Suspicious(phone.elapsedMillis))
                 code?.let { DeviceKeyStoreException(it) }
             }
             phone.canary = {
                 val code = if (random.nextBoolean()) wrong.random(random) else null
-                if (code == null) canaryWorkedAt = phone.elapsedMillis
+                if (code == null) answers.add(Answer.KeyCanaryWorked)
                 code?.let { DeviceKeyStoreException(it) }
             }
-            phone.storage = { if (random.nextInt(4) == 0) StorageException(StorageException.Code.UNAVAILABLE) else null }
+            phone.storage = {
+                val fails = random.nextInt(4) == 0
+                if (!fails) answers.add(Answer.StorageCanaryWorked)
+                if (fails) StorageException(StorageException.Code.UNAVAILABLE) else null
+            }
+            phone.signed = { answers.clear() }
             for (step in 1..20) {
                 when (random.nextInt(5)) {
                     0 -> auth = phone.launch()
@@ -161,8 +184,7 @@ class VerdictTest {
                 }
                 if (runBlocking { phone.launch().state(phone.appId) } == IdentityState.REGISTERED) continue
                 givenUp++
-                assertTrue("seed $seed: $suspicions", suspicions.last() - suspicions.first() >= 2_000)
-                assertTrue("seed $seed", canaryWorkedAt >= suspicions.first() + 2_000)
+                assertTrue("seed $seed: $answers", answers.proveALoss())
                 break
             }
         }

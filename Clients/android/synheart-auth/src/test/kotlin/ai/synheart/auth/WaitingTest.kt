@@ -9,6 +9,7 @@ import java.util.concurrent.atomic.AtomicInteger
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
+import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
@@ -60,6 +61,25 @@ class WaitingTest {
         assertTrue("${Thread.activeCount() - before} threads", Thread.activeCount() - before < 40)
         phone.device.keystore.works()
         answer.countDown()
+    }
+
+    @Test
+    fun `1000 calls that wait for a storage that hangs end by their deadlines on one thread`() = World.run {
+        register()
+        val answer = CountDownLatch(1)
+        val outside = Outside()
+        outside.onCall = { if (outside.calls[it] == "read") answer.await() }
+        val other = SynheartAuth(phone.configuration(outside))
+        phone.sleeper.onDeadline = { while (outside.isQuiet) kotlinx.coroutines.delay(2) }
+        val results = coroutineScope {
+            List(1_000) { async(Dispatchers.Default) { runCatching { other.isRegistered(appId) } } }.awaitAll()
+        }
+        assertTrue("${results.first()}", results.all { (it.exceptionOrNull() as? SynheartAuthException.StorageError)?.recovery == Recovery.RETRY })
+        assertEquals(1, outside.calls.size)
+        answer.countDown()
+        while (!outside.isQuiet) kotlinx.coroutines.delay(2)
+        phone.sleeper.onDeadline = { awaitCancellation() }
+        assertTrue(other.isRegistered(appId))
     }
 
     @Test

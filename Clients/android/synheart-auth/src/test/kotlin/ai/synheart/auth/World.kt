@@ -48,6 +48,9 @@ internal class World(val phone: TestPhone, val appId: String) {
         answers.add(path to what)
     }
 
+    /** From now on every request arrives, and every answer. */
+    fun forgetAnswers() = answers.clear()
+
     fun count(path: String) = requests.count { it == path }
 
     /** Starts another process of the app. */

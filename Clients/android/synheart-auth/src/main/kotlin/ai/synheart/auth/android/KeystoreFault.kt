@@ -51,7 +51,7 @@ internal enum class KeystoreFault(
             if (Build.VERSION.SDK_INT >= 31 && error is BackendBusyException) return TEMPORARY
             val cause = generateSequence(error) { it.cause }.take(CAUSES)
                 .firstOrNull { it.javaClass.name == "android.security.KeyStoreException" } ?: return SUSPICIOUS
-            return if (Build.VERSION.SDK_INT >= 33 && cause is KeyStoreException) byCode(cause) else byMessage(cause.message.orEmpty())
+            return if (Build.VERSION.SDK_INT >= 33) byCode(cause) else byMessage(cause.message.orEmpty())
         }
 
         /** The error of the client for a failure. */
@@ -61,8 +61,9 @@ internal enum class KeystoreFault(
             return DeviceKeyStoreException(fault.code, message, error)
         }
 
-        private fun byCode(error: KeyStoreException): KeystoreFault {
+        private fun byCode(error: Throwable): KeystoreFault {
             if (Build.VERSION.SDK_INT < 33) return SUSPICIOUS
+            if (error !is KeyStoreException) return SUSPICIOUS
             val number = error.numericErrorCode
             if (number == REQUIRES_UPGRADE) return AFTER_UPDATE
             if (number == KeyStoreException.ERROR_KEY_OPERATION_EXPIRED) return OPERATION_DROPPED
@@ -87,7 +88,7 @@ internal enum class KeystoreFault(
 
         private val internal = Regex("internal Keystore code: (-?[0-9]{1,6})\\)$")
 
-        private fun internalCode(error: KeyStoreException): Int? = internal.find(error.toString())?.groupValues?.get(1)?.toIntOrNull()
+        private fun internalCode(error: Throwable): Int? = internal.find(error.toString())?.groupValues?.get(1)?.toIntOrNull()
 
         private fun byMessage(message: String): KeystoreFault = when {
             message.startsWith("Invalid operation handle") -> OPERATION_DROPPED

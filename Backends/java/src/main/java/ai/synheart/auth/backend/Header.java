@@ -1,0 +1,25 @@
+package ai.synheart.auth.backend;
+
+import java.util.List;
+import java.util.Locale;
+
+/** A header line of a request. */
+public record Header(String name, String value) {
+    /** The values of a header, line by line. */
+    static List<String> values(List<Header> headers, String name) {
+        return headers.stream().filter(header -> header.name.equalsIgnoreCase(name)).map(header -> header.value.strip()).toList();
+    }
+
+    /** Whether the service is told of a header. Cookies and credentials of the client are not its concern. */
+    boolean isAskedAbout() {
+        String lower = name.toLowerCase(Locale.ROOT);
+        if (lower.startsWith("x-synheart-")) return !isReserved(name);
+        return List.of("x-app-id", "x-device-id", "content-digest", "signature-input", "signature").contains(lower);
+    }
+
+    /** Whether a header would claim an identity. Frameworks read {@code _} as {@code -}. */
+    static boolean isReserved(String name) {
+        String lower = name.toLowerCase(Locale.ROOT).replace('_', '-');
+        return lower.startsWith("x-synheart-verified-") || lower.equals("x-synheart-identity");
+    }
+}

@@ -1,0 +1,101 @@
+package ai.synheart.auth.backend;
+
+import java.io.IOException;
+import java.lang.System.Logger.Level;
+import java.net.URI;
+import java.security.PublicKey;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongSupplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The published keys: kept for their max-age, read again for an unknown kid at most once a minute. */
+final class KeySet {
+    private static final System.Logger LOG = System.getLogger("ai.synheart.auth.backend");
+    // Seconds. A set is read again when it is older than its max-age, within these bounds.
+    private static final long SHORTEST = 60;
+    private static final long USUAL = 300;
+    private static final long LONGEST = 3600;
+    /** Seconds for which an old set still counts while the service cannot be reached. */
+    private static final long STALE = 3600;
+    // Seconds between two attempts: for a kid that is unknown, and after a failure.
+    private static final long UNKNOWN_PAUSE = 60;
+    private static final long FAILURE_PAUSE = 5;
+    private static final Pattern MAX_AGE = Pattern.compile("(?:^|[\\s,])max-age=([0-9]{1,9})(?:$|[\\s,])");
+
+    private final URI url;
+    private final ServiceClient client;
+    private final LongSupplier monotonic;
+    private Map<String, PublicKey> keys = Map.of();
+    private Long readAt;
+    private Long askedAt;
+    private boolean failed;
+    private long life = USUAL;
+
+    KeySet(URI url, Duration timeout, boolean insecureHTTP, LongSupplier monotonic) {
+        this.url = url;
+        this.monotonic = monotonic;
+        client = new ServiceClient(url, timeout, insecureHTTP);
+    }
+
+    /** The key; null if it is not published. One reader at a time: the others would ask the same. */
+    synchronized PublicKey key(String kid) throws KeysUnavailable, InterruptedException {
+        long now = monotonic.getAsLong();
+        boolean isOld = readAt == null || now - readAt >= life;
+        if (isOld || !keys.containsKey(kid)) {
+            long pause = failed ? FAILURE_PAUSE : isOld ? 0 : UNKNOWN_PAUSE;
+            if (askedAt == null || now - askedAt >= pause) read(now);
+        }
+        if (readAt == null || now - readAt >= life + STALE) throw new KeysUnavailable();
+        return keys.get(kid);
+    }
+
+    private void read(long now) throws InterruptedException {
+        askedAt = now;
+        failed = true;
+        ServiceClient.Answer answer;
+        try {
+            answer = client.exchange("GET", url, Map.of("Accept", "application/json"), null);
+        } catch (IOException error) {
+            LOG.log(Level.WARNING, "the auth service''s keys could not be read: {0}", error.getMessage());
+            return;
+        }
+        Map<String, PublicKey> found = answer.status() == 200 && answer.body() != null ? keys(answer.body()) : null;
+        if (found == null) {
+            LOG.log(Level.WARNING, "the auth service''s keys could not be read: status {0}", answer.status());
+            return;
+        }
+        Matcher age = MAX_AGE.matcher(answer.header("Cache-Control"));
+        life = age.find() ? Math.min(Math.max(Long.parseLong(age.group(1)), SHORTEST), LONGEST) : USUAL;
+        keys = found;
+        readAt = now;
+        failed = false;
+    }
+
+    /** The keys that can sign tokens, null if this is no key set. Keys of other kinds are not ours to judge. */
+    private static Map<String, PublicKey> keys(byte[] body) {
+        try {
+            if (!(Json.object(body).get("keys") instanceof List<?> listed)) return null;
+            Map<String, PublicKey> keys = new HashMap<>();
+            for (Object element : listed) {
+                Map<String, Object> jwk = Json.asObject(element);
+                if (!"EC".equals(jwk.get("kty")) || !"P-256".equals(jwk.get("crv")) || !"sig".equals(jwk.getOrDefault("use", "sig"))
+                    || !"ES256".equals(jwk.getOrDefault("alg", "ES256"))) {
+                    continue;
+                }
+                if (!(jwk.get("kid") instanceof String kid) || !(jwk.get("x") instanceof String x) || !(jwk.get("y") instanceof String y)) {
+                    return null;
+                }
+                PublicKey key = P256.key(TokenVerifier.base64url(x), TokenVerifier.base64url(y));
+                if (key == null) return null;
+                keys.put(kid, key);
+            }
+            return keys;
+        } catch (Json.Malformed | TokenRefused error) {
+            return null;
+        }
+    }
+}

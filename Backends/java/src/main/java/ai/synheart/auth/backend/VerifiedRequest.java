@@ -1,0 +1,183 @@
+package ai.synheart.auth.backend;
+
+import jakarta.servlet.ReadListener;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletInputStream;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
+import jakarta.servlet.http.Part;
+import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.URLDecoder;
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Enumeration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** A request whose body was verified: it is read from memory, and identity headers of the client are gone. */
+final class VerifiedRequest extends HttpServletRequestWrapper {
+    private final byte[] body;
+    private ServletInputStream stream;
+    private BufferedReader reader;
+    private Map<String, String[]> parameters;
+
+    VerifiedRequest(HttpServletRequest received, byte[] body) {
+        super(received);
+        this.body = body;
+    }
+
+    @Override
+    public ServletInputStream getInputStream() {
+        if (reader != null) throw new IllegalStateException("getReader was called");
+        if (stream == null) stream = new Memory(body);
+        return stream;
+    }
+
+    @Override
+    public BufferedReader getReader() throws IOException {
+        if (stream != null) throw new IllegalStateException("getInputStream was called");
+        if (reader == null) reader = new BufferedReader(new InputStreamReader(new ByteArrayInputStream(body), charset()));
+        return reader;
+    }
+
+    private Charset charset() {
+        String name = getCharacterEncoding();
+        try {
+            return name == null ? StandardCharsets.UTF_8 : Charset.forName(name);
+        } catch (IllegalArgumentException error) {
+            return StandardCharsets.UTF_8;
+        }
+    }
+
+    /** The server's own parameters of a form would be read from the connection, where nothing is left. */
+    @Override
+    public Map<String, String[]> getParameterMap() {
+        if (parameters != null) return parameters;
+        Map<String, String[]> found = new LinkedHashMap<>(super.getParameterMap());
+        String type = getContentType();
+        boolean isForm = type != null && type.split(";", 2)[0].strip().toLowerCase(Locale.ROOT).equals("application/x-www-form-urlencoded");
+        if (isForm && getMethod().equals("POST")) {
+            for (String pair : new String(body, StandardCharsets.ISO_8859_1).split("&")) {
+                String[] parts = pair.split("=", 2);
+                if (pair.isEmpty()) continue;
+                found.merge(decoded(parts[0]), new String[] {parts.length < 2 ? "" : decoded(parts[1])}, VerifiedRequest::joined);
+            }
+        }
+        parameters = Collections.unmodifiableMap(found);
+        return parameters;
+    }
+
+    private String decoded(String text) {
+        try {
+            return URLDecoder.decode(text, charset());
+        } catch (IllegalArgumentException error) {
+            return text;
+        }
+    }
+
+    private static String[] joined(String[] first, String[] second) {
+        List<String> all = new ArrayList<>(List.of(first));
+        all.addAll(List.of(second));
+        return all.toArray(String[]::new);
+    }
+
+    @Override
+    public String getParameter(String name) {
+        String[] values = getParameterMap().get(name);
+        return values == null ? null : values[0];
+    }
+
+    @Override
+    public String[] getParameterValues(String name) {
+        String[] values = getParameterMap().get(name);
+        return values == null ? null : values.clone();
+    }
+
+    @Override
+    public Enumeration<String> getParameterNames() {
+        return Collections.enumeration(getParameterMap().keySet());
+    }
+
+    @Override
+    public Collection<Part> getParts() throws ServletException {
+        throw new ServletException("the body was read to verify it: parse multipart bodies from getInputStream");
+    }
+
+    @Override
+    public Part getPart(String name) throws ServletException {
+        throw new ServletException("the body was read to verify it: parse multipart bodies from getInputStream");
+    }
+
+    @Override
+    public int getContentLength() {
+        return body.length;
+    }
+
+    @Override
+    public long getContentLengthLong() {
+        return body.length;
+    }
+
+    @Override
+    public String getHeader(String name) {
+        return Header.isReserved(name) ? null : super.getHeader(name);
+    }
+
+    @Override
+    public Enumeration<String> getHeaders(String name) {
+        return Header.isReserved(name) ? Collections.emptyEnumeration() : super.getHeaders(name);
+    }
+
+    @Override
+    public Enumeration<String> getHeaderNames() {
+        return Collections.enumeration(
+            Collections.list(super.getHeaderNames()).stream().filter(name -> !Header.isReserved(name)).toList());
+    }
+
+    /** A stream of bytes that are all there. */
+    private static final class Memory extends ServletInputStream {
+        private final ByteArrayInputStream bytes;
+
+        Memory(byte[] body) {
+            bytes = new ByteArrayInputStream(body);
+        }
+
+        @Override
+        public int read() {
+            return bytes.read();
+        }
+
+        @Override
+        public int read(byte[] target, int offset, int length) {
+            return bytes.read(target, offset, length);
+        }
+
+        @Override
+        public boolean isFinished() {
+            return bytes.available() == 0;
+        }
+
+        @Override
+        public boolean isReady() {
+            return true;
+        }
+
+        @Override
+        public void setReadListener(ReadListener listener) {
+            try {
+                if (!isFinished()) listener.onDataAvailable();
+                listener.onAllDataRead();
+            } catch (IOException error) {
+                listener.onError(error);
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+package ai.synheart.auth.backend;
+
+import com.sun.net.httpserver.HttpServer;
+import jakarta.servlet.http.HttpServlet;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.apache.catalina.startup.Tomcat;
+
+/** What the vectors cannot say: configuration, threads, parameters of forms. A plain program, so that it needs no framework. */
+public final class LibraryTests {
+    private static final String SECRET = "a-secret-of-this-test";
+    private static final String SERVICE = "https://auth.example.com";
+    private static final String ORIGIN = "https://api.example.com";
+    private static int count;
+
+    private LibraryTests() {
+    }
+
+    private interface Body {
+        void run() throws Exception;
+    }
+
+    private static void test(String name, Body body) throws Exception {
+        count++;
+        try {
+            body.run();
+        } catch (Exception | AssertionError error) {
+            System.err.println("failed: " + name);
+            error.printStackTrace();
+            // The servers' threads would go on.
+            System.exit(1);
+        }
+    }
+
+    private static void equal(Object found, Object expected) {
+        if (!expected.equals(found)) throw new AssertionError(found + " instead of " + expected);
+    }
+
+    private static void refuses(Callable<?> body) throws Exception {
+        try {
+            body.call();
+        } catch (IllegalArgumentException error) {
+            equal(error.getMessage().contains(SECRET), false);
+            return;
+        }
+        throw new AssertionError("not refused");
+    }
+
+    /** Accepts every question, as the device that it names. */
+    private static String service() throws IOException {
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 100);
+        server.setExecutor(Executors.newCachedThreadPool(task -> {
+            Thread thread = new Thread(task);
+            thread.setDaemon(true);
+            return thread;
+        }));
+        server.createContext("/auth/v1/verify", exchange -> {
+            String device = "";
+            try {
+                for (Object line : (List<?>) Json.object(exchange.getRequestBody().readAllBytes()).get("headers")) {
+                    List<?> pair = (List<?>) line;
+                    if ("x-device-id".equalsIgnoreCase((String) pair.get(0))) device = (String) pair.get(1);
+                }
+            } catch (Json.Malformed error) {
+                throw new IOException(error);
+            }
+            byte[] body = Json.text(Map.of(
+                "verified", true, "app_id", "com.example.app", "device_id", device, "platform", "ios", "signature_scheme", 1L,
+                "key_age_seconds", 1L, "assurance", Map.of("app", "app-attest", "key", "app-vouched", "labels", List.of())))
+                .getBytes(StandardCharsets.UTF_8);
+            exchange.sendResponseHeaders(200, body.length);
+            exchange.getResponseBody().write(body);
+            exchange.close();
+        });
+        server.start();
+        return "http://127.0.0.1:" + server.getAddress().getPort();
+    }
+
+    private static Incoming request(String device, String peer) {
+        return new Incoming("GET", "/", List.of(
+            new Header("X-App-ID", "com.example.app"), new Header("X-Device-ID", device), new Header("X-Forwarded-Proto", "https"),
+            new Header("X-Forwarded-Host", "api.example.com")), new byte[0], peer);
+    }
+
+    private static void configuration() throws Exception {
+        for (String wrong : List.of("auth.example.com", "ftp://a", "https:///", SERVICE + "/auth", SERVICE + "?x", "https://a@b",
+            "http://auth:8080", "http://localhost.evil.example")) {
+            refuses(() -> Verifier.asking(wrong, SECRET).origin(ORIGIN).build());
+        }
+        for (String wrong : List.of("", SECRET + "\n", SECRET + " x", "\u00e9")) {
+            refuses(() -> Verifier.asking(SERVICE, wrong).origin(ORIGIN).build());
+        }
+        for (String wrong : List.of("api.example.com", ORIGIN + "/", "https://a@b", "wss://a", ORIGIN + "\n")) {
+            refuses(() -> Verifier.asking(SERVICE, SECRET).origin(wrong).build());
+        }
+        for (String wrong : List.of("*", "10.0.0.0/33", "10.0.0.0", "localhost/8", "10.0.0.0/8/8", "10.0.0.256/8")) {
+            refuses(() -> Verifier.asking(SERVICE, SECRET).trustedProxies(List.of(wrong)).build());
+        }
+        refuses(() -> Verifier.asking(SERVICE, SECRET).build());
+        refuses(() -> Verifier.asking(SERVICE, SECRET).origin(ORIGIN).trustedProxies(List.of("10.0.0.0/8")).build());
+        refuses(() -> Verifier.asking(SERVICE, SECRET).origin(ORIGIN).attempts(0).build());
+        refuses(() -> Verifier.asking(SERVICE, SECRET).origin(ORIGIN).bodyLimit(-1).build());
+        refuses(() -> Verifier.asking(SERVICE, SECRET).origin(ORIGIN).timeout(Duration.ZERO).build());
+        refuses(() -> TokenVerifier.of("https://a", "").build());
+        refuses(() -> TokenVerifier.of("synheart-auth", "a").build());
+        refuses(() -> TokenVerifier.of("https://a", "a").leeway(61).build());
+        for (String local : List.of("http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost")) {
+            Verifier.asking(local, SECRET).origin(ORIGIN).build();
+        }
+        Verifier.asking("http://auth:8080", SECRET).origin(ORIGIN).insecureHTTP(true).build();
+    }
+
+    private static void threads(Verifier verifier) throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(32);
+        List<String> devices = new ArrayList<>();
+        List<Future<Outcome>> found = new ArrayList<>();
+        for (int index = 0; index < 200; index++) {
+            String device = UUID.randomUUID().toString();
+            devices.add(device);
+            found.add(pool.submit(() -> verifier.verify(request(device, "127.0.0.1"))));
+        }
+        for (int index = 0; index < 200; index++) {
+            equal(((Outcome.Verification) found.get(index).get()).identity().deviceID(), devices.get(index));
+        }
+        pool.shutdown();
+    }
+
+    private static void json() throws Exception {
+        equal(Json.text(Json.object(" {\"a\": [1, -2.5, \"\\u00e9\\n\", null, true], \"b\": {}} ".getBytes(StandardCharsets.UTF_8))),
+            "{\"a\":[1,-2.5,\"\\u00e9\\u000a\",null,true],\"b\":{}}");
+        for (String wrong : List.of("", "[]", "{", "{\"a\"}", "{\"a\":1,}", "{\"a\":1,\"a\":1}", "{\"a\":01}", "{\"a\":1}x", "{'a':1}",
+            "{\"a\":\"\t\"}", "{\"a\":NaN}", "{\"a\":tru}", "{\"a\":\"\\u12\"}", "{\"a\":" + "[".repeat(17) + "]".repeat(17) + "}")) {
+            try {
+                Json.object(wrong.getBytes(StandardCharsets.UTF_8));
+                throw new AssertionError("accepted " + wrong);
+            } catch (Json.Malformed expected) {
+                // As it must be.
+            }
+        }
+    }
+
+    /** What a servlet sees of a form. */
+    private static final class Form extends HttpServlet {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        protected void service(HttpServletRequest request, HttpServletResponse response) throws IOException {
+            String multipart;
+            try {
+                multipart = "parts " + request.getParts();
+            } catch (Exception error) {
+                multipart = error.getClass().getSimpleName();
+            }
+            response.setContentType("text/plain; charset=utf-8");
+            response.getWriter().print(String.join(",", request.getParameterValues("a")) + " " + request.getParameter("b") + " "
+                + SynheartFilter.identityOf(request).deviceID() + " " + multipart);
+        }
+    }
+
+    private static void form(Verifier verifier) throws Exception {
+        Tomcat tomcat = new Tomcat();
+        tomcat.setBaseDir(System.getProperty("java.io.tmpdir"));
+        tomcat.setPort(0);
+        tomcat.addContext("", null).addServletContainerInitializer((classes, servlets) -> {
+            servlets.addFilter("synheart", new SynheartFilter(verifier)).addMappingForUrlPatterns(null, false, "/*");
+            servlets.addServlet("form", new Form()).addMapping("/");
+        }, null);
+        tomcat.start();
+        String device = UUID.randomUUID().toString();
+        HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + tomcat.getConnector().getLocalPort() + "/?a=1"))
+            .header("Content-Type", "application/x-www-form-urlencoded; charset=utf-8").header("X-App-ID", "com.example.app")
+            .header("X-Device-ID", device).POST(HttpRequest.BodyPublishers.ofString("a=2&b=%C3%A9+%26&c=%zz&d")).build();
+        HttpResponse<String> response = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
+        tomcat.stop();
+        equal(response.body(), "1,2 \u00e9 & " + device + " ServletException");
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        String service = service();
+        Verifier verifier = Verifier.asking(service, SECRET).origin(ORIGIN).timeout(Duration.ofSeconds(20)).build();
+        test("what cannot be meant is refused, and the error does not show the credential", LibraryTests::configuration);
+        test("the credential is not shown", () -> equal(verifier.toString().contains(SECRET), false));
+        test("peers of trusted proxies", () -> {
+            Verifier trusting = Verifier.asking(service, SECRET).trustedProxies(List.of("10.0.0.0/8", "fd00::/8")).build();
+            String device = UUID.randomUUID().toString();
+            for (String peer : List.of("10.1.2.3", "::ffff:10.1.2.3", "fd00::1", "fd00::1%0")) {
+                equal(trusting.verify(request(device, peer)) instanceof Outcome.Verification, true);
+            }
+            for (String peer : List.of("11.1.2.3", "::1", "10.1.2.3, 1.2.3.4", "localhost", "")) {
+                equal(((Outcome.Refusal) trusting.verify(request(device, peer))).status(), 421);
+            }
+        });
+        test("requests at once do not get the answers of others", () -> threads(verifier));
+        test("JSON is read strictly", LibraryTests::json);
+        test("parameters of a form come from the verified body", () -> form(verifier));
+        System.out.println("java: " + count + " tests of the library");
+        System.exit(0);
+    }
+}
