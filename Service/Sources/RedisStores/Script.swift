@@ -1,3 +1,4 @@
+internal import AuthService
 internal import Bytes
 internal import Crypto
 internal import RESP
@@ -194,7 +195,7 @@ extension Script {
     /// Keeps the number of live claims of an app on one node, and adds up those of the others.
     ///
     /// KEYS: a hash of the app: what each node said last, and when. ARGV: the node, the number, the time as `take` has it. Answers the
-    /// sum of the others. What a node said counts for 960 s: until then its claims have expired.
+    /// sum of the others. What a node said is valid until its claims have expired, however far ahead they were dated.
     static let exchange = Script(
         tokens + """
             local now = seconds(ARGV[3])
@@ -202,7 +203,7 @@ extension Script {
             local all = redis.call('HGETALL', KEYS[1])
             for i = 1, #all, 2 do
                 local count, at = string.match(all[i + 1], '^(%d+) (%S+)$')
-                if not count or tonumber(at) + 960 < now then
+                if not count or tonumber(at) + \(ReplayClaim.life + SignaturePolicy.maximumFutureWindow) < now then
                     redis.call('HDEL', KEYS[1], all[i])
                 elseif all[i] ~= ARGV[1] then
                     sum = sum + tonumber(count)

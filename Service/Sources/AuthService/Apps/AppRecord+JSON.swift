@@ -89,7 +89,9 @@ extension SignaturePolicy: JSONPolicy {
     /// The members of the `signature` object.
     public static let jsonMembers: [JSONMember<SignaturePolicy>] = [
         JSONMember("minimum_scheme", \.minimumScheme, .scheme, null: defaults.minimumScheme),
-        JSONMember("past_window_seconds", \.pastWindowSeconds, .integer(in: 1...600), null: defaults.pastWindowSeconds),
+        JSONMember(
+            "past_window_seconds", \.pastWindowSeconds, .integer(in: 1...maximumPastWindow),
+            null: defaults.pastWindowSeconds),
         JSONMember(
             "future_window_seconds", \.futureWindowSeconds, .integer(in: 0...maximumFutureWindow),
             null: defaults.futureWindowSeconds),

@@ -37,10 +37,12 @@ public struct AppRecord: Sendable, Hashable {
 /// What a signed request must look like.
 public struct SignaturePolicy: Sendable, Hashable {
     public var minimumScheme: SignatureScheme = .one
-    /// How old a request may be, in seconds; at most 600.
+    /// How old a request may be, in seconds; at most `maximumPastWindow`.
     public var pastWindowSeconds: Int64 = 300
     /// How far ahead it may be dated; at most `maximumFutureWindow`.
     public var futureWindowSeconds: Int64 = 60
+    /// The longest past window that an app may have, in seconds.
+    public static let maximumPastWindow: Int64 = 600
     /// The longest future window that an app may have, in seconds.
     public static let maximumFutureWindow: Int64 = 300
     public var unsignedQuery: UnsignedQuery = .refuseOnWrites
