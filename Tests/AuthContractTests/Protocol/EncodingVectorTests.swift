@@ -59,7 +59,7 @@ import Testing
         let here = [
             "assertions", "encodings", "errors", "keys", "registration", "rotation", "scheme1", "scheme2", "tokens",
         ]
-        let elsewhere = ["access", "clock", "policies", "requests", "retry", "states"]
+        let elsewhere = ["access", "backend", "clock", "policies", "requests", "retry", "states"]
         let found = try FileManager.default.contentsOfDirectory(atPath: ProtocolVectors.folder.path)
         #expect(found.filter { $0.hasSuffix(".json") }.sorted() == (here + elsewhere).map { "\($0).json" }.sorted())
     }
