@@ -7,7 +7,7 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// The three ways of a Play Integrity token: decoded with the app's keys, decoded by Google, or not decoded.
+/// A Play Integrity token is decoded with the app's keys, by Google, or not at all.
 @Suite("Decoding of tokens")
 struct TokenDecodingTests {
     /// `old` has the response keys in the app record. `new` has the keys that Play Console issued later.

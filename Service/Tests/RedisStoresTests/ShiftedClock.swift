@@ -4,7 +4,6 @@ import Foundation
 ///
 /// A small library, compiled here, replaces the C library's functions. (libfaketime does not work with jemalloc, which Debian's
 /// Redis uses.)
-/// Redis uses.)
 final class ShiftedClock: Sendable {
     private static let source = """
         #define _GNU_SOURCE

@@ -129,7 +129,7 @@ public final class AppRegistry: Sendable {
             }
             guard !changes.isEmpty else { return }
             let saved = try await devices.save(changes).count { $0 == .saved }
-            // Another node does the same work, or the device changed: then the rest is left to it.
+            // If none was saved, another node does the same work or the devices changed.
             guard saved > 0, observed.count == Self.pendingStep else { return }
         }
     }

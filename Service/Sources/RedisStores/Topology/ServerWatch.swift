@@ -6,7 +6,6 @@ internal import AuthService
 /// While the clock of Redis is ahead, Redis removes claims that are still live. If the clock comes back before a claim is made
 /// in a bucket, the bucket does not show it. So a node that sees the clock ahead records the reading in every bucket,
 /// repeatedly, for as long as earlier claims may be live.
-/// long as claims of before may count.
 struct ServerWatch: Sendable {
     let runID: String
     /// The smallest observed lead of the server's clock over the base.

@@ -24,7 +24,7 @@ protocol StoreEngine: Sendable {
     /// From now on, refuses changes unless this is the key that seals.
     func allowWrites(whileSealing key: ServiceKeyCheck)
 
-    /// Ends the work with the stores. Calls under way are answered.
+    /// Ends the work with the stores. Running calls are answered.
     func close() async
 }
 
@@ -32,6 +32,6 @@ extension SQLiteStores: StoreEngine {
     /// One file has no parts.
     var parts: [[UInt8]] { [] }
 
-    /// Nothing to do: the service's lock keeps everybody from changing the key.
+    /// Nothing to do: the service's lock prevents every other process from changing the key.
     func serviceSeals(with key: ServiceKeyCheck) {}
 }

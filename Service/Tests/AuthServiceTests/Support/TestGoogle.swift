@@ -23,7 +23,7 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
 
     /// From now on decodes the tokens of this authority only.
     func decodesTokens(of authority: GoogleAuthority) { lock.withLock { self.authority = authority } }
-    /// From now on the answer for a package, whatever the token; nil: the real verdict.
+    /// Gives this answer for a package from now on, whatever the token; nil: the real verdict.
     func answer(_ outcome: DecodeOutcome?, for package: String) { lock.withLock { answers[package] = outcome } }
     /// The requested packages, in order.
     var packagesAskedFor: [String] { lock.withLock { packages } }
@@ -73,7 +73,7 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     /// The number of requests for a list of revoked keys.
     var listsAskedFor: Int { lock.withLock { lists } }
 
-    /// From now on the list of revoked keys, whatever source an app names.
+    /// Returns this list of revoked keys from now on, whatever source an app names.
     func publish(_ revocations: RevocationStatusList?) { lock.withLock { list = revocations } }
 
     /// A standard token over `nonce`, made at `time`, for the app of `World.android`.
