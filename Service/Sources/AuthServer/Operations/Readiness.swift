@@ -154,8 +154,8 @@ extension Readiness {
     ///   - service: the service.
     ///   - stores: its stores.
     ///   - random: makes the values that the checks write and read back.
-    ///   - parts: what such a value begins with, one for each part of the stores of challenges and claims that can be used now,
-    ///     where servers share them.
+    ///   - parts: prefixes of such values: one for each currently usable part of the stores of challenges and claims, if several
+    ///     servers share them.
     ///   - further: checks that the stores' implementation adds.
     package init(
         service: AuthService, stores: AuthService.Stores, random: any RandomSource = SystemRandom(),

@@ -43,7 +43,7 @@ public struct ReplayClaim: Sendable, Hashable {
         base.withUnsafeBytes { ReplayClaim(.signatureBase, $0, device) }
     }
 
-    /// A verification by another service, of which a store keeps a tag.
+    /// The claim that a store keeps as the tag of a verification by another service.
     fileprivate static func verification(_ digest: [UInt8], of device: DeviceID) -> ReplayClaim {
         digest.withUnsafeBytes { ReplayClaim(.verification, $0, device) }
     }

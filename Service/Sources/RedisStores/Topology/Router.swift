@@ -421,7 +421,7 @@ final class Router: Sendable {
         var (routes, lacking, failure) = await routes(placement, sessions, history, naming: nil, hasHistory)
         guard !lacking.isEmpty, let history else { return (routes, failure) }
         do throws(StoreError) {
-            // In a Cluster of which a part already has the id, the other parts may get it. A Redis without the id may be
+            // If a part of a Cluster already has the id, the other parts may get it. A Redis without the id may be
             // another one than the keeper. So it gets a new id, which only this process knows. Two servers with one id would
             // accept a request twice.
             let isKeeper = routes.contains { $0 != nil }

@@ -9,14 +9,14 @@ package final class FleetLog: Sendable {
         /// The latencies of all answers, whatever their status.
         package internal(set) var latencies = LatencyHistogram()
         /// The number of answers other than 2xx by the service's error code, or by `HTTP_` and the status if the body has no
-        /// code. Exchanges without an answer have the key ``noAnswer``.
+        /// code. Exchanges without an answer have the key `noAnswer`.
         package internal(set) var errors: [String: Int] = [:]
 
         /// The number of exchanges that ended, with or without an answer.
         package var count: Int { Int(latencies.count) + (errors[FleetLog.noAnswer] ?? 0) }
     }
 
-    /// The key in ``Line/errors`` for exchanges without an answer.
+    /// The key in `Line.errors` for exchanges without an answer.
     package static let noAnswer = "NO_ANSWER"
     private static let maximumCodes = 100
 

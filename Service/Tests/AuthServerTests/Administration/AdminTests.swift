@@ -622,7 +622,7 @@ import Testing
                 let answer = try await put(bound, Self.record(list: list, tokens: tokens))
                 #expect(answer.status == 200, "\(answer.text)")
             }
-            // A removed source counts as new. A credential for all apps may name any source.
+            // A removed source is treated as new. A credential for all apps may name any source.
             #expect(try await put(bound, Self.record(list: list, tokens: tokens)).status == 403)
             #expect(try await put(operators, Self.record(list: "/etc/other.json", tokens: proxy)).status == 200)
         }
