@@ -1,11 +1,12 @@
-/// Why a PostgreSQL database could not be opened, as a sentence for the person who starts the service. It has no secret.
+/// Why a PostgreSQL database could not be opened. The description is for the person who starts the service, and contains no
+/// secret.
 public struct PostgreSQLOpenError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What kind of failure.
+    /// The kind of a failure.
     public struct Code: RawRepresentable, Sendable, Hashable {
         /// A short name for logs.
         public let rawValue: String
 
-        /// By its raw value.
+        /// A code with this raw value.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The URL cannot be read.
@@ -16,9 +17,9 @@ public struct PostgreSQLOpenError: Error, Sendable, Hashable, CustomStringConver
         public static let refused = Self(rawValue: "refused")
         /// The server is older than PostgreSQL 15, or the database's encoding is not UTF-8.
         public static let unsupported = Self(rawValue: "unsupported")
-        /// The tables are not there, or are those of an older version.
+        /// The tables do not exist, or are of an older version.
         public static let needsMigration = Self(rawValue: "needsMigration")
-        /// Written by a newer version of this software that this one cannot run beside.
+        /// A newer version of this software wrote the tables, and this version cannot work with them.
         public static let newerVersion = Self(rawValue: "newerVersion")
         /// A right of the user is missing.
         public static let notAllowed = Self(rawValue: "notAllowed")

@@ -4,40 +4,42 @@ public import Logging
 
 /// The stores of a deployment with several nodes: everything in one PostgreSQL database.
 ///
-/// Each change is durable when its call returns (`synchronous_commit`), and one transaction with its audit event. Every node
-/// learns of the changes of the others by a notification. <doc:PostgreSQL> says what the operator provides.
+/// Each change is durable when its call returns (`synchronous_commit`), and shares a transaction with its audit event. Nodes
+/// are notified of each other's changes. <doc:PostgreSQL> describes what the operator provides.
 ///
-/// With Redis beside it, `challenges` and `replay` refuse every call.
+/// If claims are in Redis, `challenges` and `replay` refuse every call.
 public final class PostgreSQLStores: Sendable {
-    /// The role of the process that connects.
+    /// The role of a process that connects.
     public enum Role: Sendable {
-        /// The service. There may be several.
+        /// The service. Several nodes may run.
         case service
-        /// A tool beside it. `challenges` and `replay` refuse every call.
+        /// A tool that runs next to the service. `challenges` and `replay` refuse every call.
         case administration
     }
 
     /// Deadlines and bounds.
     public struct Options: Sendable {
-        /// The longest time that a call takes, the wait for a connection included.
+        /// The longest time of a call, including the wait for a connection.
         public var deadline: Duration = .seconds(2)
         /// The largest number of connections for calls. One more listens for changes of other nodes.
         public var connections = 10
         /// The largest number of calls that wait for a connection. More are refused.
         public var maximumWaiting = 2000
-        /// The largest number of challenges of all nodes. Beyond it, the oldest of the busiest source is evicted.
+        /// The largest number of challenges of all nodes together. Beyond it, the oldest challenge of the busiest source is
+        /// evicted.
         public var maximumChallenges = 100_000
-        /// The largest number of live replay claims of all nodes. Beyond it, claims are refused.
+        /// The largest number of live replay claims of all nodes together. Beyond it, claims are refused.
         public var maximumClaims = 24_000_000
         /// Where this node keeps replay claims and challenges. If not in PostgreSQL, `challenges` and `replay` refuse every call.
         public var claims = ClaimPlace.postgresql
         /// Whether to create the tables in an empty database.
         public var createsTables = true
-        /// Sees each call; nil: no observer.
+        /// Observes each call; nil: no observer.
         public var observer: (any StoreObserver)?
-        /// How long a starting node watches a lease that no node renews, before it takes over. For tests: longer is safe.
+        /// How long a starting node watches a lease that no node renews before it takes over. Tests set a shorter time; a
+        /// longer one is safe.
         var vacancy: Duration = .seconds(10)
-        /// Seconds by which a clock may differ from the server's. Tests that play with time allow more.
+        /// The largest difference between a clock and the server's, in seconds. Tests that move clocks allow more.
         var clockTolerance = PostgreSQLStores.maximumClockDifference
 
         /// The defaults.
@@ -75,15 +77,15 @@ public final class PostgreSQLStores: Sendable {
 
     /// Connects, and creates the tables in an empty database if the options say so.
     ///
-    /// It refuses a database whose tables are of an older version (`migrate(_:)` brings them up to date) and one of a newer
-    /// version that this version cannot work with.
+    /// It refuses a database whose tables are of an older version (`migrate(_:)` updates them), and of a newer version that
+    /// this version cannot work with.
     ///
     /// - Parameters:
     ///   - url: libpq's `postgresql://user:password@host:port,host:port/database?parameter=value`.
     ///   - role: the role of this process.
     ///   - options: deadlines and bounds.
     ///   - clock: the service's clock.
-    ///   - logger: logs what fails in the background.
+    ///   - logger: logs failures of background work.
     public static func connect(
         _ url: String, role: Role = .service, options: Options = Options(), clock: any ServiceClock = SystemClock(),
         logger: Logger = Logger(label: "synheart.stores")
@@ -97,18 +99,18 @@ public final class PostgreSQLStores: Sendable {
         return stores
     }
 
-    /// Begins the work in the background, with its first round.
+    /// Starts the background work with its first round.
     private func begin() async {
-        // Requests are refused until a later round, if these fail.
+        // If these fail, requests are refused until a later round succeeds.
         await watch?.read()
         watch?.start()
         do throws(StoreError) { try await sweeper?.sweep() } catch { sweeper?.note(error) }
         sweeper?.start()
     }
 
-    /// Creates the tables, or brings them to this version. Nodes of the version before may go on running.
+    /// Creates the tables, or migrates them to this version. Nodes of the previous version may keep running.
     ///
-    /// Returns whether there was something to do. Several calls at the same time are safe.
+    /// Returns whether a migration was necessary. Concurrent calls are safe.
     @discardableResult
     public static func migrate(_ url: String) async throws(PostgreSQLOpenError) -> Bool {
         try await DatabaseCheck.migrate(try ServerAddress(url))
@@ -148,16 +150,16 @@ public final class PostgreSQLStores: Sendable {
 
     /// From now on, refuses changes unless this is the key that seals.
     ///
-    /// For a command beside the service: the key may be rotated after the command was admitted, and what the command seals then
-    /// with the old key could not be opened later.
+    /// For a command that runs next to the service: the key may be rotated after the command was admitted. Values that the
+    /// command then sealed with the old key could not be opened later.
     public func allowWrites(whileSealing key: ServiceKeyCheck) { database.allowWrites(whileSealing: key) }
 
-    /// From now on, writes nothing sealed unless this key is one of the database's.
+    /// From now on, refuses sealed writes unless this key is one of the database's.
     ///
-    /// For a node: another one, or a command, may end a rotation of the key that this node knows nothing of.
+    /// For a node: another node or a command may complete a rotation to a key that this node does not have.
     public func allowSealing(whileListing key: ServiceKeyCheck) { database.allowSealing(whileListing: key) }
 
-    /// Closes the connections. Calls under way are answered, later ones refused.
+    /// Closes the connections. Running calls are answered, later ones refused.
     public func close() async {
         watch?.finish()
         sweeper?.finish()
@@ -166,7 +168,7 @@ public final class PostgreSQLStores: Sendable {
 }
 
 extension PostgreSQLStores {
-    /// Whether a prepared statement finds a row for a number: what a benchmark compares with pgbench.
+    /// Whether a prepared statement finds a row for a number. A benchmark compares it with pgbench.
     @_spi(Benchmarks) public func finds(_ statement: String, _ number: Int64) async throws(StoreError) -> Bool {
         try await database.pool.lookUp(Statement(statement, [.integer(number)])) { _ in true } ?? false
     }

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// The challenge and replay stores of a process that must not use them: a command, or a service that keeps claims in Redis.
+/// The challenge and replay stores of a process that must not use them: a command, or a node whose claims are in Redis.
 struct RefusingStores: ChallengeStore, ReplayStore {
     let reason: String
 

@@ -7,7 +7,7 @@ public struct RESPCommand: Sendable, Hashable {
     /// Arguments that are still to be added.
     private var missing: Int
 
-    /// A command with this many words, of which `words` are the first; `add` brings the others.
+    /// A command with `count` words. It begins with `words`, and `add` adds the others.
     ///
     /// - Parameters:
     ///   - words: the first words.

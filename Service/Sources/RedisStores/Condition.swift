@@ -2,15 +2,15 @@ public import AuthContract
 public import AuthService
 
 extension RedisStores {
-    /// What of Redis can be used, as the rounds of the last second found it. Asking sends nothing.
+    /// Which parts of Redis can be used, as found by the rounds of the last second. Reading it sends nothing.
     public struct Condition: Sendable {
-        /// Why a part cannot be used; nil: every part can.
+        /// The reason why a part cannot be used; nil: every part can.
         public var trouble: StoreError?
         /// The share of the buckets that cannot be used, from 0 to 1.
         public var unusable: Double = 0
-        /// The seconds after which a request dated now can be judged in every part that can be used; nil: it can be judged now.
+        /// The seconds until a request dated now can be judged in every usable part; nil: it can be judged now.
         public var historyLost: Int64?
-        /// What an id of a device or a challenge begins with whose bucket can be used: one bucket of each server.
+        /// The first bytes of device ids or challenges whose buckets can be used: one bucket for each server.
         public var parts: [[UInt8]] = []
     }
 

@@ -3,14 +3,15 @@ public import AuthService
 internal import RESP
 
 extension RedisStores {
-    /// Checks a deployment in an operator's words, also one that the service could not use: for `doctor` and `config check`.
+    /// Checks a deployment for `doctor` and `config check`, even one that the service could not use. The results are for the
+    /// operator.
     ///
-    /// It writes nothing but one key, which expires after a second.
+    /// It writes only one key, which expires after a second.
     ///
     /// - Parameters:
     ///   - url: as for `connect`.
     ///   - options: as for `connect`.
-    ///   - claimsOfOneApp: how many live claims one app may have; nil: it is not compared with the servers' memory.
+    ///   - claimsOfOneApp: the largest number of live claims of one app; nil: it is not compared with the servers' memory.
     ///   - clock: the service's clock.
     public static func diagnose(
         _ url: String, options: Options = Options(), claimsOfOneApp: Int? = nil, clock: any ServiceClock = SystemClock()
@@ -137,13 +138,13 @@ private struct Diagnosis {
         } catch { return [unreachable(error)] }
     }
 
-    /// Whether a loss of history still refuses requests, with the usual future window.
+    /// Whether a loss of history still causes refusals, with the usual future window.
     private func history(
         _ connection: RedisConnection, _ endpoint: RedisURL.Endpoint, _ buckets: [Int]
     ) async throws(StoreError) -> StoreFinding {
         let now = configuration.clock.now
         let commands = buckets.map { RESPCommand("HMGET", configuration.buckets[$0].epoch, "id", "loss") }
-        // A server that refuses to answer has another finding.
+        // If a server refuses to answer, another check reports that.
         let waits = try await connection.call(commands).compactMap { reply in
             reply.elements.flatMap { $0.count == 2 ? Epoch($0) : nil }?.retryAfter(timestamp: now, futureWindow: 60)
         }
@@ -217,10 +218,10 @@ private struct Diagnosis {
         return .good("redis_eviction", "The server at \(endpoint) evicts nothing.")
     }
 
-    /// What a live claim takes of a server's memory, in bytes (*Redis.md*).
+    /// The memory of a live claim, in bytes (*Redis.md*).
     private static let bytesOfClaim = 150
 
-    /// A server that is full takes no claims, of any app.
+    /// A full server refuses the claims of all apps.
     private func memory(
         _ facts: ServerFacts, _ endpoint: RedisURL.Endpoint, among servers: Int
     ) -> StoreFinding {
@@ -248,7 +249,7 @@ private struct Diagnosis {
                 do: "Free disk space, or switch snapshots off with save \"\".")
         }
         let isOn = facts.info["aof_enabled"] == "1"
-        // After a restart the service trusts no claim in any case.
+        // After a restart the service does not trust the claims anyway.
         return .good(
             "redis_persistence",
             "The server at \(endpoint) \(isOn ? "appends to a file" : "does not append to a file"); the service needs neither."
@@ -271,7 +272,7 @@ private struct Diagnosis {
 
     // MARK: Rights
 
-    /// Runs every kind of command on keys of its own.
+    /// Runs every kind of command on keys that only this check uses.
     private func rights(_ connection: RedisConnection, _ endpoint: RedisURL.Endpoint) async -> [StoreFinding] {
         let key = configuration.buckets[0].prefix + "check"
         var missing: [String] = []
@@ -282,7 +283,7 @@ private struct Diagnosis {
                 continue
             }
             let error = RedisError(text)
-            // Nothing has this digest, and the key may be in another server's slot.
+            // No script has this digest, and the key may be in another server's slot.
             guard !["NOSCRIPT", "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN", "OOM"].contains(error.code) else { continue }
             missing.append(text)
         }
@@ -296,7 +297,7 @@ private struct Diagnosis {
         ]
     }
 
-    /// Each command that a script runs.
+    /// Runs each command that the scripts use.
     private static let probe = """
         local key = KEYS[1]
         redis.call('TIME')

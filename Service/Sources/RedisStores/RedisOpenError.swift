@@ -1,11 +1,11 @@
-/// Why Redis cannot be used, as a sentence for the person who starts the service. It contains no secrets.
+/// Why Redis cannot be used. The description is for the person who starts the service, and contains no secrets.
 public struct RedisOpenError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What kind of failure.
+    /// The kind of a failure.
     public struct Code: RawRepresentable, Sendable, Hashable {
         /// A short name for logs.
         public let rawValue: String
 
-        /// By its raw value.
+        /// A code with this raw value.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The URL is not one of the supported forms.

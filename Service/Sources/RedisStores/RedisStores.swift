@@ -4,39 +4,40 @@ public import Logging
 internal import NIOSSL
 internal import RESP
 
-/// Challenges, replay claims and rates in Redis 7 or Valkey, for any number of nodes: one server, behind Sentinel, or a Cluster.
+/// Challenges, replay claims and rate limits in Redis 7 or Valkey, for any number of nodes. Redis may be one server, behind
+/// Sentinel, or a Cluster.
 ///
-/// A server is only used while a quorum names it as the master. If it restarts, is replaced or loses data, requests whose claims
-/// may be gone are refused for a while: see <doc:Redis>.
+/// A server is only used while a quorum confirms it as the master. If it restarts, is replaced or loses data, requests whose
+/// claims may be missing are refused for a while: see <doc:Redis>.
 public final class RedisStores: Sendable {
     /// Deadlines and bounds.
     public struct Options: Sendable {
-        /// The longest time that a call takes.
+        /// The longest time of a call.
         public var deadline: Duration = .seconds(2)
         /// How long `connect` waits for Redis.
         public var connectDeadline: Duration = .seconds(10)
-        /// Connections to each server.
+        /// The number of connections to each server.
         public var connections = 2
-        /// The most calls that wait for one connection. A call beyond it is refused at once.
+        /// The largest number of commands in flight on one connection. A call beyond it is refused at once.
         public var maximumInFlight = 8192
         /// The largest number of challenges. Beyond it, the oldest of the busiest source is evicted. In a Cluster, 1024 buckets share
         /// it evenly.
         public var maximumChallenges = 100_000
-        /// What all keys begin with, if the URL says nothing else. Deployments that share a server need different prefixes.
+        /// The prefix of all keys, if the URL has none. Deployments that share a server need different prefixes.
         public var prefix = "synheart-auth:"
         /// A PEM file of certificate authorities, in place of the system's; the URL's `ca` wins.
         public var trustFile: String?
-        /// Names the store that keeps the claims' history. Without one, nothing tells this Redis from another: only for a
-        /// deployment whose nodes can never use another store.
+        /// Names the store that keeps the claims' history. Without a keeper, the service cannot tell this Redis from another
+        /// one: leave it out only if the nodes can never use another store.
         public var keeper: (any ClaimKeeper)?
-        /// Whether a request may have been accepted before, asked where Redis knows nothing. If not, a new deployment accepts requests
-        /// at once. Return false only if no device was ever registered.
+        /// Whether requests may have been accepted before, called if Redis has no history. If not, a new deployment accepts
+        /// requests at once. Return false only if no device was ever registered.
         public var mayHaveHistory: @Sendable () async -> Bool = { true }
-        /// Sees each claim; nil: no observer.
+        /// Observes each claim; nil: no observer.
         public var observer: (any StoreObserver)?
-        /// The time of the rates; nil: the clock of Redis. For tests.
+        /// The clock of the rate limits in tests; nil: the clock of Redis.
         package var clockOfRates: (any ServiceClock)?
-        /// How long a server may be used after it was confirmed. For tests: shorter is safe, longer is not.
+        /// How long a server may be used after it was confirmed. Tests may set a shorter time; a longer one is not safe.
         package var lease: Duration = .seconds(Epoch.lease)
 
         /// The defaults.
@@ -45,14 +46,14 @@ public final class RedisStores: Sendable {
 
     public let challenges: any ChallengeStore
     public let replay: any ReplayStore
-    /// Rates and shares of all nodes together.
+    /// The rate limits and quotas of all nodes together.
     public let limits: any LimitStore
 
     let router: Router
     let configuration: Configuration
     private let rounds: Task<Void, Never>
 
-    /// What a URL and the options come to.
+    /// The configuration that results from the URL and the options.
     struct Configuration: Sendable {
         let url: RedisURL
         let options: Options
@@ -81,7 +82,7 @@ public final class RedisStores: Sendable {
                 count: url.form == .cluster ? Buckets.ofACluster : 1, prefix: url.prefix ?? options.prefix)
         }
 
-        /// The connections that ask Sentinels or the nodes of a Cluster.
+        /// The settings of connections to Sentinels, and of those that ask a Cluster's nodes for the masters.
         var asking: ConnectionSettings {
             var asking = settings.connection
             asking.deadline = min(asking.deadline, .seconds(1))
@@ -151,7 +152,7 @@ public final class RedisStores: Sendable {
                 try await router.confirm()
                 return RedisStores(configuration, router)
             } catch {
-                // The node is not ready, and says why.
+                // The node is not ready, and reports the reason.
                 if options.keeper.map({ (try? $0.current()) == nil }) ?? false {
                     return RedisStores(configuration, router)
                 }
@@ -164,9 +165,9 @@ public final class RedisStores: Sendable {
         }
     }
 
-    /// What a URL and the options name as the keeper of the claims' history: servers, database and prefix, without the login.
+    /// The place of the claims' history that a URL and the options name: servers, database and prefix, without the login.
     ///
-    /// - Throws: `RedisOpenError` if the URL is wrong.
+    /// - Throws: `RedisOpenError` if the URL is invalid.
     public static func place(of url: String, options: Options = Options()) throws(RedisOpenError) -> ClaimPlace {
         let url = try RedisURL(url)
         let hosts = url.endpoints.map { $0.description.lowercased() }.sorted().joined(separator: ",")
@@ -179,10 +180,10 @@ public final class RedisStores: Sendable {
         return ClaimPlace("\(scheme)://\(hosts)/\(path)?prefix=\(url.prefix ?? options.prefix)")
     }
 
-    /// Throws if Redis cannot be used now: for readiness. The rounds of the last second found out, so this asks nothing.
+    /// Throws if Redis cannot be used now: for readiness. It uses the result of the last second's rounds and sends nothing.
     public func check() async throws(StoreError) { try router.requireAllRoutes() }
 
-    /// Closes the connections. Calls under way fail, and so do later ones.
+    /// Closes the connections. Running calls and later ones fail.
     public func close() async {
         rounds.cancel()
         await router.close()
@@ -191,13 +192,13 @@ public final class RedisStores: Sendable {
 }
 
 extension RedisStores {
-    /// Reads one key: what a benchmark compares with redis-benchmark.
+    /// Reads one key. A benchmark compares it with redis-benchmark.
     @_spi(Benchmarks) public func get(_ key: String) async throws(StoreError) {
         let (session, _) = try router.route(0)
         _ = try await router.call(RESPCommand("GET", key), 0, on: session)
     }
 
-    /// Reads one key several times in one piece, as `redis-benchmark -P` does.
+    /// Reads one key several times in one write, as `redis-benchmark -P` does.
     @_spi(Benchmarks) public func get(_ key: String, times: Int) async throws(StoreError) {
         let (session, _) = try router.route(0)
         let replies = try await session.call(Array(repeating: RESPCommand("GET", key), count: times))

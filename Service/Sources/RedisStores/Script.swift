@@ -3,7 +3,7 @@ internal import Bytes
 internal import Crypto
 internal import RESP
 
-/// A Lua script, which Redis runs without anything in between.
+/// A Lua script, which Redis executes atomically.
 struct Script: Sendable {
     private let source: String
     private let digest: String
@@ -13,11 +13,11 @@ struct Script: Sendable {
         digest = Hexadecimal.encode(Array(Insecure.SHA1.hash(data: Array(source.utf8))))
     }
 
-    /// The command that runs it.
+    /// The command that runs the script.
     ///
     /// - Parameters:
-    ///   - words: how many words `add` adds: the number of keys, the keys, the arguments.
-    ///   - isLoaded: whether the server knows the script.
+    ///   - words: the number of words that `add` adds: the number of keys, the keys, the arguments.
+    ///   - isLoaded: whether the server has the script in its cache.
     func command(words: Int, isLoaded: Bool = true, _ add: (inout RESPCommand) -> Void) -> RESPCommand {
         var command = RESPCommand(isLoaded ? ["EVALSHA", digest] : ["EVAL", source], count: words + 2)
         add(&command)
@@ -100,7 +100,7 @@ extension Script {
         return 1
         """)
 
-    /// A token bucket, as `TokenBuckets` in the service has it. Its time is the server's, in seconds.
+    /// A token bucket with the rules of the service's `TokenBuckets`. It uses the server's time, in seconds.
     private static let tokens = """
         local function take(key, burst, perMinute, cost, now, peek)
             local kept = redis.call('GET', key)
@@ -140,7 +140,7 @@ extension Script {
             return take(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), seconds(ARGV[5]), ARGV[4] == '1')
             """)
 
-    /// Makes all claims or none.
+    /// Makes all claims, or none.
     private static let claims = """
         local function claim(first, expiry, now, tagExpiry)
             local t = tonumber(redis.call('TIME')[1])
@@ -180,9 +180,10 @@ extension Script {
             return claim(2, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]))
             """)
 
-    /// Takes a token of the device's bucket, and claims if there was one.
+    /// Takes a token from the device's bucket. Makes the claims if the bucket had one.
     ///
-    /// KEYS: the epoch, the bucket, the claims, the tag if there is one. ARGV: as `claim`, then burst and tokens a minute, and the time as `take` has it.
+    /// KEYS: the epoch, the bucket, the claims, the tag if there is one. ARGV: as for `claim`, then burst and tokens a minute,
+    /// and the time as for `take`.
     /// Answers as `claim`, or 1000 and the seconds to wait.
     static let limitedClaim = Script(
         tokens + claims + """
@@ -192,10 +193,10 @@ extension Script {
             return claim(3, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]))
             """)
 
-    /// Keeps the number of live claims of an app on one node, and adds up those of the others.
+    /// Stores the number of an app's live claims on one node, and returns the sum of the other nodes' numbers.
     ///
-    /// KEYS: a hash of the app: what each node said last, and when. ARGV: the node, the number, the time as `take` has it. Answers the
-    /// sum of the others. What a node said is valid until its claims have expired, however far ahead they were dated.
+    /// KEYS: a hash of the app with each node's last number and its time. ARGV: the node, the number, the time as for `take`.
+    /// Answers the sum of the others. A node's number is used until its claims have expired, however far ahead they were dated.
     static let exchange = Script(
         tokens + """
             local now = seconds(ARGV[3])
@@ -214,15 +215,16 @@ extension Script {
             return sum
             """)
 
-    /// Keeps a challenge, and evicts the oldest of the busiest source if there are too many.
+    /// Stores a challenge. Evicts the oldest of the busiest source if there are too many.
     ///
-    /// The index holds what was put within the life of a challenge, also what was taken since. Counts of sources whose challenges have
-    /// ended are corrected first, a few at a time. Nothing is evicted before all counts are right: they would push out live challenges.
+    /// The index holds all challenges that were put within the life of a challenge, including taken ones. First, the script
+    /// corrects the counts of sources whose challenges have expired, a few at a time. Nothing is evicted before all counts are
+    /// correct, because wrong counts would evict live challenges.
     ///
-    /// KEYS: the challenge, its source's index (a sorted set), the counts of all sources (a sorted set), the sum of the counts, when the
-    /// first challenge of each source ends (a sorted set). ARGV: the value, its life in milliseconds, the source, what the keys of
-    /// challenges and of indexes begin with, the name of the challenge, the maximum.
-    /// Answers 1, or 0 if the challenge is there already.
+    /// KEYS: the challenge, its source's index (a sorted set), the counts of all sources (a sorted set), the sum of the counts,
+    /// when the first challenge of each source ends (a sorted set). ARGV: the value, its life in milliseconds, the source, the
+    /// prefixes of the keys of challenges and of indexes, the name of the challenge, the maximum.
+    /// Answers 1, or 0 if the challenge already exists.
     static let putChallenge = Script(
         """
         local t = redis.call('TIME')

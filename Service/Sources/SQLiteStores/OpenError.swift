@@ -1,11 +1,11 @@
-/// Why a database could not be opened, as a sentence for the person who starts the service.
+/// Why a database could not be opened. The description is for the person who starts the service.
 public struct OpenError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What kind of failure.
+    /// The kind of a failure.
     public struct Code: RawRepresentable, Sendable, Hashable {
         /// A short name for logs.
         public let rawValue: String
 
-        /// By its raw value.
+        /// A code with this raw value.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The folder of the file does not exist.
@@ -16,9 +16,9 @@ public struct OpenError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let notWritable = Self(rawValue: "notWritable")
         /// The file is not a SQLite database, or belongs to another program.
         public static let notADatabase = Self(rawValue: "notADatabase")
-        /// Written by a newer version of this software.
+        /// A newer version of this software wrote the file.
         public static let newerVersion = Self(rawValue: "newerVersion")
-        /// Another service has it open.
+        /// Another service has the file open.
         public static let inUse = Self(rawValue: "inUse")
         /// The file has more than one hard link.
         public static let severalNames = Self(rawValue: "severalNames")

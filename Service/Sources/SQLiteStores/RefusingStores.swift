@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// The challenge and replay stores of a process that opened the database for administration. Challenges and claims live in the
+/// The challenge and replay stores of a process that opened the database for administration. Challenges and claims are in the
 /// service's memory, so this process refuses every call.
 struct RefusingStores: ChallengeStore, ReplayStore {
     private static let refusal = StoreError(.unavailable, "opened for administration, not as the service")

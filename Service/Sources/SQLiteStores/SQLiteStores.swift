@@ -2,35 +2,35 @@ public import AuthService
 internal import Foundation
 public import Logging
 
-/// The default stores: one SQLite file for everything, and a journal of replay claims beside it.
+/// The default stores: one SQLite file for everything, and a journal of replay claims in a folder beside it.
 ///
 /// Apps, devices and audit events are durable when a call returns (WAL, `synchronous=FULL`). Replay claims survive the end of
-/// the process, however it ends. After a loss of power, `ClaimJournal` refuses requests whose claims it may have lost.
+/// the process, however the process ends. After a loss of power, `ClaimJournal` refuses requests whose claims it may have lost.
 /// Challenges are in memory, and `close()` saves them.
 ///
 /// Several processes may have the file open. Only one of them may be the service.
 public final class SQLiteStores: Sendable {
     /// The role of the process that opens the file.
     public enum Role: Sendable {
-        /// The service. There is one.
+        /// The service. Only one may run.
         case service
-        /// A tool beside it. `challenges` and `replay` refuse every call.
+        /// A tool that runs next to the service. `challenges` and `replay` refuse every call.
         case administration
     }
 
     /// Deadlines and bounds.
     public struct Options: Sendable {
-        /// The longest time that a call takes.
+        /// The longest time of a call.
         public var deadline: Duration = .seconds(2)
         /// How long one process waits for another's transaction. It must be shorter than the deadline.
         public var busyTimeout: Duration = .milliseconds(1500)
         /// How often the file is polled for changes by other processes.
         public var pollInterval: Duration = .milliseconds(250)
-        /// The largest number of challenges. Beyond it, the oldest of the busiest source is evicted.
+        /// The largest number of challenges. Beyond it, the oldest challenge of the busiest source is evicted.
         public var maximumChallenges = 100_000
-        /// The largest number of live replay claims. Beyond it, claims are refused. Each takes about 30 bytes of memory.
+        /// The largest number of live replay claims. Beyond it, claims are refused. A claim takes about 30 bytes of memory.
         public var maximumClaims = 24_000_000
-        /// Sees each call; nil: no observer.
+        /// Observes each call; nil: no observer.
         public var observer: (any StoreObserver)?
 
         /// The defaults.
@@ -56,7 +56,7 @@ public final class SQLiteStores: Sendable {
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence)
     }
 
-    /// The lock that a service holds while it uses the file, for a command beside it.
+    /// The lock that a service holds while it uses the file. A command takes it to exclude the service.
     public var lock: any ServiceLock { SQLiteServiceLock(database: database.path) }
 
     /// The number of live replay claims; nil if this process is not the service.
@@ -70,7 +70,7 @@ public final class SQLiteStores: Sendable {
     private let noting: Task<Void, Never>?
     private let endNotes: AsyncStream<JournalNote>.Continuation?
 
-    /// The path of the file with every link resolved. The other files of the database lie beside it.
+    /// The path of the file with every link resolved. The other files of the database are beside it.
     ///
     /// - Throws: `OpenError` if the folder does not exist.
     public static func resolvedPath(_ path: String) throws(OpenError) -> String { try DatabasePath.resolve(path) }
@@ -78,7 +78,7 @@ public final class SQLiteStores: Sendable {
     /// Whether there is a database at a path: a file that is not empty.
     public static func hasDatabase(at path: String) -> Bool { DatabasePath.hasContent(path) }
 
-    /// Throws if there is a file at a path that is not a database of ours. Changes nothing.
+    /// Throws if the file at a path is not a database of this service. Changes nothing.
     public static func checkFile(_ path: String) throws(OpenError) {
         let path = try DatabasePath.resolve(path)
         try DatabasePath.checkKind(path)
@@ -142,11 +142,11 @@ public final class SQLiteStores: Sendable {
 
     /// From now on, refuses changes unless this is the key that seals.
     ///
-    /// For a command beside the service: the key may be rotated after the command was admitted, and what the command seals then
-    /// with the old key could not be opened later.
+    /// For a command that runs next to the service: the key may be rotated after the command was admitted. Values that the
+    /// command then sealed with the old key could not be opened later.
     public func allowWrites(whileSealing key: ServiceKeyCheck) { database.allowWrites(whileSealing: key) }
 
-    /// Saves the challenges and closes the files. Calls under way are answered, later ones refused.
+    /// Saves the challenges and closes the files. Running calls are answered, later ones refused.
     public func close() async {
         if let heldChallenges { await database.save(heldChallenges.drain()) }
         await journal?.close()

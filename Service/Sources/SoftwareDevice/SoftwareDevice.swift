@@ -4,25 +4,25 @@ internal import Foundation
 internal import StrictJSON
 package import SynheartAuth
 
-/// A phone for development: the real SDK over real HTTP, its keys and its record in a folder, attested by the test kit.
+/// A phone for development: the real SDK over real HTTP, with its keys and records in a folder, attested by the test kit.
 package struct SoftwareDevice: Sendable {
     /// The SDK, configured for this device.
     package let sdk: SynheartAuth
     private let configuration: SynheartAuth.Configuration
-    /// What the device was set up with.
+    /// The settings that the device was created with.
     package let settings: Settings
 
-    /// What is kept in the folder beside the keys.
+    /// The settings that are saved in the folder beside the keys.
     package struct Settings: Sendable {
         /// The auth service.
         package let url: String
         package let appID: AppID
-        /// Which phone it plays.
+        /// The platform that the device simulates.
         package let platform: Platform
         /// Team id and bundle id.
         package let iosAppID: String
 
-        /// Settings of their parts.
+        /// Memberwise initializer.
         package init(url: String, appID: AppID, platform: Platform = .ios, iosAppID: String) {
             self.url = url
             self.appID = appID
@@ -31,10 +31,10 @@ package struct SoftwareDevice: Sendable {
         }
     }
 
-    /// The team that simulated apps belong to.
+    /// The team id of simulated apps.
     package static let team = "TESTTEAM01"
 
-    /// A device in `directory`, attested by `authority`, that signs for the auth service and for these origins.
+    /// A device whose files are in `directory`, attested by `authority`. It signs for the auth service and for `origins`.
     package init(
         directory: String, settings: Settings, authority: AppleAuthority, origins: Set<RequestOrigin> = [],
         scheme: SignatureScheme = .one
@@ -46,7 +46,7 @@ package struct SoftwareDevice: Sendable {
             origins: origins, scheme: scheme)
     }
 
-    /// A device in `directory`, attested in this way.
+    /// A device whose files are in `directory`, attested by `attestation`.
     package init(
         directory: String, settings: Settings, attestation: any AttestationProvider,
         origins: Set<RequestOrigin> = [], scheme: SignatureScheme = .one
@@ -57,7 +57,7 @@ package struct SoftwareDevice: Sendable {
         configuration.attestation = attestation
         configuration.origins = origins
         configuration.scheme = scheme
-        // Standard error is for what the command says.
+        // Standard error belongs to the command's own messages.
         configuration.logger = SilentLogger()
         sdk = SynheartAuth(configuration)
         self.configuration = configuration
@@ -85,7 +85,7 @@ extension SoftwareDevice.Settings {
             platform: try fields.optionalChoice("platform") ?? .ios, iosAppID: try fields.string("ios_app_id"))
     }
 
-    /// Saves the settings in a folder, which is made if it is not there.
+    /// Saves the settings in a folder. Creates the folder if it does not exist.
     package func save(_ directory: String) throws {
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

@@ -5,7 +5,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// A Google of one's own, and input lines for what it signs.
+/// A test authority in place of Google, and input lines for the objects that it signs.
 private struct Fixture {
     static let time = Date(timeIntervalSince1970: 1_795_262_400)
     static let validAt: JSONValue = "2026-11-21T12:00:00Z"

@@ -6,7 +6,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// The real objects, and what tests make of them, as lines of a batch.
+/// Real objects, and objects that the tests make from them, as lines of a batch.
 @Suite struct AppAttestBatch {
     /// The vectors of the App Attest tests.
     static let lines: [JSONObject] = {
@@ -114,7 +114,7 @@ import Testing
         #expect(try verdict(bare)["outcome"]?.string == "could-not-check")
     }
 
-    /// Also if an earlier check has refused.
+    /// Checks without an input are listed as unchecked even after an earlier check has refused.
     @Test func `what is not given is unchecked in a refusal too`() throws {
         var attestation = Self.first("attestation")
         for member in ["app_id", "key_id", "environment", "client_data", "client_data_hash"] {
@@ -159,7 +159,7 @@ import Testing
         #expect(try verdict(receipt)["code"] == "RECEIPT_TOO_OLD")
         #expect(try change(receipt, "policy", ["receipt_maximum_age_seconds": 900])["outcome"] == "verified")
 
-        // The file's other members stay.
+        // A line's policy replaces only the members that it names: the operator's other members stay.
         var options = VerificationOptions()
         options.policy = ["ios": ["require_bundle_version": true, "minimum_bundle_version": "2"]]
         var line = Self.first("attestation") { $0["extensions"] == nil || $0["extensions"] == [:] }
@@ -178,7 +178,7 @@ import Testing
         options.policy = ["categories": [4]]
         let line = Self.first("attestation") { $0["extensions"]?.object?["apple_bundle_version_01"] == "1" }
         #expect(try verdict(line, options: options)["code"] == "CATEGORY_NOT_ALLOWED")
-        // It is the policy of every line, whatever the kind: members of another kind are unknown.
+        // The policy applies to every line of whatever kind: members of another kind are unknown.
         options.policy = ["minimum_security_level": "StrongBox"]
         #expect(try verdict(line, options: options)["code"] == "POLICY_UNREADABLE")
         options.policy = ["key_attestation": ["minimum_security_level": "StrongBox"]]
@@ -224,7 +224,7 @@ import Testing
         #expect(try verdict(later, options: options)["outcome"]?.string == "verified")
     }
 
-    /// The receipt inside is a fact of its own.
+    /// The receipt inside the attestation has its own result.
     @Test func `an attestation verifies even if its receipt does not`() throws {
         let line = Self.first("attestation") { $0["name"]?.string?.hasPrefix("Mikedan37") == true }
         let result = try verdict(line)
@@ -260,14 +260,14 @@ import Testing
         var options = VerificationOptions()
         options.rootsPEM = "no certificate"
         #expect(throws: VerificationOptions.Problem.self) { try BatchRunner(options: options) }
-        // A policy that cannot be used is a matter of the lines that it concerns.
+        // An invalid policy affects only the lines that it concerns.
         options.rootsPEM = nil
         options.policy = ["ios": ["categories": ["app store"]]]
         #expect(throws: Never.self) { try BatchRunner(options: options) }
     }
 }
 
-/// Lines that are not as the interface has them.
+/// Malformed lines.
 @Suite struct OddLines {
     func run(_ bytes: [UInt8], chunk: Int = 7) throws -> (outcomes: [String], readable: Bool, lines: [String]) {
         var runner = try BatchRunner()
@@ -305,7 +305,7 @@ import Testing
         #expect(output.lines[1] == #"{"line":2,"outcome":null,"code":"UNREADABLE"}"#)
     }
 
-    /// Object and key id come from a device: what cannot be theirs is refused, and the line is readable.
+    /// Object and key id come from a device: malformed ones are refused, and the line is readable.
     @Test(arguments: [
         #"{"format":"app-attest-receipt","object":"%%%"}"#, #"{"format":"app-attest-attestation","object":"o2Nm!"}"#,
         #"{"format":"app-attest-assertion","object":""}"#,
@@ -349,7 +349,7 @@ import Testing
         #expect(output.outcomes == ["refused", "unreadable", "refused"])
     }
 
-    /// Readers that split by Unicode's rules see one line too.
+    /// Readers that split lines at Unicode's line separators see one line too.
     @Test func `what ends a line elsewhere is escaped`() throws {
         let line = "{\"format\":\"app-attest-receipt\",\"name\":\"a\u{2028}b\u{2029}c\u{85}d\u{7F}\"}"
         #expect(try run(Array(line.utf8)).lines.first?.hasPrefix(#"{"name":"a\u2028b\u2029c\u0085d\u007f""#) == true)
@@ -408,7 +408,7 @@ import Testing
         }
     }
 
-    /// Elements that Apple adds may repeat a tag, or have none.
+    /// Elements that Apple adds may repeat a tag, or have no tag.
     @Test func `inspection names unknown elements once each`() throws {
         let now = Date(timeIntervalSince1970: 1_790_000_000)
         let device = AppleDevice(

@@ -7,13 +7,13 @@ import Testing
 
 @testable import AttestationInspection
 
-/// The document of a refusal: what is written is read, and judged as it was.
+/// The document of a refusal: reading it back and verifying it gives the same refusal.
 @Suite struct EvidenceFiles {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
     private static let authority = try? AppleAuthority(from: now - 30 * 86400)
     private static let appID = "TEAMID1234.com.example.app"
 
-    /// An attestation that is refused for its age alone, by a verifier with roots and a policy of its own.
+    /// An attestation that is refused only for its age, by a verifier with its own roots and policy.
     private func evidence(refusal: (code: String, step: String)? = nil) throws -> EvidenceFile {
         let authority = try #require(Self.authority)
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: Self.appID), authority: authority)
@@ -126,7 +126,7 @@ import Testing
             var options = VerificationOptions()
             options.rootsPEM = file.roots?.pem
             options.policy = ["ios": ios]
-            // As in evidence: what the line names was compared.
+            // As in an evidence file: what the line names was compared, and wins over the policy.
             options.linePoliciesWin = true
             return try AppAttestAttestationFormat().verify(JSONFields(.object(line)), options: options).code
         }
@@ -140,7 +140,7 @@ import Testing
         #expect(try code(["require_category": true, "require_bundle_version": true]) == nil)
         #expect(try code(["categories": [2]]) == "CATEGORY_NOT_ALLOWED")
         #expect(try code(["minimum_bundle_version": "9999"]) == "BUNDLE_VERSION_TOO_OLD")
-        // What says nothing about an object is let alone.
+        // Members that say nothing about an object have no effect.
         #expect(try code(["assertions_required_on": ["/v1"], "trust_anchors": []]) == nil)
     }
 }

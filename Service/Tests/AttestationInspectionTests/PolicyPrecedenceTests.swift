@@ -5,7 +5,8 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// Whose policy counts: the default, then the line's own, then `--policy`; with `--line-policies` the line's own last.
+/// The order in which policies apply: the default, then the line's own, then `--policy`. With `--line-policies`, the line's own
+/// comes last.
 @Suite("Policies of a batch")
 struct PolicyPrecedenceTests {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
@@ -133,7 +134,7 @@ struct PolicyPrecedenceTests {
                 line["policy"] = own
                 return line
             }
-            // Each form of the file: the policy itself, and one of several.
+            // Both forms of the file: the policy itself, or one member for each kind.
             for file in [{ $0 }, { JSONValue.object(JSONObject([(kind, $0)])) }] as [(JSONValue) -> JSONValue] {
                 #expect(try code(line(nil), policy: file(strict)) == refused)
                 #expect(try code(line(nil), policy: file(lenient)) == nil)
@@ -142,7 +143,7 @@ struct PolicyPrecedenceTests {
                 #expect(try code(line(lenient), policy: file(strict), linePoliciesWin: true) == nil, "\(kind)")
                 #expect(try code(line(strict), policy: file(lenient), linePoliciesWin: true) == refused, "\(kind)")
             }
-            // Without a policy of the operator's the line's own holds.
+            // Without an operator's policy, the line's own applies.
             #expect(try code(line(strict)) == refused)
             #expect(try code(line(lenient)) == nil)
             #expect(
@@ -156,7 +157,7 @@ struct PolicyPrecedenceTests {
         #expect(try code(line, policy: ["minimum_bundle_version": "5"]) == nil)
         #expect(try code(line, policy: ["minimum_bundle_version": "6"]) == "BUNDLE_VERSION_TOO_OLD")
         #expect(try code(line, policy: ["categories": [4]]) == "CATEGORY_NOT_ALLOWED")
-        // null is the default again.
+        // null resets a member to the default.
         #expect(
             try code(try attestation(.production, [("policy", ["categories": [4]])]), policy: ["categories": .null])
                 == nil)
@@ -185,7 +186,7 @@ struct PolicyPrecedenceTests {
             #expect(try verdict(bare, policy: file)["unchecked"]?.array?.contains("environment") == false)
             #expect(try code(bare, policy: file)?.hasPrefix("ENVIRONMENT_") == true)
             #expect(try code(bare, policy: ["environments": ["production", "development"]]) == nil)
-            // What a line names goes before what its policy says.
+            // A member that the line names wins over the line's policy.
             let both = try make(
                 .development, [("policy", ["environments": ["production"]]), ("environment", "development")])
             #expect(try code(both) == nil)
@@ -239,7 +240,7 @@ struct PolicyPrecedenceTests {
                     #expect(verdict["step"] == "policy")
                 }
             }
-            // A policy of another kind is not this line's concern.
+            // A policy for another kind does not affect this line.
             let odd: JSONValue = ["x": true]
             let others = ["ios", "key_attestation", "play_integrity"].filter { $0 != kind }
             let elsewhere = JSONObject(others.map { ($0, odd) })
@@ -342,10 +343,10 @@ struct PolicyPrecedenceTests {
                 try token([("token", opaque), ("recorded_verdict", recorded)]), policy: policy)
             #expect(verdict["outcome"] == "could-not-check")
             #expect(verdict["code"] == "NEEDS_GOOGLE")
-            // Where the token itself can be decoded, that is what counts.
+            // If the token itself can be decoded, its content decides.
             #expect(try code(try token([("recorded_verdict", recorded)]), policy: policy) == "NOT_LICENSED")
         }
-        // It is not a member of the format, and may be anything.
+        // The member is not part of the format, so any value is ignored.
         for odd in [1, "x", ["decoded_by": "nobody"], []] as [JSONValue] {
             #expect(try code(try token([("recorded_verdict", odd)]), policy: policy) == "NOT_LICENSED")
         }

@@ -67,7 +67,7 @@ import Testing
 
     @Test(arguments: answers.indices) func `every status has its documented meaning`(_ index: Int) async throws {
         let (scripted, meaning) = Self.answers[index]
-        // Only who is kept waiting needs a short deadline; a busy machine may be slow with the others.
+        // Only the case without a response needs a short deadline. The other cases may be slow on a busy machine.
         let isKeptWaiting = meaning == .unavailable(reason: "no response in time", retryAfter: nil)
         try await run(deadline: isKeptWaiting ? .seconds(3) : .seconds(30)) {
             apple, service, receipts, appID async throws in

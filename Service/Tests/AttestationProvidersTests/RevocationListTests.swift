@@ -14,7 +14,7 @@ import class Bytes.Locked
         #"{"entries":{"aa11":{"status":"REVOKED","reason":"KEY_COMPROMISE"},"bb22":{"status":"SUSPENDED"}}}"#
     private static let one = #"{"entries":{"cc33":{"status":"REVOKED"}}}"#
 
-    /// Lists in front of a stand-in, with a folder that outlives them.
+    /// Revocation lists that a stand-in serves, with a folder that outlives them.
     private struct Subject {
         let service: StandIn
         let script: Script
@@ -72,7 +72,7 @@ import class Bytes.Locked
             let lists = test.lists(limit: 60)
             #expect(await lists.list(from: test.source)?.count == 2)
             #expect(await lists.states().map(\.ageSeconds) == [100])
-            // Thirty seconds at a time: 900 s to the first, 2000 s to the second, of 60 pauses 1800 s.
+            // Each of the 60 pauses is 30 s, 1800 s in total. The first fetch is after 900 s, the next would be 2000 s later.
             await lists.run()
             #expect(test.service.received.map { $0["if-none-match"] } == [nil, "\"v1\""])
             #expect(await lists.states().map(\.ageSeconds) == [900])
@@ -88,7 +88,7 @@ import class Bytes.Locked
             test.script.then(.text(200, Self.two), .text(200, text), .text(200, Self.one))
             let lists = test.lists(limit: 121)
             #expect(await lists.list(from: test.source)?.count == 2)
-            // The third answer comes after the back-off; until then the first one stands.
+            // The third answer comes after the back-off. Until then the first list stays in use.
             while !Task.isCancelled, test.service.received.count < 2 {
                 test.clock.advance(60)
                 await lists.refreshAll()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import AttestationProviders
 
-/// A token of the last of three packages: Google is asked for each in turn.
+/// A token for the last of three packages: Google is asked about each package in turn.
 @Suite(.timeLimit(.minutes(15))) struct SeveralPackagesTests {
     private static let packages = ["com.example.first", "com.example.second", GoogleStandIn.package]
     private static let good = DecodeResult.decoded(requestHash: "aGFzaA")
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// Answers that say nothing about the token: an unlinked project, no quota, an unknown package, something strange.
+    /// Answers that say nothing about the token: an unlinked project, no quota, an unknown package, an unexpected status.
     static let silent: [(StandIn.Answer, PlayIntegrityUnavailable.Code)] = [
         (denied, .projectNotLinked), (.text(429, "{}", ["retry-after": "120"]), .quotaExceeded),
         (.text(404, "{}"), .unexpectedAnswer),
@@ -39,7 +39,7 @@ import Testing
             let (answer, code) = Self.silent[index]
             test.google.always(answer, for: Self.packages[0])
             #expect(try await test.decode(for: Self.packages) == Self.good)
-            // Where no package has a verdict, the token may be of the one that could not be asked for.
+            // If no package has a verdict, the token may be for the package that Google did not answer for.
             #expect(try await test.decode(for: Self.packages, "bm8") == .couldNotCheck(code))
         }
     }

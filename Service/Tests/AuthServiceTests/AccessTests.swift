@@ -4,7 +4,7 @@ import Crypto
 import StrictJSON
 import Testing
 
-/// *Who may do what*: every cell, through the service.
+/// Every cell of the table *Who may do what*, tested through the service.
 @Suite("Who may do what")
 struct AccessTests {
     enum State: String, CaseIterable {
@@ -15,7 +15,7 @@ struct AccessTests {
     struct Cell: CustomTestStringConvertible, Sendable {
         let state: State
         let operation: Operation
-        /// nil: ok.
+        /// The expected error; nil: the request succeeds.
         let expected: ErrorCode?
 
         var testDescription: String {

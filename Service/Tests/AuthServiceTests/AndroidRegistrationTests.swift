@@ -8,12 +8,12 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Android's two proofs, made by the test kit's Google.
+/// Android's two proofs, issued by the test kit in place of Google.
 @Suite("Registration of Android devices")
 struct AndroidRegistrationTests {
     static let google = Result { try GoogleAuthority() }
 
-    /// An app that demands `proof`, trusts the test's Google, and has its response keys.
+    /// An app that demands `proof`, trusts the test authority, and has its response keys.
     private static func world(
         _ proof: String, keys: Bool = true, statusList: String? = "https://example.com/status",
         testResponses: Bool = false,
@@ -40,13 +40,13 @@ struct AndroidRegistrationTests {
         return world
     }
 
-    /// What of the two proofs is sent, and what is wrong with it.
+    /// Which of the two proofs are sent, and what is wrong with them.
     struct Proofs {
         var token: PlayTokenOptions? = PlayTokenOptions()
         var chain: KeyAttestationOptions? = KeyAttestationOptions()
-        /// Whether token and chain are made for another challenge.
+        /// Whether token and chain are for another challenge.
         var isForOther = false
-        /// The key that is attested, if it is not the one that is registered.
+        /// The attested key, if it is not the registered one.
         var attested: P256.Signing.PublicKey?
     }
 
@@ -108,7 +108,7 @@ struct AndroidRegistrationTests {
     func strongBox() async throws {
         let world = try await Self.world("key_attestation")
         #expect(try await Self.register(world, Proofs(token: nil, chain: .strongBox)).key == .strongbox)
-        // A leaked key of a trusted environment can sign whatever it likes about itself.
+        // A leaked key of a trusted environment can sign any claim about itself.
         var claimed = KeyAttestationOptions.strongBox
         claimed.certifiedSecurityLevel = 1
         #expect(try await Self.register(world, Proofs(token: nil, chain: claimed)).key == .tee)
@@ -173,7 +173,7 @@ struct AndroidRegistrationTests {
 
     @Test("with either, an outage does not refuse if the other proof verified, and a failed proof does")
     func eitherInAnOutage() async throws {
-        // No response keys, and Google is away.
+        // The app has no response keys, and Google does not answer.
         let world = try await Self.world("either", keys: false)
         world.google.goAway()
         #expect(try await Self.register(world, Proofs()).key == .tee)
@@ -202,13 +202,13 @@ struct AndroidRegistrationTests {
         badChain.chain?.rootOfTrust?.deviceLocked = 0
         var badToken = Proofs()
         badToken.token?.package = "com.example.evil"
-        // The list of revoked keys is one that must be asked for.
+        // The status list would have to be fetched first.
         for proofs in [badChain, badToken] {
             let world = try await Self.world(proof)
             try await expect(.invalidAttestation) { try await Self.register(world, proofs) }
             #expect(world.google.listsAskedFor == 0 && world.google.questions == 0)
         }
-        // Google would have to open the token, and the chain is refused without it.
+        // Only Google could decode the token. Without asking it, the chain is refused.
         let opaque = try await Self.world(proof, keys: false)
         try await expect(.invalidAttestation) { try await Self.register(opaque, badChain) }
         #expect(opaque.google.listsAskedFor == 0 && opaque.google.questions == 0)

@@ -7,13 +7,13 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Every policy of the app record, from both sides: what it lets in, and what it keeps out.
+/// Every policy of the app record: a value that admits a device, and one that refuses it.
 @Suite("Policies of the app record")
 struct AppPolicyTests {
     typealias Proofs = AndroidRegistrationTests.Proofs
 
-    /// A member of `ios`: an app as its attestation names it, with the value that lets it in and one that does not. Nil is
-    /// the default.
+    /// A member of `ios`, and an app as its attestation names it, with a value that admits the app and one that refuses it. Nil
+    /// is the default.
     struct IOSRow: Sendable, CustomTestStringConvertible {
         let member: String
         let app: AppleApp
@@ -42,7 +42,7 @@ struct AppPolicyTests {
         IOSRow(
             member: "require_bundle_version", app: AppleApp(appID: appID, bundleVersion: nil), admitting: nil,
             refusing: true),
-        // Systems before those that name a category are not kept out by it.
+        // Systems that do not yet report a category are not refused for it.
         IOSRow(
             member: "minimum_bundle_version", app: AppleApp(appID: appID, bundleVersion: "1.9"), admitting: "1.9",
             refusing: "1.10"),
@@ -60,7 +60,7 @@ struct AppPolicyTests {
         }
     }
 
-    /// A member of `android`: proofs, with the value that lets them in and one that does not. Nil is the default.
+    /// A member of `android`, and proofs, with a value that admits them and one that refuses them. Nil is the default.
     struct AndroidRow: Sendable, CustomTestStringConvertible {
         let path: [String]
         let proofs: Proofs
@@ -168,7 +168,7 @@ struct AppPolicyTests {
         _ = try await AndroidRegistrationTests.register(without, proofs)
     }
 
-    /// An app that takes either proof, trusts the test's Google and has its response keys, but for one member.
+    /// An app that accepts either proof, trusts the test authority and has its response keys. One member differs.
     private static func world(_ path: [String], _ value: JSONValue?) async throws -> World {
         let google = try AndroidRegistrationTests.google.get()
         var android: JSONValue = .object(
@@ -191,7 +191,7 @@ struct AppPolicyTests {
         return world
     }
 
-    /// Members whose two sides are shown by suites of their own.
+    /// Members that other suites test with both an admitting and a refusing value.
     private static let elsewhere: [String: String] = [
         "app_id": "What is provisioned", "name": "for people", "enabled": "Who may do what",
         "mode": "Verify, Registration", "build_channel": "App records, Development mode",

@@ -16,7 +16,7 @@ struct AppRecordTests {
     private static let verificationKey = DevicePublicKey(P256.Signing.PrivateKey().publicKey).base64
     private static let privateKey = "-----BEGIN PRIVATE KEY-----S3CR3T"
 
-    /// Every member, none at its default. Lists that are sets are in ascending order, as they are written.
+    /// A record in which no member has its default. Lists that are sets are in ascending order, as the service writes them.
     static func everything() -> JSONValue {
         [
             "app_id": "com.example.app", "name": "Example", "enabled": false, "mode": "observe",
@@ -79,7 +79,7 @@ struct AppRecordTests {
         let record = try record(Self.everything())
         let written = record.json(secrets: .plain)
         #expect(try AppRecord(JSONFields(.object(written))) == record)
-        // Whatever is set above comes out as it went in, but for the account, which is kept as text.
+        // Every value is written as it was read, except the account, which is kept as text.
         for (path, value) in Self.leaves(Self.everything()) where !path.contains("service_account") {
             #expect(Self.value(.object(written), path) == value, "\(path)")
         }
@@ -163,7 +163,7 @@ struct AppRecordTests {
             ("android.key_attestation.boot_keys", [.string(String(repeating: "ab", count: 31))]),
             ("android.key_attestation.boot_keys", [.string(String(repeating: "ab", count: 33))]),
             ("android.key_attestation.boot_keys", [.string(String(repeating: "xy", count: 32))]),
-            // 31 octets in base64url with padding, which is as long as 32 with theirs.
+            // 31 octets in base64url with padding: as many characters as 32 octets with padding.
             ("android.key_attestation.boot_keys", [.string(String(repeating: "A", count: 42) + "==")]),
             ("signature.minimum_scheme", 3),
             ("signature.past_window_seconds", 601), ("signature.past_window_seconds", 0),
@@ -251,7 +251,7 @@ struct AppRecordTests {
             for secret in [Self.decryptionKey, "S3CR3T"] { #expect(!text.contains(secret)) }
         }
         #expect(JSONValue.object(record.json(secrets: .plain)).text().contains(Self.decryptionKey))
-        // The same sealed text under another app's id is not that app's record.
+        // The same sealed text, stored under another app's id, cannot be opened.
         _ = try await world.stores.insert(
             StoredApp(appID: AppID("com.example.thief"), sealedJSON: stored.sealedJSON),
             recording: AuditEvent(.appAdded, at: world.clock.now, actor: "somebody"))

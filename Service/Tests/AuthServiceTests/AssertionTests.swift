@@ -33,7 +33,7 @@ struct AssertionTests {
         let request = try world.asserting(try world.world.signed(device, pay), &attestKey)
         try await world.world.verify(request, id: id)
         try await world.world.verify(request, id: id, at: try world.world.anotherNode())
-        // The next assertion raised the counter further.
+        // The next assertion raised the counter further, so the repeated one is refused.
         try await world.world.verify(world.asserting(try world.world.signed(device, pay), &attestKey))
         try await expect(.invalidAssertion) { try await world.world.verify(request, id: id) }
     }
@@ -45,7 +45,7 @@ struct AssertionTests {
         let id = "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
         let request = try world.asserting(try world.world.signed(device, pay), &attestKey)
         let (deviceID, app, keyID) = (device.id, device.appID, attestKey.keyID)
-        // As the first call does: it has raised the counter, and noted it nowhere.
+        // Simulates the first call, which has raised the counter and left no other trace.
         await world.world.stores.interrupt(.raise) { stores in
             _ = try? stores.raise(.counter(1, ofAppAttestKey: keyID), of: deviceID, app: app)
         }
@@ -61,7 +61,7 @@ struct AssertionTests {
         let world = try await AppleWorld(ios: Self.demanding)
         var (device, attestKey) = try await world.device()
         let first = try world.asserting(try world.world.signed(device, pay), &attestKey)
-        // Whoever has the signing key can sign the same bytes again. The assertion covers nothing else.
+        // The holder of the signing key can sign the same bytes again. The assertion covers nothing else.
         let second = try world.world.signed(device, pay).adding(
             HeaderName.assertion, first.header(HeaderName.assertion))
         try await world.world.verify(first)
@@ -212,7 +212,7 @@ struct AssertionTests {
 
     private static let covering: [String: JSONValue] = ["assertions_required_except": []]
 
-    /// A rotation of a device to a new key, asserted in the body.
+    /// A rotation of a device to a new key, with the assertion in the body.
     private func assertedRotation(
         _ device: TestDevice, to key: P256.Signing.PrivateKey, _ attestKey: inout AppleAttestKey, in world: AppleWorld
     ) async throws -> RotateKeyRequest {
@@ -248,7 +248,7 @@ struct AssertionTests {
         let key = P256.Signing.PrivateKey()
         let foreign = try await assertedRotation(device, to: key, &otherKey, in: world)
         try await expect(.invalidAttestation) { try await world.world.rotate(device, foreign) }
-        // Allowed nowhere: a new attestation does not stand in for the assertion either.
+        // Neither is a new attestation accepted in place of the assertion.
         let challenge = try await world.world.challenge(World.appID, .rotate)
         let text = DevicePublicKey(key.publicKey).base64
         let nonce = BindingNonce(rotationChallenge: challenge, deviceID: device.id, newPublicKeyText: text)
@@ -394,7 +394,7 @@ struct AssertionTests {
         "require_category": true, "require_bundle_version": true, "minimum_bundle_version": "1",
     ]
 
-    /// The same app with other members of `ios`.
+    /// Changes members of the app's `ios`.
     private func change(_ world: AppleWorld, ios: [String: JSONValue], keys: [String: JSONValue] = [:]) async throws {
         let known = world.members["ios"]?.object?.members.map { ($0.name, $0.value) } ?? []
         let policy = World.object(Dictionary(known) { $1 }.merging(ios) { $1 })
@@ -416,7 +416,7 @@ struct AssertionTests {
             let forged = try world.asserting(try world.world.signed(device), &attestKey, moving: Self.map)
             try await expect(.invalidAssertion) { try await world.world.verify(forged) }
         }
-        // Nor do the maps of iOS 27 by a key that was attested before the update.
+        // The maps of iOS 27 are not accepted either, because the key was attested before the update.
         world.system = .iOS("27.0.1")
         let updated = try world.asserting(try world.world.signed(device), &attestKey)
         try await expect(.invalidAssertion) { try await world.world.verify(updated) }

@@ -8,7 +8,7 @@ import class Bytes.Locked
 
 @testable import AuthService
 
-/// Another node, process or copy of the request is faster, or the store fails halfway.
+/// Another node, another process or a copy of the request is faster, or the store fails halfway.
 @Suite("Changed meanwhile")
 struct ChangedMeanwhileTests {
     // MARK: Devices
@@ -68,7 +68,7 @@ struct ChangedMeanwhileTests {
         #expect(refusal?.retryAfter == 1)
     }
 
-    /// Changes the device before each attempt.
+    /// Changes the device before each attempt to store.
     private static func demandRotation(
         _ stores: isolated MemoryStores, of device: DeviceID, _ app: AppID, by time: UnixTime
     ) {
@@ -98,7 +98,7 @@ struct ChangedMeanwhileTests {
         world.clock.advance(10)
         await world.stores.fail(.removeSigningKeys)
         #expect(try await world.service.signingKeys.keySet()["keys"]?.array?.count == 2)
-        // A set may be cached for five minutes.
+        // Clients may cache the key set for five minutes.
         #expect(SigningKeys.cacheLife == 300)
     }
 
@@ -142,7 +142,7 @@ struct ChangedMeanwhileTests {
         } catch let error as ServiceKeyError { #expect(!isAdmitted && error.code == .busy) }
     }
 
-    /// Adds a check value or takes it away, as other processes that rotate do.
+    /// Adds or removes a check value, as other processes do when they rotate the service key.
     private static func alternate(_ stores: isolated MemoryStores, _ checks: [ServiceKeyCheck], left: Int) {
         guard left > 0, let known = try? stores.keyChecks() else { return }
         let other = known.count == 1 ? [checks[1], checks[2]] : [checks[1]]
@@ -178,7 +178,7 @@ struct BoundedCacheTests {
     func capacity(_ capacity: Int) {
         var cache = BoundedCache<Int, Int>(capacity: capacity)
         for number in 0..<1000 { cache[number] = number }
-        // A look moves an entry, so each is looked for in a copy.
+        // A lookup moves an entry, so each lookup uses a copy.
         let held = (0..<1000).filter { number in
             var copy = cache
             return copy[number] == number

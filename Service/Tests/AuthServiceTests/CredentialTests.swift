@@ -28,7 +28,7 @@ struct CredentialTests {
         #expect(credential.secretHash.count == 32)
     }
 
-    /// Not every store of text can keep it.
+    /// Some stores cannot keep U+0000 in a text.
     @Test("a name has no U+0000", arguments: ["a\u{0}", "\u{0}", "a\u{0}b"])
     func names(_ name: String) async throws {
         let world = try await World()
@@ -102,7 +102,7 @@ struct CredentialTests {
         let fresh = "Bearer \(try await made(world).text.exposed)"
         let credentials = world.service.credentials
         _ = try await credentials.authenticate(authorization: known, from: world.address)
-        // What is no credential at all reads nothing, and counts as nothing.
+        // A malformed credential reads nothing, and is not counted as a failed attempt.
         for _ in 0..<10 {
             try await expect(.unauthorized) {
                 try await credentials.authenticate(authorization: nil, from: world.address)
@@ -121,7 +121,7 @@ struct CredentialTests {
             }
             #expect(refusal?.retryAfter == 60)
         }
-        // A neighbour at the same address locks out no credential that was good before, cached or read again.
+        // A flood from the same address does not lock out a credential that was valid before, whether it is cached or re-read.
         _ = try await credentials.authenticate(authorization: known, from: world.address)
         await world.stores.recover()
         world.clock.advance(5)
@@ -152,7 +152,7 @@ struct CredentialTests {
         try await expect(.rateLimited) {
             try await credentials.authenticate(authorization: fresh, from: world.address)
         }
-        // Another process revokes it: the store is read again after the announcement.
+        // Another process revokes the credential. After the announcement, the store is read again.
         let event = AuditEvent(.credentialRevoked, at: world.clock.now, actor: "test")
         _ = try await world.stores.revoke(id, at: world.clock.now, recording: event)
         credentials.forget()
@@ -169,7 +169,7 @@ struct CredentialTests {
         let attempts: [(String, CredentialScope, Int64)] = [
             ("x", .apps([]), 1000), ("x", .allApps, 1000), ("", .apps([app]), 1000), ("x", .apps([app]), 0),
             ("x", .apps([app]), .max), ("x", .apps([app, try AppID("unknown")]), 1000),
-            // A person reads one letter, a store keeps 257 bytes.
+            // A reader sees one letter, but the store would keep 257 bytes.
             ("a" + String(repeating: "\u{301}", count: 128), .apps([app]), 1000),
         ]
         for (name, scope, life) in attempts {

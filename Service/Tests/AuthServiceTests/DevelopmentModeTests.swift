@@ -105,7 +105,7 @@ struct DevelopmentModeTests {
         world.clock.advance(30)
         try await attempts(6..<300)
         #expect(try await world.audited(.securityEvent).count == 10)
-        // Half a minute later the first six rows are a minute old: six more, not ten.
+        // After 30 s only the first six rows are a minute old. So there is room for six more, not for ten.
         world.clock.advance(30)
         try await attempts(300..<400)
         #expect(try await world.audited(.securityEvent).count == 16)
@@ -127,7 +127,7 @@ struct DevelopmentModeTests {
         #expect(try await world.audited(.securityEvent).isEmpty)
     }
 
-    /// A device of a production app, put into the store as Google had vouched for it.
+    /// A device of a production app, stored as if Google had attested it.
     private static func device(_ world: World) async throws -> TestDevice {
         let device = TestDevice(
             appID: try AppID(World.appID), id: DeviceID(from: world.random), key: P256.Signing.PrivateKey())

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthService
 
-/// What may happen to a device, decided by its record alone.
+/// What a command does to a device, decided by its record alone.
 @Suite("Commands about a device")
 struct DeviceCommandTests {
     private static let now = UnixTime(1_750_000_000)
@@ -40,7 +40,7 @@ struct DeviceCommandTests {
             (nil, demand(.scheduled, in: 9), demand(.scheduled, in: 9)),
             (demand(.scheduled, in: 9), demand(.scheduled, in: 99), demand(.scheduled, in: 99)),
             (demand(.scheduled, in: 99), demand(.compromise, in: 9), demand(.compromise, in: 9)),
-            // The key verifies no longer than before.
+            // The merged demand never extends the time in which the key verifies.
             (demand(.scheduled, in: 9), demand(.compromise, in: 99), demand(.compromise, in: 9)),
             (demand(.scheduled, in: -9), demand(.compromise, in: -9), demand(.compromise, in: -9)),
             (demand(.compromise, in: 9), demand(.scheduled, in: 0), nil),
@@ -103,7 +103,7 @@ struct DeviceCommandTests {
         try await world.change(["keys": ["compromise": [first, second]]])
         try await expect(.keyExpired) { try await world.rotated(old) }
         try await world.verify(try await world.rotated(newer))
-        // Null lifts all of them.
+        // Null removes all demands.
         try await world.change(["keys": ["compromise": .null]])
         try await world.verify(try await world.rotated(old))
     }
@@ -195,7 +195,7 @@ struct DeviceCommandTests {
 
     // MARK: A model
 
-    /// What the table of the protocol says of a device, and nothing else.
+    /// The state of a device as the protocol's table describes it, independent of the implementation.
     private struct Model {
         var status = DeviceStatus.registered
         var keys: [DevicePublicKey]
@@ -234,7 +234,7 @@ struct DeviceCommandTests {
 
     private enum Expected { case changed, nothing, refused }
 
-    /// A random command, what the model says of it, and the model after it.
+    /// A random command, its result according to the model, and the model after it.
     private static func step(
         _ model: inout Model, at now: UnixTime, _ random: inout SeededNumbers
     ) -> (DeviceCommand, Expected) {

@@ -63,7 +63,7 @@ struct DeviceLifeTests {
         #expect(before.keyThumbprint == device.publicKey.thumbprint && before.serverTimestamp == world.clock.now)
         let after = try await world.rotated(device)
         world.clock.advance(5)
-        // Which key counts, whichever signs.
+        // The status names the current key, whichever key signs the request.
         for asking in [device, after] {
             let status = try await world.status(asking)
             #expect(status.keyThumbprint == after.publicKey.thumbprint)
@@ -122,7 +122,7 @@ struct DeviceLifeTests {
         try await world.revoke(device)
         try await expect(.conflict) { try await world.approve(device) }
         try await expect(.conflict) { try await world.reject(device) }
-        // A retry after a timeout is done, and has no event of its own.
+        // A retry after a timeout succeeds, and has no event of its own.
         try await world.revoke(device)
         #expect(try await world.audited(.deviceRevoked).count == 1)
         #expect(try await world.row(device).status == .revoked)
@@ -192,7 +192,7 @@ struct DeviceLifeTests {
             try await expect(.invalidSignature) { try await world.status(stranger) }
         }
         try await expect(.rateLimited) { try await world.status(stranger) }
-        // Remembered rows that accept are not read again.
+        // A cached row that accepts the request is not re-read.
         try await world.verify(device)
     }
 

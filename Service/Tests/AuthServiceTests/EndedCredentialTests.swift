@@ -4,7 +4,7 @@ import Testing
 
 @testable import AuthService
 
-/// A credential that ended is listed for a while, and then removed.
+/// An ended credential stays in the list for a while, and is then removed.
 @Suite struct `Ended credentials` {
     private let clock = TestClock(at: World.start)
     private let stores: MemoryStores
@@ -70,7 +70,7 @@ import Testing
         clock.advance(-10 * kept)
         await credentials.sweep()
         #expect(try await listed == [expiring, newest])
-        // Nor by the first sweep after the start.
+        // The first sweep after a restart does not remove it either.
         clock.advance(10 * kept)
         let restarted = Self.rules(stores, clock)
         await restarted.sweep()

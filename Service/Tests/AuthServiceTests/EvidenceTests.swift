@@ -9,7 +9,7 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Refusals that are kept: what each file says, and that it comes to the same again.
+/// Recorded refusals: the content of each file, and that its replay gives the same refusal.
 @Suite("Evidence of refusals")
 struct EvidenceTests {
     private static let recording: [String: JSONValue] = ["evidence": ["record": true]]
@@ -24,7 +24,7 @@ struct EvidenceTests {
         return try EvidenceFile(parsing: #require(document))
     }
 
-    /// The one refusal that was kept, replayed: it must come to what was recorded.
+    /// Replays the only recorded refusal. The result must be the recorded verdict.
     private func replayed(
         _ world: World, playKeys: JSONValue? = nil, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> EvidenceFile {
@@ -43,7 +43,7 @@ struct EvidenceTests {
     }
 
     private func attempt(_ world: AppleWorld) async throws {
-        // Made for another challenge: the nonce is another one.
+        // A proof for another challenge: its nonce does not match.
         let other = try await world.enrolment(P256.Signing.PrivateKey()).0
         let honest = try await world.enrolment(P256.Signing.PrivateKey()).0
         try await expect(.invalidAttestation) {
@@ -261,7 +261,7 @@ struct EvidenceTests {
         await world.service.settlePendingProofs()
         let file = try await replayed(world)
         #expect(file.about["device_id"]?.string == answer.deviceID.text)
-        // Judged as of its arrival.
+        // The proof is judged as of its arrival.
         #expect(file.input["evaluate_at"] == .string(now.iso8601))
     }
 
@@ -291,7 +291,7 @@ struct EvidenceTests {
         let stored = try #require(try await world.world.stores.evidence(summary.id, of: summary.appID))
         #expect(!String(decoding: stored.sealed, as: UTF8.self).contains("object"))
         try await world.world.add(World.record(["app_id": "com.example.other"]))
-        // Nor under another id, nor as another app's.
+        // It does not open under another id or as another app's evidence either.
         for (id, app) in [("another", summary.appID), (summary.id, try AppID("com.example.other"))] {
             let moved = StoredEvidence(
                 summary: EvidenceSummary(
@@ -355,7 +355,7 @@ struct EvidenceTests {
         }
         try await refuse(40) { _ in }
         #expect(try await kept(world.world).count == 30)
-        // Another reason is not crowded out by the first.
+        // Refusals for another reason are still recorded.
         try await refuse(5) { $0.format = "other" }
         #expect(try await kept(world.world).count == 35)
         try await refuse(40) { $0.certificates = { _ in [] } }

@@ -5,10 +5,11 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Whatever is done in whatever order: a key has one device and one role for ever, and who is out stays out.
+/// Invariants under random sequences of operations: a key has one device and one role for ever, and an ended device stays
+/// ended.
 @Suite("Invariants")
 struct InvariantTests {
-    /// What the test knows of a device, beside what the service does.
+    /// The test's own record of a device.
     private struct Known {
         var device: TestDevice
         var retired: [P256.Signing.PrivateKey] = []
@@ -47,7 +48,7 @@ struct InvariantTests {
                 one.device = after
             }
         case 2:
-            // Another device's key, or a former one.
+            // A key of another device, current or former.
             let taken = others.flatMap { [$0.device.key] + $0.retired }.filter {
                 $0.rawRepresentation != one.device.key.rawRepresentation
             }
@@ -120,7 +121,7 @@ struct InvariantTests {
 }
 
 extension World {
-    /// What a device hears that is out.
+    /// The error that an ended device gets.
     fileprivate func out(_ device: TestDevice) async throws -> ErrorCode {
         try await row(device).status == .revoked ? .deviceRevoked : .notRegistered
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthService
 
-/// When devices were last seen is written in steps.
+/// Last-seen times of devices are written in steps.
 struct LastSeenTests {
     private let world: World
     private let devices: [DeviceID]
@@ -33,7 +33,7 @@ struct LastSeenTests {
         return count
     }
 
-    // The stores refuse more than a step.
+    // The stores refuse more devices than one step at once.
     @Test func `every device is written, in steps`() async throws {
         for device in devices { world.service.seen.record(device, at: world.clock.now) }
         await world.service.noteSeen()

@@ -19,7 +19,7 @@ struct LimitTests {
     @Test("an app's claims count until the minute in which they expire is over, and the wait ends with it")
     func claimShares() throws {
         let (shares, app) = (ClaimShares(maximum: 2), try AppID(World.appID))
-        // They expire within the minute from 600 on.
+        // The claims expire in the minute that begins at 600.
         #expect(shares.take(2, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
         #expect(shares.take(1, of: app, until: UnixTime(700), now: UnixTime(541)) == 119)
         #expect(shares.take(1, of: app, until: UnixTime(700), now: UnixTime(600)) == 60)
@@ -36,7 +36,7 @@ struct LimitTests {
         #expect(shares.take(1, of: app, until: UnixTime(601), now: UnixTime(540)) == 120)
         shares.giveBack(4, of: app, until: UnixTime(601))
         #expect(shares.take(4, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
-        // Of a minute that is over there is nothing to give back.
+        // The claims of a minute that is over cannot be given back.
         shares.giveBack(4, of: app, until: UnixTime(1))
         #expect(shares.take(1, of: app, until: UnixTime(601), now: UnixTime(540)) == 120)
     }
@@ -47,14 +47,14 @@ struct LimitTests {
         #expect(shares.take(9, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
         #expect(shares.announcements(now: UnixTime(541)) == [:])
         #expect(shares.take(11, of: app, until: UnixTime(601), now: UnixTime(541)) == nil)
-        // Whether this one was heard is not known.
+        // Other nodes may or may not have heard this announcement.
         #expect(shares.announcements(now: UnixTime(542)) == [app: 20])
         #expect(shares.announcements(now: UnixTime(660)) == [app: 0])
         shares.hear([:], of: [app: 0])
         #expect(shares.announcements(now: UnixTime(661)) == [app: 0])
         shares.hear([app: 0], of: [app: 0])
         #expect(shares.announcements(now: UnixTime(662)) == [:])
-        // While others have claims, this node says what it has.
+        // If other nodes have claims, this node announces its own count.
         #expect(shares.take(10, of: app, until: UnixTime(800), now: UnixTime(663)) == nil)
         #expect(shares.announcements(now: UnixTime(664)) == [app: 10])
         shares.hear([app: 3], of: [app: 10])
@@ -67,7 +67,7 @@ struct LimitTests {
         #expect(buckets.waiting(1, now: now) == nil)
         #expect(buckets.take(1, cost: 2, now: now) == nil)
         #expect(buckets.waiting(1, now: now) == 10)
-        // Half a token is there.
+        // The bucket has half a token.
         #expect(buckets.waiting(1, now: now + 5) == 5)
         #expect(buckets.take(1, now: now + 5) == 5)
         #expect(buckets.waiting(1, now: now + 10) == nil)
@@ -169,7 +169,7 @@ struct LimitTests {
         #expect(seen.contains(late))
     }
 
-    /// Remembers the limits that it is asked for.
+    /// Records the limits that it is called with.
     private final class AskedEvidence: EvidenceStore {
         let limits = Locked<[Int]>([])
 

@@ -38,12 +38,12 @@ struct ProtectionTests {
         let unknown = try await world.enrolment(
             P256.Signing.PrivateKey(), app: "com.example.no9", challenge: [UInt8](repeating: 1, count: 32))
         try await expect(.rateLimited) { try await world.register(unknown) }
-        // An app that was there before is exempt: an unlucky neighbour still registers.
+        // An app whose record was read before is exempt: its clients can still register from the limited address.
         try await world.register(enrolment)
         await world.stores.recover()
         world.clock.advance(6)
         _ = try await world.challenge()
-        // Also after an external change.
+        // The exemption also survives an external change.
         world.service.apps.forget()
         _ = try await world.challenge()
         world.clock.advance(54)
@@ -78,7 +78,7 @@ struct ProtectionTests {
             try await world.status(device)
         }
         for _ in 0..<2 { try await expect(.invalidSignature) { try await world.verify(stranger) } }
-        // Its neighbour's row is counted apart.
+        // The re-reads of another device at the same address are counted separately.
         try await expect(.rateLimited) { try await world.verify(stranger) }
         try await world.verify(device)
         stranger = other

@@ -3,7 +3,7 @@ import AuthService
 import StrictJSON
 import Testing
 
-/// What `docs/vectors/assertions.json` says about the paths that need an assertion.
+/// The vectors of `docs/vectors/assertions.json`: which paths need an assertion.
 @Suite("Vectors of the protocol: assertions")
 struct ProtocolAssertionVectorTests {
     private struct File: Decodable {

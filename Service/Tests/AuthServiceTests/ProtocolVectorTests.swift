@@ -4,7 +4,7 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// What `docs/vectors` says about verifiers: requests with their answers, and *Who may do what*.
+/// The vectors of `docs/vectors` for verifiers: requests with their answers, and *Who may do what*.
 @Suite("Vectors of the protocol")
 struct ProtocolVectorTests {
     // MARK: requests.json
@@ -65,7 +65,7 @@ struct ProtocolVectorTests {
         let names: Keys = try ProtocolVectors.load("keys")
         let keys = Dictionary(
             uniqueKeysWithValues: try names.keys.map { ($0.name, try DevicePublicKey(base64: $0.publicKey)) })
-        // Policies are laid over the common one as JSON: they are what an app record has.
+        // A policy overrides members of the common policy as JSON, because both are parts of an app record.
         let raw = try #require(
             try JSONValue(parsing: ProtocolVectors.bytes("requests"), limits: .init(bytes: 1 << 20)).object)
         let policies = raw["cases"]?.array?.map { $0.object?["policy"]?.object } ?? []

@@ -19,7 +19,7 @@ struct ProviderOutageTests {
             key, platform: .android, proof: { TestGoogle.token($0, at: now, package: package) }, proving: proving)
     }
 
-    /// A device that registered while Google was away.
+    /// A device that registered while Google did not answer.
     private func waitingDevice(_ world: World, package: String = World.appID) async throws -> TestDevice {
         world.google.goAway()
         let key = P256.Signing.PrivateKey()
@@ -77,7 +77,7 @@ struct ProviderOutageTests {
         let device = try await waitingDevice(world)
         await world.service.settlePendingProofs()
         #expect(try await world.row(device).status == .pending)
-        // Much older than a token may be when it arrives.
+        // The token is now much older than it may be when it arrives.
         world.clock.advance(20 * 3600)
         world.google.comeBack()
         await world.service.settlePendingProofs()
@@ -245,7 +245,7 @@ struct ProviderOutageTests {
         }
         world.google.comeBack()
         let before = world.google.questions
-        // Two hours of looking every half minute.
+        // Two hours with an attempt every 30 s.
         for _ in 0..<240 {
             await world.service.settlePendingProofs()
             world.clock.advance(30)
@@ -253,7 +253,7 @@ struct ProviderOutageTests {
         for device in devices.dropFirst() { #expect(try await world.row(device).status == .registered) }
         let first = try #require(devices.first)
         #expect(try await world.row(first).status == .pending)
-        // After 1, 2, 4 and 8 minutes, then every quarter of an hour.
+        // The retries come after 1, 2, 4 and 8 minutes, then every 15 minutes.
         #expect((8...14).contains(world.google.questions - before - 3))
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthService
 
-/// The last value that is accepted and the first that is not, wherever a record or a head has a bound.
+/// The last accepted and the first refused value of every bound of a record or an audit head.
 @Suite("Bounds of records")
 struct RecordBoundaryTests {
     @Test(

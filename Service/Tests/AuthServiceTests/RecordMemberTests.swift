@@ -6,7 +6,7 @@ import struct Foundation.URL
 
 @testable import AuthService
 
-/// The members of an app record stand in the tables of their policies, once.
+/// Each member of an app record is in exactly one table of the policies.
 @Suite struct RecordMemberTests {
     @Test func `a record is written with the members of the tables, in any order, and no others`() throws {
         let record = JSONValue.object(try AppRecord(JSONFields(AppRecordTests.everything())).json(secrets: .plain))
@@ -32,7 +32,7 @@ import struct Foundation.URL
     }
 }
 
-/// A page whose tables name a member in the first column of each row.
+/// A page with tables. The first column of each row names a member.
 private struct MarkdownPage {
     let text: String
 

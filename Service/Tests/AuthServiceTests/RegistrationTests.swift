@@ -74,7 +74,7 @@ struct RegistrationTests {
             let challenge = try await world.challenge(app, purpose)
             let enrolment = try await world.enrolment(key, challenge: challenge)
             try await expect(.invalidChallenge) { try await world.register(enrolment) }
-            // Not even where it belongs.
+            // The challenge is used up, so it is refused for its own app and purpose too.
             let there = try await world.enrolment(key, app: app, challenge: challenge)
             try await expect(.invalidChallenge) { try await world.register(there) }
         }
@@ -250,7 +250,7 @@ struct RegistrationTests {
     func production() async throws {
         let world = try await World()
         let device = try await world.device()
-        // However such a row got there: the channel of an app with devices cannot be changed by the service itself.
+        // The service cannot change the channel of an app with devices, so the test changes the stored record.
         let production = try World.record(["build_channel": "production", "development_integrity_allowed": false])
         let sealed = try await World(["build_channel": "production", "development_integrity_allowed": false])
         try await expect(.devModeNotAllowed) {

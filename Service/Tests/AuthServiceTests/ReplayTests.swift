@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Replay")
 struct ReplayTests {
-    /// What an attacker makes of a captured scheme 1 request; it keeps the signature valid.
+    /// The changes to a captured scheme 1 request that keep its signature valid.
     static let disguises: [(name: String, disguise: @Sendable (SentRequest, SeededRandom) throws -> SentRequest)] = [
         ("as it is", { request, _ in request }),
         ("under a new nonce", { $0.underNewNonce($1) }),
@@ -49,7 +49,7 @@ struct ReplayTests {
         try await expect(.nonceReplay) {
             try await world.verify(device, RequestDraft().with { ($0.nonce, $0.path) = (nonce, "/v1/other") })
         }
-        // Another device's nonces are its own.
+        // Each device has its own nonces: the same nonce of another device is accepted.
         try await world.verify(try await world.device(), RequestDraft().with { $0.nonce = nonce })
     }
 
@@ -106,7 +106,7 @@ struct ReplayTests {
         let request = try world.signed(device)
         try await world.verify(request)
         world.clock.advance(700)
-        // The claims of the first are purged with this one.
+        // This request purges the claims of the first one.
         try await world.verify(device)
         world.clock.stepBack(600)
         try await expect(.clockSkew) { try await world.verify(request.underNewNonce(world.random)) }

@@ -316,7 +316,7 @@ struct RotationTests {
         #expect(row.key == DevicePublicKey(key.publicKey))
         #expect(row.assurance == Assurance(app: .test, key: .appVouched, labels: ["category:4"]))
         #expect(row.appAttest?.counter == attestKey.counter)
-        // The same rotation again needs no new challenge.
+        // A repetition of the same rotation needs no new challenge.
         try await world.world.rotate(device, honest)
         device.key = key
         try await world.world.verify(device)
@@ -342,7 +342,7 @@ struct RotationTests {
         #expect(row.appAttest?.counter == 0)
         #expect(row.assurance == Assurance(app: .test, key: .appVouched, labels: ["category:4", "rebound"]))
         #expect(try await world.world.audited(.keyRotated).first?.detail["rebound"] == true)
-        // From now on the new key asserts, and the old one does not.
+        // From now on the new App Attest key asserts, and the old one does not.
         var after = device
         after.key = body.key
         for (key, expected) in [(lost, ErrorCode.invalidAssertion), (body.attestKey, nil)] {
@@ -389,7 +389,7 @@ struct RotationTests {
         #expect(try await world.world.row(device).appAttest?.keyID == attestKey.keyID)
     }
 
-    /// A rotation by an attestation of a new App Attest key, or of this one.
+    /// A rotation with an attestation of `attestKey`, by default of a new App Attest key.
     private static func rebinding(
         _ device: TestDevice, _ purpose: ChallengePurpose = .rotate, with attestKey: AppleAttestKey = AppleAttestKey(),
         for id: DeviceID? = nil, by authority: AppleAuthority? = nil, assertion: [UInt8]? = nil,
@@ -561,7 +561,7 @@ struct RotationTests {
         try await world.change(["keys": ["compromise": Self.compromise(before: now, by: now + 100)]])
         let after = try await world.rotated(device)
         try await expect(.invalidSignature) { try await world.verify(device) }
-        // The new key was made since: its own rotation has an overlap again.
+        // The new key was created after the compromise, so its own rotation has an overlap.
         _ = try await world.rotated(after)
         try await world.verify(after)
     }
@@ -588,7 +588,7 @@ struct RotationTests {
         #expect(try await world.world.row(device).appAttest?.keyID == attestKey.keyID)
     }
 
-    /// Has an operator demand a rotation because of a compromise right before the next rotation is stored.
+    /// Makes an operator demand a rotation for a compromise right before the next rotation is stored.
     private static func demandBeforeRotation(of device: TestDevice, in world: World) async throws {
         let now = world.clock.now
         await world.stores.interrupt(.save) { stores in

@@ -63,7 +63,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.audited(.deviceEvidenceReplaced).map { $0.detail["rebound"] } == [false])
     }
 
-    /// What shows that the first answer arrived, or that its client gave up.
+    /// What proves that the first answer arrived, or that its client gave up.
     enum Use: String, CaseIterable {
         case justVerified, writtenDown, asserted, rotated, schemeTwo, weekOld
     }
@@ -208,15 +208,15 @@ struct SameKeyAgainTests {
         #expect(row.assurance == Assurance(app: .playIntegrity, key: .appVouched, labels: strong))
     }
 
-    /// What was proven before, what is sent, and what is proven then.
+    /// The stored assurance, the assurance of the new proof, and the expected result; nil: the new proof is refused.
     private static let proofs: [(Assurance, Assurance, Assurance?)] = [
         (.of(.none, .strongbox), google, .of(.playIntegrity, .strongbox, device)),
         (.of(.none, .tee), google, .of(.playIntegrity, .tee, device)),
         (.of(.playIntegrity, .tee, ["MEETS_STRONG_INTEGRITY"]), google, .of(.playIntegrity, .tee, device)),
         (.of(.playIntegrity, .appVouched), google, google),
-        // The former key's word counts for less than the app's.
+        // Key level `rotated` is weaker than `app-vouched`.
         (.of(.playIntegrity, .rotated), google, google),
-        // Assurance test or none never becomes Google's.
+        // A key level that came with assurance test or development is not kept with the assurance of Google.
         (.of(.test, .strongbox), google, google), (.of(.development, .unattested), google, google),
         (.of(.none, .unattested), google, google), (.of(.playIntegrity, .strongbox, device), development, nil),
         (.of(.test, .tee), development, nil), (.of(.none, .tee), development, nil),
@@ -241,7 +241,8 @@ struct SameKeyAgainTests {
         }
         let id = try await world.register(try await enrolment()).deviceID
         let device = TestDevice(appID: try AppID(World.appID), id: id, key: key)
-        // As the store has it of a key that was attested; what attests one for tests is never a maker's word.
+        // The state that the store keeps of an attested App Attest key. The test's own authority never gives the assurance of
+        // Apple.
         let attested = AppAttestEvidence(
             keyID: [1], publicKey: [2], appID: "T.a", environment: "production", counter: 7)
         let evidence = before.app == .appAttest ? attested : nil
@@ -368,13 +369,13 @@ struct SameKeyAgainTests {
 }
 
 extension World {
-    /// An Android device, registered by a development proof.
+    /// An Android device, registered with a development proof.
     fileprivate func registerAndroid(_ key: P256.Signing.PrivateKey) async throws -> TestDevice {
         let id = try await register(try await enrolment(key, platform: .android)).deviceID
         return TestDevice(appID: try AppID(World.appID), id: id, key: key)
     }
 
-    /// Stores another proof of the device just before the next proof is recorded.
+    /// Stores another proof of the device right before the next proof is recorded.
     func overtakeEvidence(of row: DeviceRecord, by assurance: Assurance) async {
         await stores.interrupt(.save) { stores in
             _ = try? stores.change(row.deviceID, of: row.appID) {

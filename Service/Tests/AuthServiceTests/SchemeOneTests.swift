@@ -223,7 +223,7 @@ struct SchemeOneTests {
         for path in ["/v1/x", "/ingestion/v1/x", "/Ingest/v1/x"] {
             try await expect(.invalidRequest) { try await world.verify(device, RequestDraft().with { $0.path = path }) }
         }
-        // The prefix is other services' business: ours are not behind it.
+        // The prefix applies to other services only: the auth service's own routes have none.
         try await world.status(device)
     }
 
@@ -250,7 +250,7 @@ struct SchemeOneTests {
         for _ in 0..<3 { try await expect(.invalidSignature) { try await world.status(stranger) } }
         let refusal = try await expect(.rateLimited) { try await world.status(device) }
         #expect(refusal?.retryAfter == 1)
-        // Another service's clients have no address here.
+        // Requests of another service have no client address here, so the limit does not apply to them.
         try await world.verify(device)
         world.clock.advance(1)
         try await world.status(device)
@@ -266,7 +266,7 @@ struct SchemeOneTests {
         let refusal = try await expect(.rateLimited) { try await world.verify(request) }
         #expect(refusal?.retryAfter == 1)
         try await world.verify(other)
-        // Only the device itself uses up its rate.
+        // Only requests with the device's own signature use up its rate.
         var stranger = other
         stranger.key = P256.Signing.PrivateKey()
         for _ in 0..<5 { try await expect(.invalidSignature) { try await world.verify(stranger) } }
@@ -283,7 +283,7 @@ struct SchemeOneTests {
         let (device, other) = (try await world.device(), try await world.device("com.example.other"))
         let first = try world.signed(device)
         try await world.verify(first)
-        // What takes no claims uses up none.
+        // A refused replay makes no claims, so it uses up none of the share.
         for _ in 0..<5 { try await expect(.nonceReplay) { try await world.verify(first) } }
         try await world.verify(device)
         let waiting = try world.signed(device)
@@ -291,7 +291,7 @@ struct SchemeOneTests {
         #expect(refusal?.retryAfter == 300)
         try await expect(.rateLimited) { try await world.verify(try await world.device()) }
         try await world.verify(other)
-        // Refused before its claims: once there is room again it may still be sent.
+        // The request was refused before it made claims, so it can be sent again once there is room.
         world.clock.advance(180)
         try await expect(.rateLimited) { try await world.verify(waiting) }
         world.clock.advance(480 + 60)
@@ -306,7 +306,7 @@ struct SchemeOneTests {
         let device = try await world.device()
         let draft = RequestDraft().with { $0.nonce = RequestNonce(from: SystemRandom()) }
         try await world.verify(try world.signed(device, draft))
-        // Its nonce was seen, and its claims would have ended two minutes before the others.
+        // A used nonce. Its claims would have expired two minutes before the others.
         let older = try world.signed(device, draft.with { $0.ahead = -120 })
         try await expect(.nonceReplay) { try await world.verify(older) }
         try await world.verify(device)

@@ -58,7 +58,7 @@ struct SchemeTwoTests {
         let stranger = DevicePublicKey(P256.Signing.PrivateKey().publicKey)
         try await expect(.invalidSignature) { try await world.verify(device, two.with { $0.keyID = stranger }) }
         let after = try await world.rotated(device)
-        // The previous key may sign, but not in the current one's name.
+        // The previous key may sign, but not with the current key's `keyid`.
         try await world.verify(device, two)
         try await expect(.invalidSignature) {
             try await world.verify(device, two.with { $0.keyID = after.publicKey })
@@ -177,7 +177,7 @@ struct SchemeTwoTests {
                 }
                 let request = try world.signed(device, draft)
                 _ = try await world.service.authenticate(request, for: .status)
-                // Once, at whichever of them.
+                // A request is accepted once, whichever origin received it.
                 try await expect(.nonceReplay) { _ = try await world.service.authenticate(request, for: .status) }
             }
         }
@@ -185,7 +185,7 @@ struct SchemeTwoTests {
         let phone = try await without.device()
         let draft = RequestDraft(.status).with { ($0.scheme, $0.origin) = (.two, "https://old.example.com") }
         _ = try await without.service.authenticate(try without.signed(phone, draft), for: .status)
-        // One origin is set, so loopback no longer counts by itself.
+        // A configured origin replaces the default, so loopback is no longer accepted.
         try await expect(.misdirectedRequest) {
             let local = draft.with { $0.origin = "http://127.0.0.1:8080" }
             _ = try await without.service.authenticate(try without.signed(phone, local), for: .status)
@@ -195,11 +195,12 @@ struct SchemeTwoTests {
     @Test(
         "what a proxy made of the origin explains a refusal, and never admits a request",
         arguments: [
-            // The public origin is mistyped, of another port, of another scheme; the proxy forgets X-Forwarded-Proto.
+            // The configured public origin has a typing error, another port, or another scheme behind a proxy that sends no
+            // X-Forwarded-Proto.
             ("https://auht.example.com", "https://auth.example.com", "https://auth.example.com", [:]),
             ("https://auth.example.com:8443", "https://auth.example.com", "https://auth.example.com", [:]),
             ("http://auth.example.com", "https://auth.example.com", "http://auth.example.com", [:]),
-            // The proxy names itself in Host, and the client's host beside it.
+            // The proxy sends its own name as Host, and the client's host in X-Forwarded-Host.
             (
                 "https://old.example.com", "https://auth.example.com", "http://10.0.0.1:8080",
                 ["X-Forwarded-Host": "attacker.example, auth.example.com"]
@@ -219,7 +220,7 @@ struct SchemeTwoTests {
             #expect(reason.contains(signed) && reason.contains(configured), "\(reason)")
         }
         #expect(try await world.row(device) == before)
-        // Another key's signature, or one of another path, is no question of the origin.
+        // A signature by another key, or of another path, is refused for the signature and not for the origin.
         var stranger = device
         stranger.key = P256.Signing.PrivateKey()
         var forged = try world.signed(stranger, draft)
@@ -336,7 +337,7 @@ struct SchemeTwoTests {
         }
         try await expect(.unsupportedSigVersion) { try await status(elsewhere.with { $0.scheme = .two }) }
         try await status(elsewhere)
-        // On loopback scheme 2 can be used, so the floor holds. So it does in other services' requests.
+        // On loopback scheme 2 is possible, so the floor applies. It also applies to requests to other services.
         try await expect(.unsupportedSigVersion) { try await status(local) }
         try await status(local.with { $0.scheme = .two })
         try await expect(.unsupportedSigVersion) { try await world.verify(device) }

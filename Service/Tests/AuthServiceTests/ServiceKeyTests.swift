@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthService
 
-/// A database is used with its own service key, and gets another one by rotation alone.
+/// A database works only with its own service key, and only a rotation changes the key.
 struct ServiceKeyTests {
     private let world: World
     private let old = World.serviceKey
@@ -14,7 +14,7 @@ struct ServiceKeyTests {
     private let third = [UInt8](repeating: 3, count: 32)
 
     init() async throws {
-        // Its app record is sealed with the old key.
+        // The world's app record is sealed with the old key.
         world = try await World()
     }
 
@@ -33,7 +33,7 @@ struct ServiceKeyTests {
 
     private func check(_ key: [UInt8]) throws -> ServiceKeyCheck { try #require(ServiceKey(key)?.checks.first) }
 
-    /// Of each kind, sealed with a key.
+    /// Seals a value of each kind with a key.
     private func seal(with bytes: [UInt8]) async throws {
         let key = try #require(ServiceKey(bytes))
         let (device, app, now) = (DeviceID(from: SystemRandom()), try AppID(World.appID), world.clock.now)
@@ -180,7 +180,7 @@ struct ServiceKeyTests {
     @Test func `a rotation seals every row again, and removes the old key`() async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
-        // An app record, a pending proof, evidence, and three signing keys: retiring, signing and standby.
+        // The rows are an app record, a pending proof, evidence, and three signing keys: retiring, signing and standby.
         #expect(try await rules(new, old).rotate(actor: "test", lock: FreeLock()) == 6)
         #expect(try await checks() == [check(new)])
         try await opens(new)
@@ -197,7 +197,7 @@ struct ServiceKeyTests {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
         for attempt in 0..<6 {
-            // Fails at a later call each time.
+            // Each attempt fails at a later call.
             let failing = Locked(attempt)
             await arm(call, failing)
             _ = try? await rules(new, old).rotate(actor: "test", lock: FreeLock())
@@ -212,7 +212,7 @@ struct ServiceKeyTests {
         try await opens(new)
     }
 
-    /// Lets so many calls pass before one fails.
+    /// Makes a call fail after `left` successful ones.
     private func arm(_ call: MemoryStores.Call, _ left: Locked<Int>) async {
         await world.stores.interrupt(call) { stores in Self.passOrFail(stores, call, left) }
     }
@@ -232,7 +232,7 @@ struct ServiceKeyTests {
             try await code { _ = try await rules(new, old).rotate(actor: "test", lock: TakenLock()) } == .serviceRunning
         )
         #expect(try await checks() == [check(old)])
-        // The service was started again with both.
+        // The service was restarted with both keys.
         try await rules(new, old).admit(writing: true)
         _ = try await rules(new, old).rotate(actor: "test", lock: TakenLock())
         #expect(try await checks() == [check(new)])
@@ -240,14 +240,14 @@ struct ServiceKeyTests {
 
     @Test func `a new first key is not recorded beside a service that does not know it`() async throws {
         try await rules(old).admit(writing: true)
-        // Reading commands work, because they seal nothing.
+        // Reading commands are admitted, because they seal nothing.
         try await rules(new, old).admit(writing: false, lock: TakenLock())
         #expect(try await code { try await rules(new, old).admit(writing: true, lock: TakenLock()) } == .serviceRunning)
         #expect(try await checks() == [check(old)])
         #expect(
             try await code { _ = try await rules(new, old).rotate(actor: "test", lock: TakenLock()) } == .serviceRunning
         )
-        // The service was started again with both.
+        // The service was restarted with both keys.
         try await rules(new, old).admit(writing: true)
         try await rules(new, old).admit(writing: true, lock: TakenLock())
         #expect(try await checks() == [check(new), check(old)])
@@ -284,7 +284,7 @@ struct ServiceKeyTests {
         #expect(try await world.audited(.serviceKeyRotated).isEmpty)
     }
 
-    /// Seals a pending proof again before each write of a rotation, as another process with this key does.
+    /// Before each write of a rotation, seals a pending proof again with this key, as another process with the key does.
     private func sealAgain(with key: ServiceKey) async {
         await world.stores.interrupt(.reseal) { Self.sealAgain($0, with: key) }
     }
@@ -344,7 +344,7 @@ struct ServiceKeyTests {
         _ = try await rules(third, new).rotate(actor: "test", lock: FreeLock())
         for head in [first, second] { #expect(try await trail(third).verify(against: head) == .intact) }
         #expect(try await trail(third).verify(against: foreign) == .foreignHead)
-        // An attacker who can only write the log cannot sign for another key.
+        // An attacker who can write the log but lacks the keys cannot sign for another key.
         let forged = try AuditTrail.succession(
             of: try #require(ServiceKey([[UInt8](repeating: 8, count: 32), [UInt8](repeating: 9, count: 32)])))
         try await world.stores.append(

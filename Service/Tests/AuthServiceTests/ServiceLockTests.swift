@@ -5,7 +5,7 @@ import class Bytes.Locked
 
 @testable import AuthService
 
-/// No service has the database open.
+/// A lock for the case that no service has the database open.
 struct FreeLock: ServiceLock {
     func withoutService(_ change: () async throws -> Void) async throws -> Bool {
         try await change()
@@ -13,14 +13,14 @@ struct FreeLock: ServiceLock {
     }
 }
 
-/// A service has the database open.
+/// A lock for the case that a service has the database open.
 struct TakenLock: ServiceLock {
     func withoutService(_ change: () async throws -> Void) async throws -> Bool { false }
 }
 
-/// A service that starts while a command changes the check values would go on with a key that is forgotten soon.
+/// A service that starts while a command changes the check values would run on with a key that is soon removed.
 @Suite struct `The service's lock` {
-    /// Says whether it is held.
+    /// A lock that tells whether it is held.
     private final class WatchedLock: ServiceLock {
         let isHeld = Locked(false)
 
@@ -59,7 +59,7 @@ struct TakenLock: ServiceLock {
         try await rules(old).admit(writing: true)
         await watch()
         _ = try await rules(new, old).rotate(actor: "test", lock: lock)
-        // When the old key is forgotten, a service that starts knows the new one already.
+        // When the old key is removed, the lock is free: a service that starts then already knows the new key.
         #expect(seen == [true, false])
         #expect(!lock.isHeld.withLock { $0 })
     }

@@ -101,7 +101,7 @@ struct SharedLimitTests {
         try await expect(.rateLimited) { try await request() }
         await limits.fail(false)
         await world.service.exchangeShares()
-        // The failed store of limits must not have kept a share.
+        // After the failure of the limit store, the app has no stale share.
         try await request()
     }
 
@@ -111,7 +111,7 @@ struct SharedLimitTests {
         let limits = try #require(world.limits)
         let device = try await world.device()
         let bucket = SharedBucket.rotations(device.id)
-        // As another node counts it.
+        // Another node takes the same bucket's token.
         _ = try await limits.take(bucket, at: Rate(burst: 1, perHour: 1), isQuestion: false)
         let refusal = try await expect(.rateLimited) { try await world.rotated(device) }
         #expect(refusal?.retryAfter == 300)

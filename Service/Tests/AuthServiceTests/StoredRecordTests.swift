@@ -7,8 +7,8 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Records that the version before the policies' own tables stored, sealed with the service key of ``World``. Do not write
-/// them again: databases hold such records.
+/// Records that an older version stored, before the policies had tables of their own, sealed with the service key of ``World``.
+/// Do not regenerate them: real databases hold such records.
 @Suite struct StoredRecordTests {
     private static func stored(_ sealed: String, _ masked: String) throws -> StoredApp {
         let json = try JSONValue(parsing: masked)
@@ -53,7 +53,7 @@ import Testing
             expected = AppRecordTests.setting(expected, path, value)
         }
         #expect(try await Self.masked(record) == expected.text())
-        // What Google is asked about keeps its order.
+        // The packages that Google is asked about keep their order.
         #expect(record.android?.packages == ["com.example.b", "com.example.a"])
         #expect(
             record.android?.playIntegrity.policy.deviceLabels == ["MEETS_DEVICE_INTEGRITY", "MEETS_STRONG_INTEGRITY"])
@@ -91,7 +91,7 @@ import Testing
 }
 
 private enum Sealed {
-    /// The least that a record needs.
+    /// A record with only the required members.
     static let small = #"""
         22OL61dIdELAChgUCvH9yF7JDwugdk/W7zgzHvkd7LwXXBeU4FNHPQbPnqFTUjtfEGZxG08rs0GvncZ5CGDqVnB7bonlZeFrrc4G9/jj0fkp/WaHOtmZ\#
         EDj0LMYlWeD7YgSOxoZxWrvG+XYELjFUdOXv6c7Vghec/OXKZ3oY1Zd5GUpQcKKP08T4GSvyeAoieVEsi0627c6apamLwx/+wIxTShya7ha6Ox2jiSZJ\#
@@ -115,7 +115,7 @@ private enum Sealed {
         CbIl+ihUntsL
         """#
 
-    /// What is stored beside it.
+    /// The masked form that is stored with it.
     static let smallMasked = #"""
         {"app_id":"com.example.small","name":"com.example.small","enabled":true,"mode":"enforce","build_channel":"production\#
         ","development_integrity_allowed":false,"ios":{"app_ids":["TEAMID1234.com.example.app"],"environments":["production"\#
@@ -134,7 +134,7 @@ private enum Sealed {
         days":30}}
         """#
 
-    /// Every member, none at its default, lists in no order.
+    /// A record in which no member has its default, with unordered lists.
     static let everything = #"""
         fkzontXidw4DzU7Q9Lp0mfIRfqKzR66CZO/UJEB3N0cVK7Axykmj9WN+YdfTjUplymIwt/GmKfA+dXynSfkWDDvGPb6cLehxCYGLYoLrGJPHKvNDpgPU\#
         qmcdSFMAicHIJC1lZYIk8y1u5OT8sOHG1ljtnEgiCEjfUxNPKkflQQ9dw+Ti8lLskVEGJs4ojQXg1eC8ZFCsP9D5fnQt5nSSxU/2V3udPhmAbHmLWkcG\#
@@ -164,7 +164,7 @@ private enum Sealed {
         aDmJHIbIy988Y7TmbCrBUQNGXqxehYc1wbBa/4f6ZniqZXbjcygqkCuJza9XxQq/irb5gvzpeT1KHLQHnjDH9e1OoKl1Y0r5Uw==
         """#
 
-    /// What is stored beside it.
+    /// The masked form that is stored with it.
     static let everythingMasked = #"""
         {"app_id":"com.example.app","name":"Example","enabled":false,"mode":"observe","build_channel":"staging","development\#
         _integrity_allowed":true,"ios":{"app_ids":["TEAMID1234.com.example.app","TEAMID1234.com.example.app.beta"],"environm\#

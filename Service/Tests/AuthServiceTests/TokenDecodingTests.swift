@@ -7,10 +7,10 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// How a Play Integrity token is decoded: with our keys, by Google, or not at all.
+/// A Play Integrity token is decoded with the app's keys, by Google, or not at all.
 @Suite("Decoding of tokens")
 struct TokenDecodingTests {
-    /// The authority whose keys the app has, and the one whose keys Play Console handed out since.
+    /// `old` has the response keys in the app record. `new` has the keys that Play Console issued later.
     private static let old = Result { try GoogleAuthority() }
     private static let new = Result { try GoogleAuthority() }
 
@@ -88,7 +88,7 @@ struct TokenDecodingTests {
         let world = try await Self.world()
         try await expect(.invalidAttestation) { try await register(world) { $0.deviceLabels = [] } }
         try await expect(.invalidAttestation) { try await register(world) { $0.ageSeconds = 700 } }
-        // Of neither authority.
+        // A token of a third authority.
         let other = try GoogleAuthority()
         try await expect(.invalidAttestation) { try await register(world, by: other) }
     }

@@ -10,7 +10,7 @@ import struct Foundation.Data
 
 @Suite("Device tokens")
 struct TokenTests {
-    /// What any backend does with a token: finds the key in the set, verifies, reads the claims.
+    /// Checks a token as another backend does: finds the key in the set, verifies the signature, reads the claims.
     private func claims(_ token: String, _ keys: JSONObject) throws -> (header: JSONObject, claims: JSONObject) {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false).map { Base64.url.decode($0) }
         try #require(parts.count == 3)
@@ -107,7 +107,7 @@ struct TokenTests {
         let world = try await World(["signature": ["token_audiences": ["com.example.third"]]])
         let device = try await world.device()
         try await world.token(device, audience: "com.example.third")
-        // What two concurrent changes would leave: the store does not look into records.
+        // The result of two concurrent changes: the store does not compare the contents of records.
         let other = try await World()
         try await other.add(World.record(["app_id": "com.example.third"]))
         let third = try #require(try await other.stores.app(AppID("com.example.third")))
@@ -144,7 +144,7 @@ struct TokenTests {
         let first = try await published(world)
         try #require(first.count == 2)
         #expect(try await kid(world, device) == first[0])
-        // However long it is published, the standby waits for a rotation.
+        // The standby key signs only after a rotation, however long it has been published.
         world.clock.advance(100_000)
         #expect(try await kid(world, device) == first[0])
         #expect(try await published(world) == first)
@@ -152,7 +152,7 @@ struct TokenTests {
         #expect(try await published(world) == first + [standby])
         #expect(try await kid(world, device) == first[1])
         #expect(try await world.service.signingKeys.list().map(\.use) == [.retiring, .signing, .standby])
-        // The old key's last token was issued just now; it is published for its whole life.
+        // The old key signed its last token just now, and is published until that token expires.
         world.clock.advance(660)
         #expect(try await published(world) == first + [standby])
         // Keys are cached for five seconds.
@@ -191,12 +191,12 @@ struct TokenTests {
         #expect(after.count == 2 && after[0] == before[1] && !before.contains(after[1]))
         #expect(try await kid(world, device) == before[1])
         #expect(try await world.audited(.signingKeyRevoked).map { $0.detail["kid"] } == [.string(before[0])])
-        // Revoking what is revoked is done; what never was a key is not there.
+        // Revoking a revoked key succeeds. An unknown key is not found.
         #expect(try await world.service.signingKeys.revoke(before[0], actor: "test"))
         #expect(try await published(world) == after)
         #expect(try await world.audited(.signingKeyRevoked).count == 1)
         #expect(try await !world.service.signingKeys.revoke("unknown", actor: "test"))
-        // Another node learns it within the seconds that it may cache the keys.
+        // A node that reads the keys now has the same set.
         let node = try world.anotherNode()
         #expect(try await node.signingKeys.keySet() == (try await world.service.signingKeys.keySet()))
     }
@@ -219,7 +219,7 @@ struct TokenTests {
         #expect(after?.count == 2 && after?.contains(.string(revoked)) == false)
     }
 
-    /// Lets something happen between a read of the keys and its answer.
+    /// Runs an action between a read of the keys and its return.
     private final class SlowKeys: SigningKeyStore {
         private let stores: MemoryStores
         private let action = Locked<(@Sendable () async -> Void)?>(nil)
@@ -310,7 +310,7 @@ struct TokenTests {
         #expect(try await kid(world, device) == standby)
         #expect(try await world.service.signingKeys.list().map(\.use) == [.retiring, .signing, .standby])
         #expect(try await world.anotherNode().signingKeys.list().map(\.use) == [.retiring, .signing, .standby])
-        // The retired key stays published for its last token, which is from before the rotation.
+        // The retired key stays published until its last token expires, which it signed before the rotation.
         #expect(try await published(world).contains(first[0]))
         world.clock.advance(666)
         #expect(try await !published(world).contains(first[0]))

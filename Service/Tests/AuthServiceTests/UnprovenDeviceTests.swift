@@ -18,7 +18,7 @@ struct UnprovenDeviceTests {
             key, platform: .android, proof: { TestGoogle.token($0, at: now) }, proving: proving)
     }
 
-    /// A device that registered while Google was away.
+    /// A device that registered while Google did not answer.
     private func heldDevice(_ world: World) async throws -> TestDevice {
         world.google.goAway()
         let key = P256.Signing.PrivateKey()
@@ -88,7 +88,7 @@ struct UnprovenDeviceTests {
             try await expect(.invalidAttestation) { try await world.register(request, []) }
         }
         try await nothingIsHeld(world)
-        // One that only the list is missing for waits.
+        // A proof for which only the status list is missing stays pending.
         let honest = try await request { key, challenge in try google.attest(key, challenge: challenge, at: now) }
         #expect(try await world.register(honest, []).status == .pending)
     }
@@ -132,7 +132,7 @@ struct UnprovenDeviceTests {
         #expect(try await world.register(try await enrolment(world, key), []) == first)
         let unsigned = try await enrolment(world, key, proving: false)
         try await expect(.providerUnavailable) { try await world.register(unsigned, []) }
-        // The key of an Android device, sent for iOS: its proof is judged here, and is malformed.
+        // The key of an Android device, sent for iOS. That proof is judged without a provider, and is malformed.
         let apple = try await world.enrolment(key, platform: .ios, proof: { _ in "AAAA" })
         try await expect(.invalidAttestation) { try await world.register(apple, []) }
     }

@@ -205,7 +205,7 @@ struct VerifyTests {
                 == .observed(.unsupportedSigVersion, nil))
         var bare = request
         bare.headers = HeaderFields()
-        // Which app? This credential is for two.
+        // The credential is for two apps, and the request names none.
         try await expect(.invalidRequest) { try await world.verify(bare) }
         let single = try await world.service.credentials.create(
             name: "one", role: .service, scope: .apps([AppID(World.appID)]), life: 1000, actor: "test"
@@ -232,7 +232,7 @@ struct VerifyTests {
             name: "one", role: .service, scope: .apps([AppID(World.appID)]), life: 1000, actor: "test"
         ).credential
         #expect(try await world.verify(request, by: single) == .observed(.invalidRequest, nil))
-        // Which app? This credential is for two.
+        // The credential is for two apps, and the request does not name exactly one.
         try await expect(.invalidRequest) { try await world.verify(request) }
         try await world.change([:])
         try await expect(.invalidRequest) { try await world.verify(request, by: single) }
@@ -307,7 +307,7 @@ struct VerifyTests {
         let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
         let key = P256.Signing.PrivateKey()
         let enrolment = try await world.enrolment(key)
-        // The switch is made, and its work done, before the marked row is there.
+        // The switch to enforce completes before the marked row is inserted.
         let other = try await World(Self.manual)
         let enforcing = try #require(try await other.stores.app(AppID(World.appID)))
         await world.stores.interrupt(.insertDevice) { stores in
@@ -371,7 +371,7 @@ struct VerifyTests {
         }
         try await world.change(Self.manual)
         #expect(try await world.stores.count(of: app) == [.pending: count])
-        // The last page of the log has no other events: each device has one of its own.
+        // Each device has an event of its own on the last page, and there are no other events.
         #expect(try await world.audited(.devicePending).count == 1000)
     }
 

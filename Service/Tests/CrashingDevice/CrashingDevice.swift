@@ -5,13 +5,13 @@ import SoftwareDevice
 import StrictJSON
 import SynheartAuth
 
-/// The SDK on files, in a process of its own that can be told where to die.
+/// The SDK on files, in a process that kills itself at a chosen point.
 ///
 ///     CrashingDevice register|rotate|reset|recover URL APP DIRECTORY AUTHORITY [android]
 ///
-/// `register`, `rotate` and `reset` do just that, the latter two after a registration that no death can interrupt. They die
-/// at the point that CRASH_AT names, or say how many points there were. `recover` does what an app does at its next launch,
-/// and says how the device stands.
+/// `register`, `rotate` and `reset` do one operation. The latter two register first, without crash points. The process dies at
+/// the point that CRASH_AT names. Without CRASH_AT, it prints the number of points. `recover` does what an app does at its next
+/// launch, and prints the state of the device.
 @main struct CrashingDevice {
     let app: String
     let directory: String
@@ -71,7 +71,7 @@ import SynheartAuth
         return ["points": .integer(crash_points_disarm())]
     }
 
-    /// Registers, finishes what is left of a rotation, and has the service verify a signature.
+    /// Registers, completes an unfinished rotation, and lets the service verify a signature.
     private func recover() async throws -> JSONValue {
         let registration = try await sdk.registerDevice(appID: app)
         try await sdk.maintain(appID: app)

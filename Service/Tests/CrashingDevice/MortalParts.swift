@@ -2,7 +2,7 @@ import AuthContract
 import CCrashPoints
 import SynheartAuth
 
-// Each part of the SDK's platform, with a point before every call: dying there is dying after whatever came before.
+// The parts of the SDK's platform, with a crash point before every call. A crash there comes right after all earlier calls.
 
 struct MortalStorage: RecordStorage {
     let base: any RecordStorage
@@ -80,13 +80,13 @@ struct MortalTransport: HTTPTransport {
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
         crash_point()
         let answer = try await base.send(request)
-        // The service has answered, and nothing of it is kept yet.
+        // The service has answered, and the SDK has stored nothing of the answer.
         crash_point()
         return answer
     }
 }
 
-/// Does not wait before another attempt, so that a run is short.
+/// Skips the pauses before retries, so that a run is short.
 struct Impatient: Sleeper {
     func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
         if purpose != .retry { try await Task.sleep(for: duration) }

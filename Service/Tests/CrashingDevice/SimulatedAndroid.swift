@@ -3,13 +3,13 @@ import AuthContract
 import Foundation
 import SynheartAuth
 
-/// Android's evidence, played by the test kit: a Play Integrity token, and the key's own certificate chain.
+/// Android's proofs, made by the test kit: a Play Integrity token, and the key's own certificate chain.
 struct SimulatedAndroid: AttestationProvider {
     let authority: GoogleAuthority
     let keys: AttestedKeyStore
     var platform: Platform { .android }
 
-    /// The authority in a file, as the test wrote it.
+    /// Reads the authority from the file that the test wrote.
     init(authority path: String, keys: AttestedKeyStore) throws {
         authority = try JSONDecoder().decode(
             GoogleAuthority.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
@@ -28,7 +28,8 @@ struct SimulatedAndroid: AttestationProvider {
     }
 }
 
-/// Keys in files that remember the challenge that they were made with, as the hardware puts it into a key's attestation.
+/// Keys in files. Each key keeps the challenge that it was created with, because the hardware puts that challenge into the
+/// key's attestation.
 struct AttestedKeyStore: KeyStore {
     let base: SoftwareKeyStore
     let directory: String

@@ -2,7 +2,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// The commands beside a service: straight on its database, and through its admin API.
+/// The administrative commands: on the service's database, and through its admin API.
 @Suite struct AdministrationTests {
     let folder: TemporaryFolder
     let database: String
@@ -63,7 +63,7 @@ import Testing
             #expect(result.output == "changed com.example.app\n", "\(result.errors)")
         }
         #expect(service.stop() == 0)
-        // The actors differ, and nothing else.
+        // Only the actors differ.
         let audit = try await Binary.run(["audit", "list", "--json", "--database", database])
         let actors = try JSONValue(parsing: audit.output).array?.compactMap { event in
             event.object?["code"]?.string == "app.changed" ? event.object?["actor"]?.string : nil
@@ -92,7 +92,7 @@ import Testing
             ["signing-keys", "rotate", "--url", service.operationsURL, "--credential-file", file])
         #expect(viewer.status == 2)
         #expect(viewer.errors.contains("needs role admin"), "\(viewer.errors)")
-        // The public listener is somebody else.
+        // The public listener does not serve the admin API.
         let elsewhere = try await Binary.run(["apps", "list", "--url", service.publicURL, "--credential-file", file])
         #expect(elsewhere.status == 2)
         #expect(elsewhere.errors.contains("operations listener"), "\(elsewhere.errors)")
@@ -114,7 +114,7 @@ import Testing
     @Test func `a database and a service exclude each other`() async throws {
         let both = try await Binary.run(["apps", "list", "--url", "http://localhost:1", "--database", database])
         #expect(both.status == 64)
-        // A flag counts over the environment.
+        // A flag wins over the environment.
         _ = try await credential()
         let flagged = try await Binary.run(
             ["apps", "list", "--database", database], environment: ["SYNHEART_AUTH_URL": "http://localhost:1"])
@@ -142,7 +142,7 @@ import Testing
             #expect(ready.contains(#""service_key":true"#), "\(ready)")
             #expect(service.stop() == 0)
         }
-        // What is wrong with files that only the service needs is no concern of a command.
+        // A command ignores faults of files that only the service needs.
         try Data("service_key_file: \(key)\nserver: {tls_certificate: /nowhere}\n".utf8)
             .write(to: URL(fileURLWithPath: config))
         let listed = try await Binary.run(
@@ -176,12 +176,12 @@ import Testing
             }
             delays.append(since.duration(to: .now))
         }
-        // A second for the notification; what a busy machine takes for a request comes on top, though not each time.
+        // The notification takes up to a second. On a busy machine a request adds time, but not to every measurement.
         #expect(try #require(delays.min()) < .seconds(2))
     }
 }
 
-/// What `serve` says where it cannot start.
+/// What `serve` prints if it cannot start.
 @Suite struct StartTests {
     let folder: TemporaryFolder
 

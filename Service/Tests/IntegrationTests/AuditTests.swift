@@ -3,7 +3,7 @@ import GRDB
 import StrictJSON
 import Testing
 
-/// The audit log from the command line, and what was done to its file behind everybody's back.
+/// The audit log from the command line, and changes made to its file directly.
 @Suite struct AuditCommandTests {
     let folder: TemporaryFolder
     let database: String

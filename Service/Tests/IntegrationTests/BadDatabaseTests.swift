@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A database that cannot be used is said so at start, in a sentence, and nothing is served.
+/// If a database cannot be used, the service says so in a sentence at start and serves nothing.
 @Suite struct BadDatabase {
     let folder: TemporaryFolder
 

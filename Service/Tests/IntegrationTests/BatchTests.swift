@@ -15,7 +15,7 @@ import Testing
         process.standardInput = input
         process.standardOutput = output
         try process.run()
-        // Should no answer come, the pipe's end lets the test fail and not hang.
+        // If no answer comes, the pipe ends and the test fails instead of hanging.
         let patience = Task {
             try await Task.sleep(for: .seconds(20))
             process.terminate()
@@ -47,7 +47,7 @@ import Testing
 
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("batch-\(UUID())")
 
-    /// Runs a batch with one attestation of a test's own Apple; `policy` is the text of `--policy`.
+    /// Runs a batch with one attestation from a test authority. `policy` is the text of `--policy`.
     private func run(
         _ members: [(String, JSONValue)], policy: String, _ options: String...
     ) async throws -> (status: Int32, verdict: JSONObject?) {

@@ -6,7 +6,7 @@ import StrictJSON
 import SynheartAuth
 import Testing
 
-/// The whole house: the server binary in a process of its own, the SDK over HTTP, the command line beside it.
+/// All parts together: the server binary as a process, the SDK over HTTP, and the command line.
 @Suite struct DeviceLife {
     let folder: TemporaryFolder
     let app = "com.example.app"
@@ -32,7 +32,7 @@ import Testing
             authority: try AuthorityFile.load(folder.path("authority.pem")))
     }
 
-    /// The status that the service answers to a signed request of the device.
+    /// The service's answer to a signed status request of the device.
     private func status(
         _ device: SoftwareDevice, _ headers: SignedHeaders? = nil
     ) async throws -> (Int, JSONObject) {
@@ -103,7 +103,7 @@ import Testing
         let revoked = try await Binary.run(
             ["devices", "revoke", "--app", app, "--database", folder.path("db.sqlite"), id, "--json"])
         #expect(revoked.status == 0, "\(revoked.errors)")
-        // Seen by the running service within a second, which another process only learns by asking.
+        // The running service notices the revocation within a second. A client can only ask until it does.
         let deadline = ContinuousClock.now + .seconds(20)
         var refused = try await Binary.run(["device", "status"] + arguments)
         while refused.status == 0, ContinuousClock.now < deadline {
@@ -159,7 +159,7 @@ import Testing
         #expect(registered.status == 0, "\(registered.errors)")
         let status = try JSONValue(parsing: try await Binary.run(["device", "status"] + arguments).output)
         #expect(status.object?["platform"] == "android")
-        // The example's record names no list of revoked keys, without which a chain raises nothing.
+        // The example's record names no status list, and without one a chain does not raise the assurance.
         #expect(status.object?["assurance"]?.object?["key"] == "app-vouched")
         #expect(status.object?["assurance"]?.object?["labels"] == ["MEETS_DEVICE_INTEGRITY"])
     }

@@ -17,7 +17,7 @@ import Testing
         #expect(await WireConnection.exchange(port: service.operationsPort, probe)?.status == 200)
 
         try disk.fill()
-        // Room for claims was set aside beforehand; the database needs some at once.
+        // The journal preallocated room for claims. The database needs new space at once.
         for _ in 0..<200 {
             let request = try device.request(.status)
             let answer = try #require(await WireConnection.exchange(port: service.port, request))
@@ -30,7 +30,7 @@ import Testing
         #expect(refused.status == 503 && refused.code == "SERVICE_UNAVAILABLE", "\(refused.text)")
         #expect(refused.value("Retry-After").flatMap { Int($0) }.map { (1...300).contains($0) } == true)
         var ready = await WireConnection.exchange(port: service.operationsPort, probe)
-        // A finding is remembered for a second: the one of before the disk was full may still be answered.
+        // A readiness result is cached for a second: the service may still answer with the one from before the disk was full.
         let patience = ContinuousClock.now + .seconds(20)
         while ready?.status == 200, ContinuousClock.now < patience {
             ready = await WireConnection.exchange(port: service.operationsPort, probe)
@@ -49,7 +49,7 @@ import Testing
         }
         #expect(recovered?.status == 200, "\(recovered?.text ?? "no answer")")
         var again = await WireConnection.exchange(port: service.operationsPort, probe)
-        // A finding is remembered for a second.
+        // A readiness result is cached for a second.
         while again?.status != 200, ContinuousClock.now < deadline {
             again = await WireConnection.exchange(port: service.operationsPort, probe)
         }

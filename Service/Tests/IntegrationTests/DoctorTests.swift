@@ -3,7 +3,7 @@ import GRDB
 import StrictJSON
 import Testing
 
-/// The doctor finds what is wrong, says what to do, and leaves everything as it was.
+/// `doctor` finds faults, says what to do, and changes nothing.
 @Suite struct DoctorTests {
     let folder: TemporaryFolder
     let database: String
@@ -71,7 +71,7 @@ import Testing
             ["credentials", "create", "--name", "x", "--role", "admin", "--database", elsewhere])
         #expect(added.status == 0)
         let other = try await RunningService(database: elsewhere)
-        // A key set is made when it is first asked for, or when somebody wants a token.
+        // The service creates its key set when it is first requested, or when a token is first issued.
         for url in [service.publicURL, other.publicURL] {
             _ = try await Loopback.get(url + "/auth/v1/.well-known/jwks.json")
         }
@@ -85,7 +85,7 @@ import Testing
         #expect(wrong.messages("reach").contains("\(other.publicURL) a service with other stores"))
         let operations = try await doctor(["--public-origin", service.operationsURL])
         #expect(operations.messages("reach").contains("no service of this kind"))
-        // Nobody listens there.
+        // No process listens there.
         #expect(try await doctor(["--public-origin", "http://127.0.0.1:9"]).state("reach") == "warn")
         #expect(service.stop() == 0 && other.stop() == 0)
     }
@@ -172,7 +172,7 @@ import Testing
                 #expect(!found.result.output.contains(secret))
             }
         }
-        // Who cannot read a secret in it may read a configuration.
+        // A configuration without secrets may be readable for others.
         #expect(try await report("service_key_file: \(key)", 0o644).state("configuration") == "ok")
     }
 
@@ -230,7 +230,7 @@ import Testing
         #expect(report.result.status == 1)
         #expect(report.state("configuration") == "fail")
         #expect(report.messages("configuration").contains("server.host"))
-        // The store is looked at all the same.
+        // The store is checked all the same.
         #expect(report.state("audit") == "ok")
     }
 

@@ -5,7 +5,7 @@ import SoftwareDevice
 import StrictJSON
 import Testing
 
-/// A refusal from the service to a file, and from the file to the same refusal.
+/// A refusal is exported from the service to a file, and the file is replayed to the same refusal.
 @Suite struct Evidence {
     let folder: TemporaryFolder
     private let app = "com.example.app"
@@ -42,7 +42,7 @@ import Testing
         let replayed = try await run("attestation", "replay", file)
         #expect(replayed.status == 0, "\(replayed.output)")
         #expect(replayed.output.contains("UNTRUSTED_CHAIN"))
-        // Under the roots of the device's own authority it is something else that refuses.
+        // With the root of the device's own authority, the proof verifies: the replay differs from the record.
         var document = try #require(try JSONValue(parsing: try Data(contentsOf: URL(fileURLWithPath: file))).object)
         let roots = try AuthorityFile.load(folder.path("another.pem")).rootsPEM
         document["roots"] = ["pem": .string(roots), "beside_built_in": false]
@@ -70,7 +70,7 @@ import Testing
         let replayed = try await run("attestation", "replay", file)
         #expect(replayed.status == 0)
         #expect(replayed.output.contains("MALFORMED_OBJECT"))
-        // What stands in a stranger's file is no command to the terminal.
+        // Control sequences in another person's file do not reach the terminal.
         var document = try #require(try JSONValue(parsing: try Data(contentsOf: URL(fileURLWithPath: file))).object)
         document["about"] = ["recorded_at": "\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}"]
         try Data(JSONValue.object(document).bytes).write(to: URL(fileURLWithPath: file))

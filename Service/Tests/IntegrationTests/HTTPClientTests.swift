@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Other people's HTTP clients, with what they do by default.
+/// Widely used HTTP clients, with their default settings.
 @Suite struct HTTPClients {
     let folder: TemporaryFolder
 
@@ -18,7 +18,7 @@ import Testing
         try await Binary.run(arguments, of: URL(fileURLWithPath: "/usr/bin/env"))
     }
 
-    /// Over plain HTTP it asks each connection for an upgrade to HTTP/2.
+    /// Over plain HTTP, it asks for an upgrade to HTTP/2 on each connection.
     @Test(.enabled(if: isInstalled("java"), "needs a JDK"))
     func `Java's HttpClient is answered every time`() async throws {
         let source = """
@@ -63,7 +63,7 @@ import Testing
             "curl", "-sS", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Content-Type: application/json",
             "-d", Self.body, "\(service.publicURL)/auth/v1/device/challenge",
         ]
-        // It would wait longer for the interim answer than it may take in all.
+        // Without an interim answer, curl would wait longer than its total time limit.
         let patient = try await Self.run(common + ["-H", "Expect: 100-continue", "--expect100-timeout", "60"])
         #expect(patient.output == "200", "\(patient.errors)")
         let upgrading = try await Self.run(common + ["--http2"])

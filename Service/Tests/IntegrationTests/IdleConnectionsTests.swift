@@ -3,7 +3,7 @@ import Crypto
 import Foundation
 import Testing
 
-/// Clients that connect and then only hold their connections. `IDLE_CONNECTIONS` says how many (default 1000).
+/// Clients that connect and then stay idle. `IDLE_CONNECTIONS` is their number (default 1000).
 @Suite struct IdleConnections {
     static let count = ProcessInfo.processInfo.environment["IDLE_CONNECTIONS"].flatMap { Int($0) } ?? 1000
 
@@ -14,7 +14,7 @@ import Testing
     @Test func `signed requests are served within a second while others hold idle connections`() async throws {
         OpenFileLimit.raise()
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
-        // So that none is cut off before the others are there.
+        // Long timeouts, so that no connection is closed before all are open.
         let patient = [
             "SYNHEART_AUTH_LIMITS_HEAD_SECONDS": "600", "SYNHEART_AUTH_LIMITS_IDLE_SECONDS": "600",
             "SYNHEART_AUTH_MAXIMUM_CONNECTIONS_PER_ADDRESS": "16384",
@@ -29,7 +29,7 @@ import Testing
             let connection = try #require(
                 WireConnection(port: service.port), "\(number) connections: the service no longer listens")
             idle.append(connection)
-            // Some have said nothing, some half a request, some have been answered.
+            // A third sent nothing, a third sent part of a request, a third got an answer.
             switch number % 3 {
             case 0: break
             case 1: await connection.send(Array(read.bytes.prefix(20)))
@@ -43,7 +43,7 @@ import Testing
             times.append(started.duration(to: .now))
             #expect(answer?.status == 200, "\(answer?.text ?? "no answer")")
         }
-        // A busy machine may hold one up.
+        // The median, because a busy machine may delay single requests.
         let median = times.sorted()[times.count / 2]
         #expect(median < .seconds(1))
         let after = Self.residentKilobytes(service.processID)
@@ -62,7 +62,7 @@ import Testing
     }
 }
 
-/// The connections of a test are files of its own process.
+/// The file descriptor limit: the test's connections are descriptors of its own process.
 enum OpenFileLimit {
     static func raise() {
         var limit = rlimit()

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import Testing
 
-/// The file of the service key while it is made, and while an operator replaces it.
+/// The service key file while it is created, and while an operator replaces it.
 @Suite struct `The key file` {
     private let folder: TemporaryFolder
     private let database: String
@@ -21,7 +21,7 @@ import Testing
             input: DevelopmentDevice.app.replacingOccurrences(of: DevelopmentDevice.appID, with: name))
     }
 
-    /// Adds an app on a file system without hard links; `fault` is one more that strace injects.
+    /// Adds an app on a file system without hard links. `fault` is an additional fault that strace injects.
     private func addWithoutLinks(_ name: String, fault: [String] = []) async throws -> Binary.Result {
         try await Binary.run(
             [
@@ -78,7 +78,7 @@ import Testing
         let lists = [old + Data(repeating: 7, count: 32).base64EncodedString() + "\n", old]
         let sealed = try sealedRecords()
         let results = try await withThrowingTaskGroup(of: [Binary.Result].self) { group in
-            // One that seals; of two that rotate at once, one may be refused.
+            // Only one of these commands seals. Of two concurrent rotations, one may be refused.
             for sealing in [["signing-keys", "rotate"], ["devices", "list"], ["credentials", "list"]] {
                 group.addTask {
                     var results: [Binary.Result] = []
@@ -92,7 +92,7 @@ import Testing
             let replacing = Task {
                 var number = 0
                 while !Task.isCancelled {
-                    // As `mv` does it.
+                    // Replaces the file atomically, as `mv` does.
                     try Data(lists[number % 2].utf8).write(to: keyFile, options: .atomic)
                     number += 1
                     try await Task.sleep(for: .milliseconds(1))
@@ -109,7 +109,7 @@ import Testing
     @Test func `that is empty for a moment refuses commands, and no key is made in its place`() async throws {
         try #require(try await add(DevelopmentDevice.appID).status == 0)
         let old = try Data(contentsOf: keyFile)
-        // As an editor or `cp` does it: truncate, then write.
+        // As an editor or `cp` writes: it truncates the file, then writes.
         try Data().write(to: keyFile)
         let refused = try await Binary.run(["signing-keys", "rotate", "--database", database])
         #expect(refused.status == 2 && refused.errors.contains(keyFile.path), "\(refused)")

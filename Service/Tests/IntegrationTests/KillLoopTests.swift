@@ -2,8 +2,8 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// The service is killed at random moments while many clients use it. `KILL_LOOP_KILLS` says how often (default 8), and
-/// `KILL_LOOP_SEED` repeats a run's choices.
+/// The service is killed at random moments while many clients use it. `KILL_LOOP_KILLS` is the number of kills (default 8).
+/// `KILL_LOOP_SEED` repeats the choices of a run.
 @Suite struct KillLoop {
     private static let environment = ProcessInfo.processInfo.environment
     static let kills = environment["KILL_LOOP_KILLS"].flatMap { Int($0) } ?? 8
@@ -24,7 +24,7 @@ import Testing
             let service = try await fixture.start(port: port)
             port = service.port
             clients = await Self.each(clients) { await $0.check(service) }
-            // One in four is stopped in order, which must forget as little.
+            // One stop in four is orderly, and must not lose anything either.
             let isOrderly = Int.random(in: 0..<4, using: &random) == 0
             let trigger = Trigger(after: Int.random(in: 1...300, using: &random)) {
                 if isOrderly { #expect(service.stop() == 0) } else { service.kill() }
@@ -50,7 +50,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    /// Lets every client do something at once.
+    /// Runs an action of every client concurrently.
     private static func each(
         _ clients: [LoadClient], _ act: @escaping @Sendable (inout LoadClient) async -> Void
     ) async -> [LoadClient] {
@@ -67,7 +67,7 @@ import Testing
     }
 }
 
-/// Does something at the n-th count, once.
+/// Runs an action once, at the n-th count.
 private final class Trigger: @unchecked Sendable {
     // Unchecked: the lock guards `left`.
     private let lock = NSLock()

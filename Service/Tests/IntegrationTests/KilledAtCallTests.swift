@@ -2,12 +2,12 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// The service is killed as it enters each of the system calls by which it writes and answers: between what a clock of
-/// milliseconds would hit by chance once in thousands of kills.
+/// The service is killed as it enters each of the system calls by which it writes and answers. Random kills would hit most of
+/// these moments only once in thousands of runs.
 @Suite struct KilledAtCall {
-    /// How the database is written and made durable, and how an answer leaves.
+    /// The calls that write the database, make it durable, and send an answer.
     private static let calls = ["pwrite64", "fdatasync", "write", "writev"]
-    /// The how-manyeth call of a thread is to be the last. `KILLED_AT_EVERY_CALL=1`: each, where by default some.
+    /// The service is killed at a thread's n-th call, for each of these n. `KILLED_AT_EVERY_CALL=1` tries more of them.
     private static let occurrences =
         ProcessInfo.processInfo.environment["KILLED_AT_EVERY_CALL"] == nil ? [1, 3, 6] : Array(1...16)
 
@@ -28,11 +28,11 @@ import Testing
             for occurrence in Self.occurrences {
                 let service = try await fixture.start()
                 await client.check(service)
-                // Something to act upon, and connections that are open already.
+                // Registers a device for the act, and opens the connections.
                 _ = await client.act(.register, service)
                 let tracer = try #require(
                     Tracer(of: service.processID, killingAt: call, occurrence: occurrence), "strace does not attach")
-                // What follows meets the calls that come after the answer, such as making claims durable.
+                // The further requests reach calls that come after the answer, such as making claims durable.
                 var isAnswered = await client.act(act, service)
                 for _ in 0..<3 where isAnswered { isAnswered = await client.act(.sign, service) }
                 let died = !isAnswered
@@ -55,7 +55,7 @@ import Testing
         #expect(deaths["write", default: 0] + deaths["writev", default: 0] > 0)
     }
 
-    /// Each change is there with its event, or neither is.
+    /// Checks that each change has its audit event, and each event its change.
     private func expectWhole(_ service: RunningService, _ fixture: ServiceFixture) async throws {
         func get(_ path: String) async throws -> JSONObject {
             let answer = await WireConnection.exchange(

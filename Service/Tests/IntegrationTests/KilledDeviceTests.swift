@@ -5,8 +5,8 @@ import StrictJSON
 import SynheartAuth
 import Testing
 
-/// The SDK in processes of their own, killed at every call to the outside and at every system call that changes a file,
-/// against the service in another: whatever is left, the next launch ends in one device that can sign.
+/// The SDK in processes that are killed at every external call and at every system call that changes a file. The service runs
+/// in another process. After each kill, the next launch ends with exactly one device that can sign.
 @Suite struct KilledDevice {
     let folder: TemporaryFolder
 
@@ -14,7 +14,7 @@ import Testing
 
     enum Operation: String, CaseIterable { case register, rotate, reset }
 
-    /// What the device is, and what its app demands.
+    /// The kind of the phone, and the proof that its app demands.
     enum Phone: Sendable {
         case apple
         case android(proof: String)
@@ -26,7 +26,7 @@ import Testing
         #expect(world.service.stop() == 0)
     }
 
-    // A chain names the challenge that its key was made with: sent again with another one, it is refused.
+    // A chain contains the challenge that its key was created with. Sent with another challenge, it is refused.
     @Test(arguments: ["play_integrity", "both"])
     func `an Android phone whose hardware attests the key registers too`(proof: String) async throws {
         let world = try await World(folder, .android(proof: proof))
@@ -58,7 +58,7 @@ import Testing
     }
 }
 
-/// A service with an app for each case, and devices beside it.
+/// A service with an app for each case, and the processes of its devices.
 private struct World: Sendable {
     let service: RunningService
     private let folder: TemporaryFolder
@@ -84,7 +84,7 @@ private struct World: Sendable {
             ])
     }
 
-    /// An app record that trusts an authority of its own, which is written to a file.
+    /// An app record that trusts a test authority, which is written to a file.
     private static func record(_ phone: KilledDevice.Phone, authority: String) async throws -> JSONObject {
         switch phone {
         case .apple:
@@ -107,13 +107,13 @@ private struct World: Sendable {
         }
     }
 
-    /// A fresh app's id.
+    /// Adds a new app. Returns its id.
     func newApp() async throws -> String {
         let app = "com.example.\(UUID().uuidString.lowercased())"
         var record = record
         record["app_id"] = .string(app)
         var answer = try await administer("POST", "apps", .object(record))
-        // Four devices are killed at once: a write may miss its deadline, and yet happen.
+        // Four devices run at once, so a write may miss its deadline and still take effect.
         for _ in 0..<5 where answer.status == 503 { answer = try await administer("POST", "apps", .object(record)) }
         try #require([201, 409].contains(answer.status), "\(String(decoding: answer.body, as: UTF8.self))")
         return app
@@ -144,7 +144,7 @@ private struct World: Sendable {
             of: Binary.crashingDevice)
     }
 
-    /// How many points an operation has.
+    /// The number of crash points of an operation.
     func points(of operation: KilledDevice.Operation) async throws -> Int {
         let result = try await device(operation.rawValue, newApp())
         let points = try? JSONValue(parsing: result.output).object?["points"]?.integer
@@ -158,7 +158,7 @@ private struct World: Sendable {
         try await expectRecovery(app, "\(operation) at \(point)")
     }
 
-    /// The next launch: one device that counts, whose signature verifies, with one key.
+    /// Checks the next launch: one registered device with one key, whose signature verifies.
     func expectRecovery(_ app: String, _ comment: Comment) async throws {
         let result = try await device("recover", app)
         let answer = try #require(try? JSONValue(parsing: result.output).object, "\(comment): \(result.errors)")
@@ -167,7 +167,7 @@ private struct World: Sendable {
         let live = try await devices(app).filter { $0["status"]?.string != "deregistered" }
             .map { $0["device_id"]?.string }
         if case .android("both") = phone {
-            // A registration whose answer was lost cannot be repeated with that key: its row may be left.
+            // A registration whose answer was lost cannot be repeated with that key, so its row may remain.
             #expect(live.contains(answer["device_id"]?.string) && live.count <= 2, comment)
         } else {
             #expect(live == [answer["device_id"]?.string], comment)

@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// The first use of a database, killed at any of its system calls or done by many processes at once, leaves a database that
-/// the next use can work with.
+/// The first use of a database, killed at any of its system calls, or run by many processes at once. The next use can work with
+/// the database that it leaves.
 @Suite struct KilledFirstStart {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
     private static let isThorough = ProcessInfo.processInfo.environment["KILLED_AT_EVERY_CALL"] != nil
-    /// How files are made, locked, written and made durable.
+    /// The calls that create, lock and write files and make them durable.
     private static let calls = [
         "openat", "pwrite64", "write", "fdatasync", "fsync", "link", "unlink", "ftruncate", "flock",
     ]
@@ -23,7 +23,7 @@ import Testing
         try await Binary.run(["apps", "add", "--file", "-", "--database", database], input: Self.app(name))
     }
 
-    /// Runs a command that is killed as it enters the so-manyeth of these calls; false if it makes fewer of them.
+    /// Runs a command that is killed as it enters the n-th of these calls. Returns false if it makes fewer calls.
     private func isKilled(_ arguments: [String], at call: String, _ occurrence: Int, input: String) async throws -> Bool
     {
         let result = try await Binary.run(
@@ -36,7 +36,7 @@ import Testing
 
     @Test(.enabled(if: canTrace, "scripts/prepare strace, and the right to trace"), arguments: calls)
     func `a killed first use leaves a usable state`(_ call: String) async throws {
-        // The first calls are the loader's.
+        // The first calls are those of the dynamic loader.
         let occurrences =
             call == "openat"
             ? Array(stride(from: 20, through: 90, by: Self.isThorough ? 1 : 6))

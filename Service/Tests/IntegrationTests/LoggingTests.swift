@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// Standard error of the service is a pipe without a reader.
+/// The service's standard error is a pipe that no process reads.
 @Suite struct Logging {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// Sends more than a pipe holds of log lines.
+    /// Sends requests that cause more log lines than a pipe holds.
     private func flood(_ service: RunningService) async throws {
         let missing = WireRequest(method: "GET", target: "/nowhere")
         for _ in 0..<20 {
@@ -34,7 +34,7 @@ import Testing
         let service = try await fixture.start(errors: pipe.fileHandleForWriting)
         try await flood(service)
         await expectAlive(service)
-        // It was full: nothing but the pipe's own buffer went out.
+        // The pipe was full, so only the content of its buffer was written.
         try pipe.fileHandleForWriting.close()
         let logged = try #require(try pipe.fileHandleForReading.readToEnd())
         #expect(logged.count <= 1 << 16 && logged.count > 1 << 15)

@@ -2,7 +2,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// `synheart-auth playintegrity open-keys`, with a file as Play Console encrypts it.
+/// `synheart-auth playintegrity open-keys`, with a file that is encrypted as Play Console does it.
 @Suite struct OpenKeysTests {
     let folder: TemporaryFolder
     let vectors: JSONObject

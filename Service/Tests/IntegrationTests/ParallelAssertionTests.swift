@@ -7,7 +7,7 @@ import StrictJSON
 import SynheartAuth
 import Testing
 
-/// Assertions that arrive at once at a real service: each counter is good once, whoever comes first.
+/// Concurrent assertions at a running service: each counter is accepted once, whichever request comes first.
 @Suite struct ParallelAssertions {
     let folder: TemporaryFolder
     private static let app = "com.example.app"
@@ -15,7 +15,7 @@ import Testing
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// A device whose requests are put together by hand.
+    /// A device that builds its requests itself.
     private struct Device: Sendable {
         let url: String
         let id: String
@@ -23,7 +23,7 @@ import Testing
         let phone: AppleDevice
         let attestKey: AppleAttestKey
 
-        /// Asks for a token, with an assertion of this counter; the error code, nil if it was given.
+        /// Asks for a token with an assertion of this counter. Returns the error code; nil if a token was issued.
         func ask(counter: UInt32) async throws -> String? {
             let body = Array("{}".utf8)
             let now = UnixTime(Int64(Date().timeIntervalSince1970))
@@ -95,7 +95,7 @@ import Testing
         let service = try await RunningService(database: folder.path("db.sqlite"))
         let device = try await device(at: service)
 
-        // Three copies of each of eight counters, all at once: each copy is a request of its own.
+        // Three copies of each of eight counters, all concurrent. Each copy is a separate request.
         let counters = (1...8).flatMap { [UInt32](repeating: $0, count: 3) }.shuffled()
         let outcomes = try await withThrowingTaskGroup(of: (UInt32, String?).self) { group in
             for counter in counters { group.addTask { (counter, try await device.ask(counter: counter)) } }
@@ -105,7 +105,7 @@ import Testing
         #expect(Set(accepted).count == accepted.count, "accepted: \(accepted)")
         #expect(accepted.contains(8))
         #expect(outcomes.allSatisfy { $0.1 == nil || $0.1 == "INVALID_ASSERTION" }, "\(outcomes)")
-        // None of them is good any more, also for who comes later; the next one is.
+        // All eight counters stay refused later. The next counter is accepted.
         for counter: UInt32 in [1, 8] { #expect(try await device.ask(counter: counter) == "INVALID_ASSERTION") }
         #expect(try await device.ask(counter: 9) == nil)
         service.kill()

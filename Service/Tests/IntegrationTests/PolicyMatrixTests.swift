@@ -9,22 +9,23 @@ import StrictJSON
 import SynheartAuth
 import Testing
 
-/// Every policy that an operator can set, against every operation of the SDK, on both kinds of phones: what may not work ends in an
-/// error whose recovery works.
+/// Every policy that an operator can set, with every operation of the SDK, on both kinds of phones. If an operation cannot
+/// work, its error has a recovery, and the recovery works.
 @Suite(.timeLimit(.minutes(15))) struct PolicyMatrix {
-    /// One value of one member of an app record: a case of `docs/vectors/policies.json`, which the Kotlin client lives under too.
+    /// One value of one member of an app record: a case of `docs/vectors/policies.json`. The Kotlin client's tests run the same
+    /// cases.
     struct Setting: Sendable {
         let path: [String]
         let value: JSONValue
-        /// Members that the value needs beside it.
+        /// Other members that the value needs.
         let beside: [(path: [String], value: JSONValue)]
-        /// The phones that the policy is about; a phone of another kind is not affected.
+        /// The platforms that the policy concerns. Phones of other platforms are not affected.
         let platforms: [Platform]
-        /// The errors without a recovery that the policy means.
+        /// Errors without a recovery that the policy intends.
         let refusals: Set<String>
-        /// The answer to a request of another service.
+        /// The status of a request to another service.
         let apiStatus: Int
-        /// What the app is configured with: an app whose record demands scheme 2 signs under it.
+        /// The scheme that the app is configured with: scheme 2 if the record demands it.
         var scheme: SignatureScheme { path.last == "minimum_scheme" && value == 2 ? .two : .one }
 
         init?(_ object: JSONObject) {
@@ -45,13 +46,13 @@ import Testing
     static let settings: [Setting] = {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../../docs/vectors/policies.json")
-        // Of a file that cannot be read nothing is left, and the test below finds every member missing.
+        // If the file cannot be read there are no cases, and the test below reports every member as missing.
         let bytes = (try? Data(contentsOf: file)).map { Array($0) } ?? []
         let cases = (try? JSONValue(parsing: bytes))?.object?["policies"]?.array ?? []
         return cases.compactMap { $0.object.flatMap { Setting($0) } }
     }()
 
-    /// Members that are no policy for a device, or are tested by a life of their own below.
+    /// Members that are no policy for a device, or that other tests below cover.
     private static let others: Set<String> = [
         "app_id", "name", "ios", "android", "signature", "keys", "registration", "evidence", "keys.compromise",
         "keys.compromise.keys_before", "keys.compromise.rotate_by",
@@ -74,7 +75,8 @@ import Testing
 
     @Test("every policy and operation work together, or the recovery does", arguments: Moment.allCases)
     func matrix(moment: Moment) async throws {
-        // Each life takes half a year of the service's clock, and the vendors' roots last some years.
+        // A new world after some cases: each case advances the clock by half a year, and the vendors' roots expire after some
+        // years.
         for start in stride(from: 0, to: Self.settings.count, by: 16) {
             try await World.with { world in
                 for index in start..<min(start + 16, Self.settings.count) {
@@ -292,7 +294,7 @@ private final class Life: Sendable {
         #expect(try await sdk.registerDevice(appID: app).status == .registered)
     }
 
-    /// Runs an operation; after an error what its recovery says, and the operation again.
+    /// Runs an operation. After an error, does what its recovery says and runs the operation again.
     func perform(_ name: String, _ operation: () async throws -> Void) async throws {
         for _ in 0..<4 {
             do {
@@ -336,7 +338,7 @@ private final class Life: Sendable {
         #expect(answer == status, "\(app): \(method) \(path)")
     }
 
-    /// Each operation once; a request of another service also after the rotations.
+    /// Runs each operation once, and a request to another service also after the rotations.
     func useEverything(apiStatus: Int = 200) async throws {
         try await perform("status") { _ = try await status() }
         try await perform("GET") { try await expect(apiStatus, "GET", "/v1/pay/1") }
@@ -348,7 +350,7 @@ private final class Life: Sendable {
         try await perform("GET") { try await expect(apiStatus, "GET", "/v1/pay/1") }
     }
 
-    /// The whole life of a device under a policy.
+    /// Runs the whole life of a device under a policy.
     func live(_ setting: PolicyMatrix.Setting, _ moment: PolicyMatrix.Moment) async throws {
         var policy = setting.beside + [(setting.path, setting.value)]
         if moment == .withReattestation, setting.path != ["keys", "reattest_on_rotation"] {
@@ -380,7 +382,7 @@ private final class Life: Sendable {
 
 // MARK: The phone
 
-/// Keys, records and proofs of one phone, in memory.
+/// The keys, records and proofs of one phone, in memory.
 private final class MatrixPhone: KeyStore, AttestationProvider {
     let platform: Platform
     let storage = VolatileStorage()
@@ -401,11 +403,11 @@ private final class MatrixPhone: KeyStore, AttestationProvider {
         self.apple = Locked(makeApple())
     }
 
-    /// As after a reinstallation.
+    /// Loses the App Attest keys, as a reinstallation does.
     func loseAttestKeys() { apple.withLock { $0 = makeApple() } }
 
     var protection: KeyProtection { .software }
-    /// An Android Keystore attests a key when it is made.
+    /// An Android Keystore attests a key when the key is created.
     var attestsKeys: Bool { platform == .android }
 
     func create(_ alias: KeyAlias, challenge: [UInt8]?) -> DevicePublicKey {
@@ -455,7 +457,7 @@ private struct PhoneClock: DeviceClock {
     var continuous: Duration { .seconds(clock.now.seconds) }
 }
 
-/// Moves the clock instead of waiting.
+/// Moves the clock forward instead of waiting.
 private struct ClockSleeper: Sleeper {
     let clock: MovableClock
 
@@ -468,7 +470,8 @@ private struct ClockSleeper: Sleeper {
     }
 }
 
-/// Requests to the service as they are; requests to `api.test` as that service asks `/verify`, and passes a refusal on.
+/// Sends requests for the auth service unchanged. Answers requests for `api.test` as that service does: it asks `/verify`, and
+/// passes a refusal on.
 private final class MatrixTransport: HTTPTransport {
     private let base = URLSessionTransport()
     private let port: Int

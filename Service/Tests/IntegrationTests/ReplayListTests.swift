@@ -4,10 +4,10 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// A captured scheme 1 request, sent to the whole service again: over HTTP, with claims on disk. (`KillLoop` and `DeviceLife`
-/// send them after the service was killed.)
+/// A captured scheme 1 request, replayed to the whole service: over HTTP, with claims on disk. (`KillLoop` and `DeviceLife`
+/// replay requests after the service was killed.)
 @Suite struct ReplayList {
-    /// What whoever captured a request makes of it; the signature stays valid.
+    /// The changes that an attacker can make to a captured request and keep its signature valid.
     enum Disguise: String, CaseIterable {
         case none, newNonce, otherS, otherSAndNewNonce, upperCaseNonce, upperCaseHeaderNames
 
@@ -117,7 +117,7 @@ import Testing
             let device = try await service.device()
             let request = try device.request("GET", Route.status.rawValue, at: clock.now)
             #expect(try await service.send(request).status == 200)
-            // Long enough for the claim to end, and for others to be taken after it.
+            // The step may outlast the first claim. The second request may then purge it.
             clock.move(step)
             let later = try device.request("GET", Route.status.rawValue, at: clock.now)
             #expect(try await service.send(later).status == 200)
@@ -128,7 +128,7 @@ import Testing
         try await running { service in try await Self.expectNeverAccepted(request, by: service) }
     }
 
-    /// A claim that still lives says so; if it may have been purged, the request is too old for what the store knows.
+    /// A live claim refuses the replay. If the claim may have been purged, the request is refused for its date.
     private static func expectNeverAccepted(_ request: WireRequest, by service: ClockedService) async throws {
         for disguise in Disguise.allCases {
             let answer = try await service.send(try disguise.apply(to: request))
@@ -164,7 +164,7 @@ import Testing
 }
 
 extension WireRequest {
-    /// The same signed request with s replaced by n - s, which verifies just as well.
+    /// The request with s of its signature replaced by n - s, which is a valid signature too.
     func withOtherS() throws -> WireRequest {
         var request = self
         request.headers = try headers.map { name, value in

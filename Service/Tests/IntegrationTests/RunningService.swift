@@ -3,9 +3,9 @@ import Testing
 
 /// The built `synheart-auth` binary, run as a user runs it.
 enum Binary {
-    /// It lies beside the test bundle.
+    /// The binary is beside the test bundle.
     static let url = beside("synheart-auth")
-    /// The SDK in a process that can be told where to die.
+    /// The SDK in a process that kills itself at a chosen point.
     static let crashingDevice = beside("CrashingDevice")
 
     private static func beside(_ name: String) -> URL {
@@ -31,8 +31,8 @@ enum Binary {
         let (output, errors, given) = (try OutputFile(), try OutputFile(), try OutputFile())
         try given.handle.write(contentsOf: Data((input ?? "").utf8))
         try given.handle.seek(toOffset: 0)
-        // Foundation's `Process` is never freed and would keep these open. With some 1,360 descriptors open,
-        // `run()` reads past the end of a page of /proc/self/fd, and the process dies of it.
+        // Foundation never frees a `Process`, which would keep these descriptors open. With about 1,360 open descriptors,
+        // `run()` reads past the end of a page of /proc/self/fd and crashes.
         defer { for file in [output, errors, given] { file.close() } }
         process.standardOutput = output.handle
         process.standardError = errors.handle
@@ -45,7 +45,7 @@ enum Binary {
     }
 }
 
-/// A file that a process reads or writes: unlike a pipe it is never full.
+/// A file that a process reads or writes. Unlike a pipe, it is never full.
 private final class OutputFile: Sendable {
     let url: URL
     let handle: FileHandle
@@ -63,7 +63,7 @@ private final class OutputFile: Sendable {
     var text: String { (try? String(contentsOf: url, encoding: .utf8)) ?? "" }
 }
 
-/// A folder that goes with the test.
+/// A temporary folder, removed with its owner.
 final class TemporaryFolder: Sendable {
     let url: URL
 
@@ -77,15 +77,15 @@ final class TemporaryFolder: Sendable {
     func path(_ name: String) -> String { url.appendingPathComponent(name).path }
 }
 
-/// A service in a process of its own, on ports of its own.
+/// A service in its own process, on its own ports.
 final class RunningService: Sendable {
     let publicURL: String
     let operationsURL: String
     private let process: Process
 
-    /// Starts `serve` and waits until it says that it is ready.
+    /// Starts `serve` and waits for its ready line.
     ///
-    /// - Parameter errors: what gets standard error; nil: nothing.
+    /// - Parameter errors: receives standard error; nil: discarded.
     convenience init(
         database: String, port: Int = 0, arguments: [String] = [], environment: [String: String] = [:],
         errors: FileHandle? = nil
@@ -106,8 +106,8 @@ final class RunningService: Sendable {
         if environment["LD_PRELOAD"] == nil {
             process.executableURL = Binary.url
         } else {
-            // libfaketime adds to the environment as it is loaded, after which Swift does not find the arguments beside it. In a
-            // program that another one with libfaketime became, nothing is left to add.
+            // libfaketime adds variables to the environment when it is loaded, and Swift then does not find the arguments
+            // behind it. `env` already has the variables when it executes the binary, so nothing is added there.
             process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
             process.arguments?.insert(Binary.url.path, at: 0)
         }
@@ -149,7 +149,7 @@ final class RunningService: Sendable {
     /// Sends a signal.
     func signal(_ number: Int32) { _ = Glibc.kill(process.processIdentifier, number) }
 
-    /// The exit code, once the process has ended; nil if it runs on for so long.
+    /// Waits for the exit code; nil if the process still runs after `limit`.
     func exitCode(within limit: Duration = .seconds(20)) async -> Int32? {
         await withTaskGroup(of: Int32?.self) { group in
             group.addTask {
@@ -162,7 +162,7 @@ final class RunningService: Sendable {
             }
             group.addTask {
                 guard (try? await Task.sleep(for: limit)) != nil else { return nil }
-                // The other task cannot be cancelled: it is let go of by what it waits for.
+                // The other task cannot be cancelled. It ends when the process does.
                 self.signal(SIGKILL)
                 return nil
             }
@@ -171,13 +171,13 @@ final class RunningService: Sendable {
         }
     }
 
-    /// SIGKILL: no chance to save anything.
+    /// Sends SIGKILL, so that the process cannot save anything.
     func kill() {
         Glibc.kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 
-    /// SIGTERM, and waits; returns the exit code.
+    /// Sends SIGTERM and waits. Returns the exit code.
     @discardableResult
     func stop() -> Int32 {
         process.terminate()

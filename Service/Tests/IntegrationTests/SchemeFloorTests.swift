@@ -6,7 +6,7 @@ import StrictJSON
 import SynheartAuth
 import Testing
 
-/// A device that has signed under scheme 2 is not let back to scheme 1: what the SDK sends on its own has to go along.
+/// A device that has signed under scheme 2 cannot go back to scheme 1. So the SDK's own requests must use scheme 2 too.
 @Suite struct SchemeFloor {
     let folder: TemporaryFolder
 

@@ -3,9 +3,9 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// A certificate of one's own for localhost.
+/// A self-signed certificate for localhost.
 enum SelfSigned {
-    /// Writes certificate and key as PEM; the certificate ends in so many days.
+    /// Writes certificate and key as PEM. The certificate expires after this many days.
     static func write(
         in folder: TemporaryFolder, days: Int, certificateAlone: Bool = false
     ) throws -> (certificate: String, key: String) {

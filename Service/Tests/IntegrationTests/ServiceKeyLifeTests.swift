@@ -3,7 +3,7 @@ import GRDB
 import StrictJSON
 import Testing
 
-/// A database is used with its own service key alone, whoever uses it and however the key is given.
+/// A database works only with its own service key, for every command and for every way to give the key.
 @Suite struct ServiceKeyLife {
     let folder: TemporaryFolder
     let database: String
@@ -26,7 +26,7 @@ import Testing
             environment: key.map { [variable: $0] } ?? [:])
     }
 
-    /// Makes a database with an app and a signing key.
+    /// Creates a database with an app and a signing key.
     private func make(key: String? = nil) async throws {
         try #require(try await run("apps add --file -", key: key, input: DevelopmentDevice.app).status == 0)
         try #require(try await run("signing-keys rotate", key: key).status == 0)
@@ -213,7 +213,7 @@ import Testing
         #expect(try await Binary.run(arguments, input: DevelopmentDevice.app).status == 0)
     }
 
-    /// Everything that is sealed, as it is stored.
+    /// All sealed values, as they are stored.
     private func sealed() throws -> [String] {
         try DatabaseQueue(path: database).read { database in
             try String.fetchAll(

@@ -2,7 +2,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// The signals of a running service.
+/// How a running service reacts to signals.
 @Suite struct Signals {
     let folder: TemporaryFolder
 
@@ -16,7 +16,7 @@ import Testing
         await WireConnection.exchange(port: service.operationsPort, WireRequest(method: "GET", target: target))
     }
 
-    /// Asks until it holds, for at most some seconds.
+    /// Polls until the condition holds, for at most 20 seconds.
     private func eventually(_ holds: () async -> Bool) async -> Bool {
         let deadline = ContinuousClock.now + .seconds(20)
         while ContinuousClock.now < deadline {
@@ -42,11 +42,11 @@ import Testing
         try Data().write(to: URL(fileURLWithPath: log))
         let errors = try FileHandle(forWritingTo: URL(fileURLWithPath: log))
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
-        // Not the fixture's: its variables would win over the file.
+        // Not `fixture.start`: its environment variables would win over the file.
         let service = try await RunningService(
             stores: fixture.stores, arguments: ["--config", file], errors: errors)
         func logged() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
-        // A route that no rate of an address bounds.
+        // A route without a rate limit for each address.
         let large = WireRequest(
             method: "POST", target: "/auth/v1/token",
             body: Array(String(repeating: " ", count: 5000).utf8))
@@ -81,7 +81,8 @@ import Testing
             #expect(
                 await eventually { logged().dropFirst(before).contains("nothing changed") }, "\(bad) \(logged())")
         }
-        // What needs a restart is named until it is taken back: it is compared with the start, not with the last reload.
+        // A setting that needs a restart is reported until it is reverted: each reload is compared with the start, not with the
+        // last reload.
         let limits = "log_level: info\nlimits: {device_body_bytes: 4096}\n"
         for (hosts, named) in [("operations: {hosts: [elsewhere]}", "operations.hosts"), ("", "nothing")] {
             let before = logged().utf8.count
@@ -91,7 +92,7 @@ import Testing
                 await eventually { logged().dropFirst(before).contains("\"needs_restart\":\"\(named)\"") },
                 "\(logged())")
         }
-        // Neither was anything of the bad ones taken over.
+        // No value of a refused configuration is in effect either.
         #expect(await WireConnection.exchange(port: service.port, large)?.status == 413)
         #expect(!logged().contains("Cocoa"))
         #expect(service.stop() == 0)
@@ -108,7 +109,7 @@ import Testing
         }
         let service = try await RunningService(
             stores: fixture.stores, arguments: ["--config", pipe], errors: errors)
-        // An empty configuration is what a second read of a pipe that is closed would find.
+        // A second read of the pipe would return an empty configuration.
         Thread.detachNewThread { try? Data().write(to: URL(fileURLWithPath: pipe)) }
         service.signal(SIGHUP)
         func logged() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
@@ -154,7 +155,7 @@ import Testing
         #expect(await get("/readyz", service)?.status == 200)
         let slow = try #require(WireConnection(port: service.port))
         let head = Self.challenge.bytes.dropLast(Self.challenge.body.count)
-        // Its body never comes. The interim answer says that the request is being answered.
+        // The body never comes. The interim answer shows that the service handles the request.
         await slow.send(
             Array(String(decoding: head.dropLast(2), as: UTF8.self).utf8) + Array("Expect: 100-continue\r\n\r\n".utf8))
         #expect(await slow.answer()?.status == 100)

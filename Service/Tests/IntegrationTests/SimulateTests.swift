@@ -67,7 +67,7 @@ import Testing
             #expect(try operations(good)["register"]?["count"] == 4)
         }
 
-        // The example allows no development mode: refusals, each under its code, and an exit code that says so.
+        // The example's record does not allow development mode: the report lists the refusals by code, and the exit code is 1.
         let development = try await Binary.run(arguments + ["--platform", "development"] + authorities)
         #expect(development.status == 1)
         #expect(try operations(development)["register"]?["errors"]?.object?["DEV_MODE_NOT_ALLOWED"] == 4)

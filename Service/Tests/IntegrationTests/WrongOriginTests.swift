@@ -6,7 +6,7 @@ import StrictJSON
 import SynheartAuth
 import Testing
 
-/// An operator's wrong `server.public_origin` costs no device its identity, and the log names what came and what is configured.
+/// A wrong `server.public_origin` does not cost any device its identity. The log names the received and the configured origin.
 @Suite struct WrongOriginTests {
     let folder: TemporaryFolder
     var database: String { folder.path("db.sqlite") }
@@ -30,7 +30,7 @@ import Testing
         try #require(added.status == 0, "\(added.errors)")
     }
 
-    /// Each call of the SDK fails with this code, and none of them changes what the device is.
+    /// Checks that each call of the SDK fails with this code, and that none changes the device's state.
     private func expectRefused(_ device: SoftwareDevice, at origin: String) async throws {
         let before = try await device.sdk.state(appID: Self.app)
         func expectMisdirected(_ call: () async throws -> Void) async {
@@ -77,7 +77,7 @@ import Testing
             #expect(reason.contains("signed for \(origin)") && reason.contains(wrong), "\(reason)")
         }
 
-        // The right one beside the wrong one.
+        // The correct origin, in addition to the wrong one.
         let third = try await RunningService(
             database: database, port: port, arguments: ["--public-origin", wrong],
             environment: ["SYNHEART_AUTH_OTHER_ORIGINS": origin])

@@ -8,7 +8,7 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// Servers that die, hang and come back. Each test has a server of its own.
+    /// Servers that crash, hang and come back. Each test has its own server.
     @Suite
     struct BreakingTests {
         private var few: PostgreSQLStores.Options {
@@ -25,7 +25,7 @@ extension AgainstPostgreSQL {
             return server
         }
 
-        /// Calls until a call succeeds. The attempts end on their own: each has its deadline.
+        /// Retries a call until it succeeds. Each attempt ends by its own deadline.
         private func eventually<Value>(_ call: () async throws -> Value) async throws -> Value {
             let end = ContinuousClock.now + .seconds(30)
             while true {
@@ -35,7 +35,7 @@ extension AgainstPostgreSQL {
             }
         }
 
-        /// Waits until a replica has everything that its primary has now.
+        /// Waits until a replica has replayed everything that its primary has now.
         private func wait(for replica: PostgreSQLServer, behind primary: PostgreSQLServer) throws {
             let end = try primary.sql("SELECT pg_current_wal_lsn()")
             while try replica.sql("SELECT pg_last_wal_replay_lsn() >= '\(end)'") != "t" {}
@@ -80,7 +80,7 @@ extension AgainstPostgreSQL {
             try await stores.add(device)
             try server.pause()
             let began = ContinuousClock.now
-            // More calls than connections: those that wait end at their deadline too.
+            // There are more calls than connections. The waiting calls end at their deadlines too.
             await withDiscardingTaskGroup { group in
                 for _ in 0..<12 {
                     group.addTask {
@@ -90,7 +90,7 @@ extension AgainstPostgreSQL {
                     }
                 }
             }
-            // Without deadlines of their own, three rounds of four calls would take three times as long.
+            // If a deadline began only with a free connection, three rounds of four calls would take three times as long.
             #expect(began.duration(to: .now) < .seconds(3))
             try server.resume()
             #expect(
@@ -130,7 +130,7 @@ extension AgainstPostgreSQL {
             let value = try await stores.database.write { (connection) throws(StoreError) in
                 _ = try connection.rows("SELECT 1 FROM apps FOR UPDATE")
                 if attempts.next() == 1 {
-                    // The server ends this very connection. The next statement finds out.
+                    // The server ends this connection. The next statement notices it.
                     _ = try? connection.rows("SELECT pg_terminate_backend(pg_backend_pid())")
                 }
                 _ = try connection.change(
@@ -186,7 +186,7 @@ extension AgainstPostgreSQL {
             #expect(try await claim(first, at: now) == .claimed)
             try await stores.add(device)
             try wait(for: replica, behind: primary)
-            // The replica stops; what follows is acknowledged, and lost with the primary.
+            // The replica stops. The next claim is acknowledged and then lost with the primary.
             replica.stop()
             #expect(try await claim(lost, at: now) == .claimed)
             try primary.kill()
@@ -198,11 +198,11 @@ extension AgainstPostgreSQL {
                 return
             }
             #expect((1...130).contains(seconds))
-            // What reached the replica is there, and the new primary takes changes.
+            // Data that reached the replica is still there, and the new primary accepts changes.
             #expect(try await stores.devices.device(device.deviceID, of: device.appID) == device)
             try await stores.add(try sampleDevice())
             #expect(try await stores.audit.firstBrokenLink() == nil)
-            // Later requests are judged again.
+            // Requests with a later date are judged again.
             let later = SystemClock().now + 200
             let fresh = try await stores.replay.claim(
                 [sampleClaim(device)], of: device.deviceID, timestamp: later, expiresAt: later + 660, now: later,
@@ -227,7 +227,7 @@ extension AgainstPostgreSQL {
             func found() async throws -> DeviceRecord? {
                 try await stores.devices.device(device.deviceID, of: device.appID)
             }
-            // The primary hangs, and its replica takes over. Then it goes on as if nothing had happened.
+            // The primary hangs and its replica takes over. Then the former primary resumes without noticing.
             try primary.pause()
             try successor.promote()
             #expect(try await eventually { try await found() } == device)
@@ -264,7 +264,7 @@ extension AgainstPostgreSQL {
             let stores = try await open(url, options: options)
             let device = try sampleDevice()
             try await stores.add(device)
-            // Always over the row that was inserted: only the first one can change it.
+            // Always changes the inserted row, so that only the first call can succeed.
             @Sendable func revoke() async throws -> Bool {
                 var revoked = device
                 revoked.status = .revoked
@@ -273,7 +273,7 @@ extension AgainstPostgreSQL {
             }
             try replica.pause()
             for _ in 0..<2 { await #expect(throws: StoreError.self) { try await revoke() } }
-            // The primary has it since the first call.
+            // The primary has had the revocation since the first call.
             #expect(try primary.sql("SELECT status FROM devices", in: url) == "revoked")
             try replica.resume()
             #expect(try await eventually(revoke) == false)

@@ -6,7 +6,7 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// What one node changes, another one hears of.
+    /// A node is notified of the changes of another node.
     @Suite(.timeLimit(.minutes(2)))
     struct ChangesTests {
         private struct Pair {
@@ -35,7 +35,7 @@ extension AgainstPostgreSQL {
         @Test func `a revocation reaches another node within a second`() async throws {
             let pair = try await Pair()
             var changes = pair.other.devices.externalChanges().makeAsyncIterator()
-            // Listening begins with a signal.
+            // The stream begins with a signal.
             _ = await changes.next()
             for _ in 0..<3 {
                 let began = ContinuousClock.now
@@ -69,7 +69,7 @@ extension AgainstPostgreSQL {
             let listening = Task {
                 for await _ in pair.one.devices.externalChanges() { _ = heard.next() }
             }
-            // The other node's change comes after all of these on the same channel, and is the one that is heard.
+            // The other node's change is the last notification on the channel, and the one that must arrive.
             try await pair.other.change(pair.device) { $0.status = .rejected }
             _ = await changes.next()
             #expect(heard.count <= 1)
@@ -81,7 +81,7 @@ extension AgainstPostgreSQL {
             let pair = try await Pair()
             var changes = pair.one.devices.externalChanges().makeAsyncIterator()
             _ = await changes.next()
-            // Once, nodes said nothing in their notifications.
+            // Older versions send notifications with an empty payload.
             for text in ["another", ""] {
                 try await pair.one.database.write { (connection) throws(StoreError) in
                     _ = try connection.rows("SELECT pg_notify('\(ExternalChanges.channel)', $1)", [.text(text)])
@@ -119,7 +119,7 @@ extension AgainstPostgreSQL {
             try await pair.other.audit.append(sampleEvent())
             #expect(try await pair.one.serviceKeys.replaceKeyChecks([checks[0]], with: [checks[1]], recording: nil))
             await #expect(throws: StoreError.self) { try await pair.other.audit.append(sampleEvent()) }
-            // Reading goes on.
+            // Reads still work.
             #expect(try await pair.other.apps.app(pair.device.appID) != nil)
             await pair.close()
         }

@@ -68,7 +68,7 @@ extension AgainstPostgreSQL {
             let stores = try await open(url)
             let claim = sampleClaim(device)
             #expect(try await self.claim([claim], on: stores) == .claimed)
-            // The server's own clock does not agree: nothing that is live by it is purged.
+            // The server's clock is not ahead, so claims that are live by it are not purged.
             try server.sql("UPDATE claim_slots SET stretch = 3000000000 / 512 WHERE stretch IS NOT NULL", in: url)
             let ahead = try await open(url, clock: FixedClock(now: UnixTime(4_000_000_000)))
             try await ahead.sweeper?.sweep()
@@ -113,7 +113,7 @@ extension AgainstPostgreSQL {
             #expect(try await claim([sampleClaim(device)], on: stores, at: now - 100) == .claimed)
             let marked = "UPDATE claim_history SET identity = 'another server', clock = \(now.seconds)"
             try server.sql(marked, in: url)
-            // The first call finds the loss at `now + 1000`. Clocks may be 30 s apart.
+            // The first call notices the loss at `now + 1000`. Clocks may be 30 s apart.
             #expect(try await claim([sampleClaim(device)], on: stores, at: now + 1000) == .historyLost(retryAfter: 91))
             for (date, window, seconds) in [
                 (-690, 60, 781), (0, 60, 91), (90, 60, 1), (89, 200, 142), (310, 300, 1021), (1090, 60, 1), (35, 0, 1),
@@ -190,7 +190,7 @@ extension AgainstPostgreSQL {
             await #expect(throws: StoreError.self) { try await claim([sampleClaim(device)], on: here, at: now) }
             #expect(try await here.setKeeper(.postgresql, actor: "test").place == Self.redis)
             #expect(isLost(try await claim([sampleClaim(device)], on: here, at: now)))
-            // The nodes of before may have used Redis for another lease.
+            // Nodes of the former keeper may have used Redis until the end of their lease.
             let present = SystemClock().now
             #expect(isLost(try await claim([sampleClaim(device)], on: here, at: present + 30 + 60, now: present)))
             let events = try await here.audit.events(app: nil, device: nil, before: nil, limit: 100).map(\.event)
@@ -237,7 +237,7 @@ extension AgainstPostgreSQL {
         {
             let first = try await node(Self.redis)
             let second = try await node(.postgresql, takingOverAfter: .seconds(5))
-            // The first one renews its lease.
+            // The first node renews its lease.
             try await Task.sleep(for: .seconds(7))
             #expect(try await second.namedKeeper().place == Self.redis)
             await first.close()
@@ -247,7 +247,7 @@ extension AgainstPostgreSQL {
             _ = try await second.setKeeper(Self.redis, actor: "test")
             try await untilTrue { (try? current(third)) != nil }
             await third.close()
-            // The second one was the keeper's.
+            // The second node was the keeper's, so it does not take over.
             try await Task.sleep(for: .seconds(7))
             #expect(try await second.namedKeeper().place == Self.redis)
             await second.close()
@@ -319,7 +319,7 @@ extension AgainstPostgreSQL {
             let (stores, now) = (try await open(url, clock: SystemClock()), SystemClock().now)
             let (right, wrong) = (sampleClaim(device), sampleClaim(device))
             #expect(try await claim([right], on: stores, at: now) == .claimed)
-            // For an hour the server's clock, and this node's, were ten hours ahead. All before was purged.
+            // For an hour, the clocks of the server and of this node were ten hours ahead, and all earlier claims were purged.
             let (first, last) = (now + 36_000, now + 39_600)
             #expect(try await claim([wrong], on: stores, at: last) == .claimed)
             try server.sql(
@@ -346,12 +346,12 @@ extension AgainstPostgreSQL {
             let (stores, now) = (try await open(url), now)
             let (old, next) = (sampleClaim(device), sampleClaim(device))
             #expect(try await claim([old], on: stores, at: now - 3000) == .claimed)
-            // As pg_dump does.
+            // Holds a lock, as pg_dump does.
             let dump = Connection(address: try ServerAddress(url), settings: [], name: "dump")
             try await dump.read("BEGIN; LOCK TABLE claims IN ACCESS SHARE MODE")
             try await stores.sweeper?.sweep()
             #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "1")
-            // What could not be removed accepts no replay, and its table serves the next turn of the ring.
+            // The rows that could not be removed still refuse replays, and their table serves the next turn of the ring.
             #expect(try await claim([old], on: stores, at: now - 3000) == .expired)
             let turn = Int64(ClaimTable.slots * ClaimTable.stretch)
             #expect(try await claim([next], on: stores, at: now - 3000 + turn) == .claimed)
@@ -372,7 +372,7 @@ extension AgainstPostgreSQL {
             #expect(try await claim([live], on: stores) == .claimed)
             await dump.close()
             dump.thread.finish()
-            // Not before a pause: each attempt makes claims wait.
+            // The sweep pauses before the next attempt, because each attempt makes claims wait.
             try await stores.sweeper?.sweep()
             #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "2")
             try server.sql("UPDATE claim_slots SET left_at = 0 WHERE left_at IS NOT NULL", in: url)
@@ -432,7 +432,7 @@ extension AgainstPostgreSQL {
 }
 
 extension Connection {
-    /// Runs statements, and leaves the connection as they leave it.
+    /// Runs statements without a transaction around them, so that a `BEGIN` stays open.
     fileprivate func read(_ statements: String) throws {
         begin(nil, deadline: .now + .seconds(20))
         try open()

@@ -8,7 +8,7 @@ import Testing
 extension AgainstPostgreSQL {
     @Suite
     struct ConformanceTests {
-        /// All checks use one database: each has ids and keys of its own.
+        /// All checks share one database. Each check has its own ids and keys.
         private static let database = Task { try await PostgreSQLServer.shared().database() }
 
         @Test(arguments: StoreConformance.checks)

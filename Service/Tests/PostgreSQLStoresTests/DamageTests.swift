@@ -6,7 +6,7 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// What the database holds comes from outside. A value that cannot be read is an error, never a trap.
+    /// The database is outside the process. A value that cannot be read is an error, never a trap.
     @Suite
     struct DamageTests {
         @Test(arguments: [
@@ -26,12 +26,12 @@ extension AgainstPostgreSQL {
             await #expect { try await stores.devices.device(device.deviceID, of: device.appID) } throws: {
                 ($0 as? StoreError)?.code == .unreadable
             }
-            // The connection still serves.
+            // The connection still works.
             #expect(try await stores.apps.app(device.appID) != nil)
             await stores.close()
         }
 
-        /// A trigger on a column keeps its type.
+        /// PostgreSQL refuses to change the type of a column that a trigger names.
         private static let dropTrigger = "DROP TRIGGER changed_devices_have_a_version ON devices"
 
         @Test(arguments: [

@@ -8,7 +8,7 @@ import Testing
 extension AgainstPostgreSQL {
     @Suite
     struct DiagnosisTests {
-        /// The checks that found something.
+        /// The levels of the checks that found a fault.
         private func complaints(
             _ url: String, connections: Int = 10, clock: any ServiceClock = SystemClock()
         ) async -> [String: StoreFinding.Level] {
@@ -56,7 +56,7 @@ extension AgainstPostgreSQL {
             try await PostgreSQLStores.migrate(url)
             #expect(await level(here) == .good)
             let node = try await open(url, options: options(here), clock: SystemClock())
-            // The first round named it, the next one renews its lease.
+            // The node's first round named the keeper, and its next round renews the lease.
             #expect(await level(here) == .good)
             #expect(await level(there) == .failure)
             await node.close()

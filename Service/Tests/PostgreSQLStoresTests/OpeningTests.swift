@@ -184,13 +184,13 @@ extension AgainstPostgreSQL {
             let servers = try ServerAddress("postgresql:///auth", defaults: defaults).servers
             #expect(servers.map(\.name) == ["db.example.com:1", "/var/run:2"])
             #expect(servers.map { $0.parameters["sslmode"] } == ["verify-full", "prefer"])
-            // One of our hosts may be empty too.
+            // A host in the URL may be empty too.
             let mixed = try ServerAddress("postgresql://localhost,:2/auth?port=1,2", defaults: defaults).servers
             #expect(mixed.map { $0.parameters["sslmode"] } == ["prefer", "verify-full"])
         }
 
         @Test func `the real environment is read`() throws {
-            // No other test names a server without a host, so none sees this.
+            // No other test names a server without a host, so no other test reads this variable.
             setenv("PGHOST", "db.example.com", 1)
             defer { unsetenv("PGHOST") }
             let server = try #require(try ServerAddress("postgresql:///auth").servers.first)

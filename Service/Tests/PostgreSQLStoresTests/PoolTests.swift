@@ -95,7 +95,7 @@ extension AgainstPostgreSQL {
             for task in [running, waiting] {
                 await #expect(throws: StoreError.self) { try await task.value }
             }
-            // The one connection serves again, long before the statement would have ended.
+            // The only connection works again long before the statement would have ended.
             try await answers(pool)
             await pool.close()
         }
@@ -103,7 +103,7 @@ extension AgainstPostgreSQL {
         @Test func `no key for cancelling goes to a server elsewhere`() async throws {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database("?sslmode=disable")
-            // A service counts as elsewhere, and libpq's environment has none.
+            // A `service` is treated as another machine. It is not in libpq's environment, so the connection works.
             let pool = ConnectionPool(
                 address: try ServerAddress(url, defaults: ["service": "elsewhere"]), settings: [], size: 1,
                 deadline: .milliseconds(500), maximumWaiting: 10)
@@ -191,7 +191,7 @@ extension AgainstPostgreSQL {
                 Array(
                     repeating: Statement("SELECT extract(epoch FROM transaction_timestamp())::text AS value"), count: 12
                 ))
-            // One transaction for each round trip.
+            // Look-ups of one round trip share a transaction, and so its time.
             #expect(Set(times.map { try? $0.get() }).count == 2)
             #expect(try Dictionary(grouping: times) { try $0.get() }.values.map(\.count).sorted() == [4, 8])
             await pool.close()
@@ -220,7 +220,7 @@ extension AgainstPostgreSQL {
             }
             while pool.use.waiting < 2 { await Task.yield() }
             hold.end()
-            // The first waits in the server, with the second behind it.
+            // The first look-up waits for the lock in the server, and the second is queued behind it.
             while try server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted", in: url) != "1" {
                 await Task.yield()
             }
@@ -251,7 +251,7 @@ extension AgainstPostgreSQL {
 
         @Test(.timeLimit(.minutes(1)))
         func `a call that is over before it tries to connect leaves that to the next one`() async throws {
-            // Nobody listens there.
+            // No process listens there.
             let address = try ServerAddress("postgresql://auth@127.0.0.1:1/auth")
             let pool = ConnectionPool(
                 address: address, settings: [], size: 1, deadline: .seconds(3600), maximumWaiting: 10)
@@ -296,7 +296,7 @@ extension AgainstPostgreSQL {
     }
 }
 
-/// Keeps the one connection of a pool busy until its end.
+/// Keeps the only connection of a pool busy until `end`.
 private struct Hold {
     private let isOver = DispatchSemaphore(value: 0)
 

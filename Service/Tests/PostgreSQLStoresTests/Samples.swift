@@ -24,7 +24,7 @@ extension PostgreSQLStores {
             serviceKeys: serviceKeys, now: clock.now)
     }
 
-    /// Inserts a device, and its app if that is not there.
+    /// Inserts a device, and its app if that does not exist.
     func add(_ device: DeviceRecord) async throws {
         _ = try await apps.insert(
             StoredApp(appID: device.appID, sealedJSON: "{}"), recording: sampleEvent(.appAdded, device: device))
@@ -34,7 +34,7 @@ extension PostgreSQLStores {
         try #require(outcome == .inserted)
     }
 
-    /// Changes a device over the version that is stored now.
+    /// Changes the stored version of a device.
     @discardableResult
     func change(
         _ device: DeviceRecord, _ body: (inout DeviceRecord) -> Void
@@ -57,12 +57,12 @@ func sampleEvent(_ code: AuditEvent.Code = .securityEvent, device: DeviceRecord?
     AuditEvent(code, at: FixedClock().now, actor: "test", appID: device?.appID, deviceID: device?.deviceID)
 }
 
-/// The tests that need a server. One after the other: several servers that start, crash and hang at once would only measure
-/// the machine.
+/// The tests that need a server. They run one after another, because several servers that start, crash and hang at once would
+/// only test the machine.
 @Suite(.enabled(if: PostgreSQLServer.isAvailable), .serialized)
 enum AgainstPostgreSQL {}
 
-/// Opens the stores of a node, with a deadline that a busy machine keeps.
+/// Opens the stores of a node with a deadline that is kept on a busy machine.
 func open(
     _ url: String, options: PostgreSQLStores.Options = .patient, clock: any ServiceClock = FixedClock()
 ) async throws -> PostgreSQLStores {
@@ -73,7 +73,7 @@ extension PostgreSQLStores.Options {
     static var patient: Self {
         var options = Self()
         options.deadline = .seconds(20)
-        // The tests play with time.
+        // The tests use clocks that differ from the server's.
         options.clockTolerance = 1 << 40
         return options
     }

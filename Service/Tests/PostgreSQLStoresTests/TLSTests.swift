@@ -8,7 +8,7 @@ import X509
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// TLS against a server with certificates of our own authority.
+    /// TLS with a server whose certificates are from a test authority.
     @Suite
     struct TLSTests {
         private struct Authority {
@@ -44,7 +44,7 @@ extension AgainstPostgreSQL {
         private let server: PostgreSQLServer
         private let root: String
 
-        /// A server that takes TLS connections only, with a certificate for this host.
+        /// A server that accepts only TLS connections, with a certificate for `db.example.com`.
         init() throws {
             let authority = try Authority("Tests")
             let identity = try authority.issue(for: "db.example.com")
@@ -63,7 +63,7 @@ extension AgainstPostgreSQL {
             try server.start()
         }
 
-        /// `hostaddr` is where the server is, and `host` the name that its certificate must have.
+        /// `hostaddr` is the server's address. `host` is the name that the certificate must have.
         private func url(_ host: String, _ more: String = "") -> String {
             "postgresql://auth@\(host):\(server.port)/postgres?hostaddr=127.0.0.1\(more)"
         }

@@ -102,12 +102,12 @@ struct RESPDecoderTests {
         #expect(throws: RESPError.self) { try decode("$9\r\n", limits: limits) }
         #expect(try decode("+1234567\r\n", limits: limits).count == 1)
         #expect(throws: RESPError.self) { try decode("+12345678\r\n", limits: limits) }
-        // Without an end.
+        // Values that are not complete.
         #expect(throws: RESPError.self) { try decode("+123456789012345", limits: limits) }
         #expect(throws: RESPError.self) {
             try decode("*3\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n", limits: limits)
         }
-        // Each value has the whole limits.
+        // The limits apply to each value separately.
         #expect(try decode(String(repeating: "$8\r\n12345678\r\n", count: 9), limits: limits).count == 9)
     }
 

@@ -37,7 +37,7 @@ struct ClockJumpTests {
         clockOfNode.move(by: Int64(Self.jump))
         try clock.move(to: Self.jump)
         try await forgotClaims(server)
-        // Rounds see both clocks agree.
+        // Further rounds, which compare both clocks and find no difference.
         try await eventually("a round confirmed the server") { (try? await stores.check()) != nil }
         let seen = ContinuousClock.now
         try await eventually("further rounds passed") { seen.duration(to: .now) > .seconds(3) }

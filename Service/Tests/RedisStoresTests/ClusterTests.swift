@@ -8,7 +8,7 @@ import Testing
 
 @Suite("In a Cluster", .enabled(if: RedisInstallation.isHere))
 struct ClusterTests {
-    /// Three masters, and replicas if wanted.
+    /// A Cluster of three masters, with replicas if requested.
     private struct Deployment {
         var nodes: [RedisServer] = []
 
@@ -69,14 +69,14 @@ struct ClusterTests {
             let views = Dictionary(uniqueKeysWithValues: try votes.map { (endpoint($0.0), try view($0.1)) })
             return ClusterMap.winner(of: 5, views, electorate: 3, incumbent: incumbent.map(endpoint))?.port
         }
-        // 1 was the master; 4 is its promoted replica; 2 still believes in 1.
+        // Node 1 was the master of the slot. Node 4 is its promoted replica. Node 2 still reports node 1.
         #expect(try winner([(1, 1), (2, 1)], incumbent: 1) == 1)
         #expect(try winner([(4, 4), (3, 4)]) == nil)
         #expect(try winner([(1, 1), (2, 1), (4, 4), (3, 4)], incumbent: 1) == 1)
-        // Once 2 knows, a new node uses 4, and no node uses 1.
+        // Once node 2 reports node 4, a new client uses node 4, and no client uses node 1.
         #expect(try winner([(4, 4), (3, 4), (2, 4)]) == 4)
         #expect(try winner([(1, 1), (2, 4), (3, 4), (4, 4)], incumbent: 1) == 4)
-        // A new node needs both others.
+        // A node that is not the incumbent needs the votes of both others.
         #expect(try winner([(1, 1), (2, 1)]) == nil)
         #expect(try winner([(2, 1), (3, 1)]) == 1)
         #expect(try winner([(1, 1)], incumbent: 1) == nil)
@@ -86,7 +86,7 @@ struct ClusterTests {
         let deployment = try await Deployment()
         let stores = try await RedisStores.forTest(deployment.url)
         try await ConformanceTests.run(on: stores)
-        // Devices of all servers.
+        // Devices whose keys are on all servers.
         let requests = (0..<60).map { _ in SampleRequest() }
         for request in requests { #expect(try await stores.claim(request) == .claimed) }
         for request in requests { #expect(try await stores.claim(request) == .taken(request.claims[0])) }
@@ -122,7 +122,7 @@ struct ClusterTests {
             try await Task.sleep(for: .milliseconds(20))
         }
         #expect(claimed > 300)
-        // A third of the Cluster is missing, and the rest has a part for each server.
+        // A third of the Cluster is unusable. The condition names one part for each remaining server.
         let condition = stores.condition(at: SystemClock().now, futureWindow: 60)
         #expect(condition.trouble != nil && (0.2...0.5).contains(condition.unusable), "\(condition)")
         #expect(condition.parts.count == 2 && condition.historyLost == nil)
@@ -155,7 +155,7 @@ struct ClusterTests {
         let (sourceID, targetID) = (try await deployment.id(source), try await deployment.id(target))
         try await target.command("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", sourceID)
         try await source.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", targetID)
-        // A new claim has keys on neither side: nothing is accepted.
+        // The keys of a new claim exist on neither side, so the claim is refused.
         var new = SampleRequest()
         while buckets.bucket(of: new.device) != bucket { new = SampleRequest() }
         #expect((try? await stores.claim(new)) == nil)
@@ -169,7 +169,8 @@ struct ClusterTests {
             try await connection.require(migrate)
         }
         connection.close(because: StoreError(.unavailable, "done"))
-        // The challenge is at the target. If that lost what it did since, nothing would tell: no challenge is taken there.
+        // The challenge has moved to the target. The stores do not take it there: the target may have lost writes since, and no
+        // epoch would show that.
         await #expect(throws: StoreError.self) { try await stores.challenges.take(challenge.bytes) }
         for node in [target, source] + deployment.nodes {
             try await node.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", targetID)
@@ -200,7 +201,7 @@ struct ClusterTests {
             }
             #expect(isLost ? outcome?.isHistoryLost == true : outcome == .taken(request.claims[0]))
         }
-        // Whichever bucket is asked first: the loss of a part is a loss until its last bucket has sat it out.
+        // The order in which buckets are asked does not matter: a part's loss lasts until its last bucket has waited it out.
         try await eventually("all parts can be used", within: .seconds(40)) { (try? await stores.check()) != nil }
         let now = SystemClock().now
         let wait = try #require(stores.condition(at: now, futureWindow: 60).historyLost)

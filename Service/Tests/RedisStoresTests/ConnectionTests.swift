@@ -17,11 +17,11 @@ struct ConnectionTests {
         return settings
     }
 
-    /// The error of a call to a server that answers `GET` with this.
+    /// The error of a call to a server that gives this answer to `GET`.
     private func failure(_ answer: FakeServer.Answer, deadline: Duration = .seconds(5)) async throws -> StoreError? {
         let server = try await FakeServer { $0.first == "GET" ? answer : nil }
         var opened: RedisConnection?
-        // On a busy machine the greeting may be slower than a short deadline.
+        // On a busy machine, the handshake may take longer than a short deadline.
         try await eventually("the connection is open") {
             opened = try? await RedisConnection.open(server.endpoint, Self.settings(deadline: deadline))
             return opened != nil
@@ -30,7 +30,7 @@ struct ConnectionTests {
         var failure: StoreError?
         do throws(StoreError) { _ = try await connection.call(RESPCommand("GET", "x")) } catch { failure = error }
         #expect(!connection.isOpen)
-        // It is not used again.
+        // The connection is not used again.
         await #expect(throws: StoreError.self) { try await connection.call(RESPCommand("PING")) }
         await server.close()
         return failure
@@ -94,17 +94,17 @@ struct ConnectionTests {
         let held = Locked(true)
         let server = try await FakeServer { words in
             guard words.first == "GET" else { return nil }
-            // The first answer comes with the second.
+            // Both answers come after the second call.
             return held.withLock { $0 } ? .nothing : .text("+first\r\n+second\r\n")
         }
         let connection = try await RedisConnection.open(server.endpoint, Self.settings())
         let first = Task { try await connection.call(RESPCommand("GET", "1")) }
-        // Cancelled before or after it was sent: both must end.
+        // The call is cancelled before or after it was sent. It must end in both cases.
         await Task.yield()
         first.cancel()
         await #expect(throws: StoreError.self) { try await first.value }
         #expect(connection.isOpen)
-        // The cancelled one may not have been sent; then its reply is missing.
+        // The cancelled call may not have been sent. Then its reply is missing.
         let sent = Task { try await connection.call(RESPCommand("GET", "2")) }
         _ = sent
         connection.close(because: StoreError(.unavailable, "done"))
@@ -150,7 +150,7 @@ struct ConnectionTests {
         let server = try await FakeServer { words in
             guard words.first == "GET" else { return nil }
             received.withLock { $0 += 1 }
-            // One reply comes before the cancellation, two come after it.
+            // One reply of the pipeline comes before the cancellation, two come after it, together with the reply to call 4.
             return switch words[1] {
             case "1": .text("+1\r\n")
             case "4": .text("+2\r\n+3\r\n+4\r\n")
@@ -210,7 +210,7 @@ struct ConnectionTests {
                 #expect(try await loop.submit { session.connection.eventLoop === loop }.get())
             }
         }
-        // The third loop has none.
+        // The third loop has no connection of its own, so it uses the others in turn.
         let turns = try await loops[2].submit { (0..<4).map { _ in ObjectIdentifier(session.connection) } }.get()
         #expect(turns[0] == turns[2] && turns[1] == turns[3] && turns[0] != turns[1])
         session.close()
@@ -290,7 +290,7 @@ struct HangingServerTests {
         await #expect(throws: StoreError.self) { try await stores.claim(SampleRequest()) }
         server.signal(SIGCONT)
         let resumed = ContinuousClock.now
-        // It kept everything.
+        // The server kept its data.
         #expect(try await stores.claimOnceAvailable(request) == .taken(request.claims[0]))
         #expect(resumed.duration(to: .now) < .seconds(5))
         #expect(try await stores.claim(SampleRequest()) == .claimed)
@@ -301,7 +301,7 @@ struct HangingServerTests {
         let server = try await RedisServer.start()
         let stores = try await RedisStores.forTest(server.url) { $0.deadline = .milliseconds(200) }
         let request = SampleRequest()
-        // The server sleeps, and then runs what it received.
+        // The server sleeps, and then executes the commands that it received.
         let sleeping = Task { _ = try? await server.command("DEBUG", "SLEEP", "1") }
         try await eventually("a call is late") { (try? await stores.claim(SampleRequest())) == nil }
         let outcome = try? await stores.claim(request)

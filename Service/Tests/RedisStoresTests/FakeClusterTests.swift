@@ -13,7 +13,7 @@ private struct FakeCluster {
     /// The slots of the first server.
     static let slotsOfFirst = 0...5460
 
-    /// - Parameter answer: the answer of a server to a command, given the ports of all; nil: the one of a healthy server.
+    /// - Parameter answer: a server's answer to a command, given the ports of all servers; nil: the answer of a healthy server.
     init(_ answer: @escaping @Sendable (Int, [String], [Int]) -> FakeServer.Answer?) async throws {
         let ports = Locked<[Int]>([])
         for number in 0..<3 {

@@ -5,7 +5,7 @@ import RESP
 
 @testable import RedisStores
 
-/// A server that answers what a test tells it to.
+/// A server with scripted answers.
 final class FakeServer: Sendable {
     enum Answer: Sendable {
         case bytes([UInt8])
@@ -17,7 +17,7 @@ final class FakeServer: Sendable {
 
     private let channel: any Channel
 
-    /// - Parameter answer: the answer to a command; nil: the one of a healthy server.
+    /// - Parameter answer: the answer to a command; nil: the answer of a healthy server.
     init(_ answer: @escaping @Sendable ([String]) -> Answer?) async throws {
         channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)

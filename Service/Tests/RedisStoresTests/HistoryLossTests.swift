@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Loss of history", .enabled(if: RedisInstallation.isHere))
 struct HistoryLossTests {
-    /// A request was accepted, then `lose` happened: no node accepts the request again, or another one of that time.
+    /// Accepts a request, then runs `lose`. No node may accept the request again, or another request of that time.
     private func expectLoss(
         _ arguments: [String] = [], _ lose: (RedisServer) async throws -> Void
     ) async throws {
@@ -22,14 +22,14 @@ struct HistoryLossTests {
             let replay = try await stores.claimOnceAvailable(request)
             #expect(replay.isHistoryLost, "\(replay)")
             #expect(try await stores.claim(SampleRequest()).isHistoryLost)
-            // Until the last lease has ended, and for the dates that the clocks of other nodes may have shown.
+            // The loss lasts until the last lease has ended, and covers dates that other nodes' clocks may have shown.
             guard case .historyLost(let wait) = replay else { continue }
             #expect((120...140).contains(wait), "\(wait)")
             let later = SampleRequest(at: request.timestamp + wait + 5)
             #expect(try await stores.claim(later, now: later.timestamp) == .claimed)
             await #expect(throws: Never.self) { try await stores.check() }
         }
-        // A node that starts later knows it too, whatever it believes of the time before.
+        // A node that starts later knows of the loss too, whether or not it believes that there is a history.
         let third = try await RedisStores.forTest(server.url)
         #expect(try await third.claim(request).isHistoryLost)
         for stores in [first, second, third] { await stores.close() }
@@ -80,7 +80,7 @@ struct HistoryLossTests {
         await stores.close()
         let (epoch, now) = ("synheart-auth:{0}:epoch", SystemClock().now)
         let ahead = now + 10_000_000
-        // The earliest loss, of a hundred.
+        // 101 losses, all recorded while the clock was ahead. Redis keeps 64 of them.
         let losses = (1...100).map { "\((ahead - 100_000 - Int64($0) * 10).seconds)" } + ["\(ahead.seconds)"]
         try await server.command("HSET", epoch, "loss", losses.joined(separator: ","), "run", "another")
         let later = try await RedisStores.forTest(server.url)
@@ -89,7 +89,7 @@ struct HistoryLossTests {
             Issue.record("a request of the lost time was judged")
             return
         }
-        // This loss counts too, however many later readings there are.
+        // The new loss is recorded too, however many older losses there are.
         guard case .historyLost = try await later.claim(SampleRequest()) else {
             Issue.record("a request of now was judged")
             return
@@ -137,7 +137,7 @@ struct HistoryLossTests {
             (try await replica.command("INFO", "replication").text ?? "").contains("master_link_status:up")
         }
         #expect(before != (try await master.command("INFO", "replication").text))
-        // A round sees the new id.
+        // A round reads the new replication id.
         let id = try await ServerFacts(of: try await RedisConnection.open(master.endpoint, ConnectionSettings()))
         try await eventually("the epoch follows") {
             try await master.command("HGET", "synheart-auth:{0}:epoch", "rep").text == id.identity.replicationID
@@ -161,7 +161,7 @@ struct HistoryLossTests {
         try await eventually("the challenge is replicated") {
             try await replica.command("DBSIZE").integer == (try await master.command("DBSIZE").integer)
         }
-        // From here on the replica misses everything.
+        // From now on the replica misses all writes.
         replica.signal(SIGSTOP)
         let request = SampleRequest()
         #expect(try await old.claim(request) == .claimed)
@@ -196,11 +196,11 @@ struct HistoryLossTests {
         let stores = try await RedisStores.forTest(server.url)
         let request = SampleRequest()
         #expect(try await stores.claim(request) == .claimed)
-        // No server listens on that port, so nothing is synchronized. Another master may have been used meanwhile.
+        // No server listens on that port, so no data changes. But clients may have used another master meanwhile.
         try await server.command("REPLICAOF", "127.0.0.1", "\(try RedisServer.freePort())")
         try await server.command("REPLICAOF", "NO", "ONE")
         try await eventually("the loss is found") { (try? await stores.claim(request))?.isHistoryLost == true }
-        // A node that was not there reads it off the ids.
+        // A node that starts later finds the change in the server's ids.
         try await server.command("REPLICAOF", "127.0.0.1", "\(try RedisServer.freePort())")
         await stores.close()
         try await server.command("REPLICAOF", "NO", "ONE")
@@ -228,7 +228,7 @@ struct HistoryLossTests {
 
     @Test func `a clock of Redis that fell back is a loss`() async throws {
         try await expectLoss { server in
-            // As if a reading had been an hour ahead.
+            // Simulates a recorded reading that is an hour ahead.
             let now = SystemClock().now.seconds
             try await server.command("HSET", "synheart-auth:{0}:epoch", "at", "\(now + 3600)")
         }
@@ -261,7 +261,7 @@ struct EpochTests {
         #expect(wait(10_125) == 1)
         #expect(wait(10_126) == nil)
         #expect(wait(10_126, 300) == 240)
-        // A window below five seconds counts as five.
+        // A window below five seconds is treated as five seconds.
         #expect(wait(10_070, 0) == 1)
         #expect(wait(10_071, 0) == nil)
     }

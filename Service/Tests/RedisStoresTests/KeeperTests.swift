@@ -6,7 +6,7 @@ import Testing
 
 @testable import RedisStores
 
-/// A PostgreSQL that names this deployment's Redis, or another store.
+/// A keeper that names this deployment's Redis, or another store.
 private final class SampleKeeper: ClaimKeeper {
     private struct State: Sendable {
         var id: String
@@ -24,7 +24,7 @@ private final class SampleKeeper: ClaimKeeper {
     var learned: PrimaryPlace? { state.withLock { $0.learned } }
     var id: String { state.withLock { $0.id } }
 
-    /// An operator names the Redis again, or another store.
+    /// Names the Redis again under a new id, or another store, as an operator does.
     func name(_ id: String, isElsewhere: Bool = false) {
         state.withLock { ($0.id, $0.isElsewhere) = (id, isElsewhere) }
     }
@@ -66,7 +66,7 @@ struct KeeperTests {
         #expect(keeper.renewals == 1)
         #expect(try await server.command("HGET", "synheart-auth:{0}:epoch", "keeper").text == "first+")
         #expect(try await node.claim(SampleRequest()).isHistoryLost)
-        // Another node finds the id, and makes none.
+        // Another node finds the id, and creates no new one.
         let other = try await stores(server, keeper)
         #expect(keeper.renewals == 1)
         #expect(try await other.claim(SampleRequest()).isHistoryLost)
@@ -77,7 +77,7 @@ struct KeeperTests {
         let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
         let node = try await stores(server, keeper)
         #expect(try await node.claim(SampleRequest()) == .claimed)
-        // The claims are kept elsewhere for a while.
+        // The claims are kept in another store for a while.
         keeper.name("second", isElsewhere: true)
         await #expect(throws: StoreError.self) { try await node.claim(SampleRequest()) }
         await #expect(throws: StoreError.self) { try await node.check() }
@@ -92,7 +92,7 @@ struct KeeperTests {
         let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
         let node = try await stores(server, keeper)
         keeper.name("second")
-        // At once, before a round has found out what the Redis carries.
+        // The call comes before a round has read the id in Redis.
         do throws(StoreError) {
             let outcome = try await node.claim(SampleRequest())
             #expect(outcome.isHistoryLost, "\(outcome)")
@@ -133,7 +133,7 @@ struct KeeperTests {
         let epoch = ["HGET", "synheart-auth:{0}:epoch", "id"]
         let before = try await server.command(epoch).text
         try await server.command("FLUSHALL")
-        // No claim is made: the dates of all requests are refused.
+        // No claim is made, because the dates of all requests are refused. Only a round can find the new loss.
         try await eventually("the next epoch begins", within: .seconds(5)) {
             let now = try await server.command(epoch).text
             return now != nil && now != before
@@ -152,7 +152,7 @@ struct KeeperTests {
         let (old, new) = (SampleKeeper(primary: Self.primary(1)), SampleKeeper("first+", primary: Self.primary(1)))
         let nodes = [try await stores(server, old), try await stores(server, new)]
         for node in nodes { #expect(try await node.claim(SampleRequest()) == .claimed) }
-        // A replica was promoted, and the first node still uses the old primary.
+        // A replica was promoted, and the first node still uses the former primary.
         new.move(to: Self.primary(2))
         try await eventually("the first node refuses") { (try? await nodes[0].claim(SampleRequest())) == nil }
         await #expect { try await nodes[0].check() } throws: { "\($0)".contains("timeline 1") }

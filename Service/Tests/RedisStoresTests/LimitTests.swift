@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Rates and shares in Redis", .enabled(if: RedisInstallation.isHere))
 struct LimitTests {
-    /// Stores whose buckets have a clock that the test moves.
+    /// Stores whose token buckets use a clock that the test moves.
     private struct Bench {
         let server: RedisServer
         let stores: RedisStores
@@ -34,7 +34,7 @@ struct LimitTests {
         #expect(try await take(true) == nil)
         #expect(try await take() == nil)
         #expect(try await take() == nil)
-        // A second may begin between two calls.
+        // A second may pass between two calls.
         #expect([9, 10].contains(try await take(true)))
         clock.move(by: 5)
         #expect([4, 5].contains(try await take()))
@@ -93,7 +93,7 @@ struct LimitTests {
         for other in [SharedBucket.failures(ClientAddress("192.0.2.1")), .enrolment(ClientAddress("192.0.2.2"))] {
             #expect(try await first.limits.take(other, at: rate, isQuestion: false) == nil)
         }
-        // A fast one is full again at once.
+        // A bucket with a high rate is full again at once, so its key expires.
         let fast = SharedBucket.enrolment(ClientAddress("192.0.2.3"))
         #expect(try await first.limits.take(fast, at: Rate(burst: 10, perMinute: 60_000), isQuestion: false) == nil)
         try await eventually("the key expires") {
@@ -115,7 +115,7 @@ struct LimitTests {
         #expect(try await claim(first.claims, one) == .judged(.claimed))
         #expect(try await claim(SampleRequest().claims, one) == .limited(300))
         #expect(try await claim(first.claims, one) == .limited(300))
-        // Full again within the millisecond that Redis counts in.
+        // The bucket is full again within a millisecond, the unit of Redis' clock.
         let more = Rate(burst: 100, perMinute: 60_000_000)
         #expect(try await claim(first.claims, more) == .judged(.taken(first.claims[0])))
         #expect(try await claim(SampleRequest().claims, more) == .judged(.claimed))

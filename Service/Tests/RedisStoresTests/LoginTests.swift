@@ -10,7 +10,7 @@ struct LoginTests {
     private static let unknownHello =
         "ERR unknown command 'HELLO', with args beginning with: '3' 'AUTH' 'user' 'hush'"
 
-    /// What a server may answer to the password.
+    /// Answers that a server may give to the password.
     private static let refusals = [
         "ERR unknown command 'AUTH', with args beginning with: 'user' 'hush' ", "ERR hush", "hush", "hush hush",
         "WRONGPASS hush", "NOAUTH hush", "NOPERM hush", "LOADING hush",

@@ -11,7 +11,7 @@ import Testing
 
 @testable import RedisStores
 
-/// Whether Debian's redis-server is here. Where it must be (CI), its absence fails.
+/// Whether redis-server is installed. In CI its absence fails the tests.
 enum RedisInstallation {
     static let server = ["/usr/bin/redis-server", "/usr/local/bin/redis-server", "/opt/homebrew/bin/redis-server"]
         .first { FileManager.default.isExecutableFile(atPath: $0) }
@@ -34,7 +34,7 @@ struct TestFailure: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// A folder that is removed with its owner.
+/// A temporary folder, removed with its owner.
 final class TemporaryFolder: Sendable {
     let path: String
 
@@ -46,14 +46,14 @@ final class TemporaryFolder: Sendable {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// A redis-server process that the test owns.
+/// A redis-server process of one test.
 final class RedisServer: Sendable {
     let port: Int
     let folder: TemporaryFolder
-    /// How a test's own commands log in.
+    /// The login of the test's own commands.
     let settings: ConnectionSettings
     private let arguments: [String]
-    /// Variables of the environment beside those of the tests.
+    /// Additional environment variables.
     private let environment: [String: String]
     private let process: Locked<UncheckedProcess?>
 
@@ -88,7 +88,7 @@ final class RedisServer: Sendable {
     var endpoint: RedisURL.Endpoint { RedisURL.Endpoint(host: "127.0.0.1", port: port) }
     var url: String { "redis://127.0.0.1:\(port)" }
 
-    /// Starts the process again, with what it has on its disk.
+    /// Restarts the process with the data on its disk.
     func launch(waiting: Bool = true) async throws {
         guard let path = RedisInstallation.server else { throw TestFailure("redis-server is not installed") }
         let process = Process()
@@ -118,7 +118,7 @@ final class RedisServer: Sendable {
                 return (try? await connection.require(RESPCommand("PING"))) != nil
             }
             guard let facts = try? await ServerFacts(of: connection) else { return false }
-            // Another server may have been faster at the port.
+            // Another server may have taken the port first.
             guard facts.info["process_id"] == self.identifier.map({ "\($0)" }) else {
                 throw TestFailure("another server has port \(self.port)")
             }
@@ -132,7 +132,7 @@ final class RedisServer: Sendable {
         if let identifier { Foundation.kill(identifier, signal) }
     }
 
-    /// Ends the process without a word.
+    /// Kills the process, so that it cannot save anything.
     func kill() {
         process.withLock { running in
             guard let process = running?.process else { return }
@@ -143,7 +143,7 @@ final class RedisServer: Sendable {
         }
     }
 
-    /// Runs a command, on a connection of its own.
+    /// Runs a command on a new connection.
     @discardableResult
     func command(_ words: String...) async throws -> RESPValue { try await command(words) }
 
@@ -185,7 +185,7 @@ final class RedisServer: Sendable {
         }
         let port = Int(UInt16(bigEndian: address.sin_port))
         guard bound else { throw TestFailure("no free port") }
-        // A Cluster's bus is 10,000 above. No test gets a port that another one got.
+        // A Cluster's bus port is the port + 10,000. No two tests get the same port.
         return port < 50_000 && given.withLock({ $0.insert(port).inserted }) ? port : try freePort()
     }
 }
@@ -204,7 +204,7 @@ func eventually(
 let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 extension RedisStores {
-    /// The stores of a test: nothing was accepted before it.
+    /// The stores of a test, which begin without a history.
     static func forTest(
         _ url: String, clock: any ServiceClock = SystemClock(), _ change: (inout Options) -> Void = { _ in }
     ) async throws -> RedisStores {

@@ -83,7 +83,7 @@ struct SentinelTests {
         #expect(await finding() == .good)
         deployment.sentinels[0].kill()
         #expect(await finding() == .warning)
-        // Two of three are a majority: longer than a lease.
+        // Two of three Sentinels are a majority. The loop runs longer than a lease.
         let end = ContinuousClock.now + .seconds(Epoch.lease + 1)
         while ContinuousClock.now < end {
             #expect(try await stores.claim(request) == .taken(request.claims[0]))
@@ -101,7 +101,7 @@ struct SentinelTests {
         let stores = try await RedisStores.forTest(deployment.url)
         let request = SampleRequest()
         #expect(try await stores.claim(request) == .claimed)
-        // As in a partition: the old master lives on, and does not hear of the failover.
+        // Simulates a partition: the old master still runs, and does not hear of the failover.
         deployment.master.signal(SIGSTOP)
         try await eventually("the replica is promoted") {
             // Sentinel closes the clients' connections at a promotion.

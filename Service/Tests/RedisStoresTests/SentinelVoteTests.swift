@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Votes of Sentinels")
 struct SentinelVoteTests {
-    /// What Sentinels decide: each has an id and names the master at a port.
+    /// The placement that Sentinels with these ids and these masters' ports agree on.
     private func placement(
         _ sentinels: [(id: String, port: Int)], others: Int, answer: FakeServer.Answer? = nil
     ) async throws -> Result<Placement, StoreError> {
@@ -44,7 +44,7 @@ struct SentinelVoteTests {
         #expect(two.owners.map { $0?.port } == [6379] && two.sentinels?.answering == 2)
         for sentinels in [
             [("a", 6379), ("a", 6379), ("a", 6379)], [("a", 6379), ("a", 6379), ("b", 6380)],
-            // It names two masters.
+            // One Sentinel names two masters.
             [("a", 6379), ("a", 6380), ("b", 6379)],
         ] {
             await #expect(throws: StoreError.self) { try await placement(sentinels, others: 2).get() }

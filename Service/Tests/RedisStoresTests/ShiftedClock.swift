@@ -1,8 +1,8 @@
 import Foundation
 
-/// The wall clock of a server process, which a test moves. The process' monotonic clock stays right.
+/// The wall clock of a server process, which a test moves. The process's monotonic clock stays correct.
 ///
-/// A small library, compiled here, answers in place of the C library. (libfaketime does not start with jemalloc, which Debian's
+/// A small library, compiled here, replaces the C library's functions. (libfaketime does not work with jemalloc, which Debian's
 /// Redis uses.)
 final class ShiftedClock: Sendable {
     private static let source = """
@@ -74,7 +74,7 @@ final class ShiftedClock: Sendable {
     /// The environment of the server process.
     var environment: [String: String] { ["LD_PRELOAD": library, "SHIFTED_CLOCK": file] }
 
-    /// Sets the clock to this many seconds ahead of the right time.
+    /// Sets the clock to this many seconds ahead of the correct time.
     func move(to seconds: Int) throws {
         try "\(seconds)".write(toFile: file, atomically: true, encoding: .utf8)
     }

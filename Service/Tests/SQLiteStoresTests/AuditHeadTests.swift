@@ -5,7 +5,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// Signed heads find what the chain alone cannot: a cut end, and a whole new chain.
+/// Signed heads detect what the chain alone cannot: a truncated log, and a log that was rewritten from the start.
 struct AuditHeadTests {
     private let folder: TemporaryFolder
     private let stores: SQLiteStores

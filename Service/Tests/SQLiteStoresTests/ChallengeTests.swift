@@ -36,8 +36,7 @@ struct ChallengeTests {
         #expect(left == [1, 4, 5, 6])
     }
 
-    /// The challenges that are left of those put in order, each as its byte and the initial of its source. A capital letter
-    /// takes the challenge of this byte.
+    /// The challenges that remain after these steps. `b2` puts challenge 2 from source `b`. `T2` takes challenge 2.
     private func left(_ steps: [String], maximum: Int = 4) throws -> [UInt8] {
         var book = ChallengeBook(maximum: maximum)
         for step in steps {
@@ -54,12 +53,12 @@ struct ChallengeTests {
     @Test(
         arguments: [
             (["b1", "b2", "b3", "q4", "o5"], [2, 3, 4, 5]),
-            // Each eviction makes the next source the busiest.
+            // Each eviction makes another source the busiest.
             (["q1", "b2", "b3", "b4", "o5", "o6", "o7"], [1, 4, 6, 7]),
-            // After a challenge was taken, its source has one less.
+            // Taking a challenge reduces the count of its source.
             (["b1", "b2", "b3", "T2", "q4", "o5", "x6"], [3, 4, 5, 6]),
             (["b1", "q2", "T1", "T2", "b3", "b4", "q5", "q6", "T3", "T5", "o7", "o8", "o9"], [4, 6, 8, 9]),
-            // Any source may lose its only one.
+            // Each source has one challenge, so any of them may be evicted.
             (["a1", "b2", "c3", "d4", "e5"], nil),
         ] as [([String], [UInt8]?)])
     func `each challenge beyond the bound evicts the oldest of the source that is the busiest then`(

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// What the journal knows that it cannot know.
+/// Losses of history that the journal detects when it is opened.
 struct ClaimHistoryTests {
     private let start = JournalBench.start
     private let bench: JournalBench
@@ -95,7 +95,7 @@ struct ClaimHistoryTests {
         let old = bench.claims()
         let first = try bench.open()
         #expect(try await first.claim(old) == .claimed)
-        // Requests dated ahead wait for the keeper, which begins and deletes segments in between.
+        // A request dated ahead waits for the keeper, which meanwhile begins and deletes segments.
         for second in stride(from: Int64(0), through: 1500, by: 11) {
             let now = start + second
             #expect(try await first.claim(bench.claims(), at: now + 30, now: now) == .claimed)
@@ -117,7 +117,7 @@ struct ClaimHistoryTests {
         for claim in claims { #expect(try await first.claim([claim]) == .claimed) }
         let end = first.note.length
         await first.abandon()
-        // The last word of a record is stored last.
+        // A record's last word is written last, so this record has everything but that word.
         try bench.change(bench.segments()[0]) {
             $0.replaceSubrange(end..<end + 16, with: [UInt8](repeating: 7, count: 16))
         }
@@ -158,7 +158,7 @@ struct ClaimHistoryTests {
         }
     }
 
-    // In the header, in records, in the last record, behind it, and at the end of the room.
+    // In the header, in records, in the last record, right after it, and at the end of the file.
     @Test(arguments: [8, 40, 95, 96, 96 + 30, 96 + 24 * 5, 96 + 24 * 10, 96 + 24 * 11 + 20, 96 + 24 * 999])
     func `a flipped bit anywhere is a loss of history, once, and the segment is kept for inspection`(
         _ offset: Int
@@ -190,7 +190,7 @@ struct ClaimHistoryTests {
             segment: try JournalSegment(header, capacity: bench.settings.segmentCapacity, in: folder),
             now: start.seconds, settings: bench.settings)
         state.didSynchronize(SystemError(number: EIO), reading: 0, falls: 0)
-        // The next one goes well, because the system does not try again what failed.
+        // The next sync succeeds, because the system does not retry the failed write.
         state.didSynchronize(nil, reading: 0, falls: 0)
         let ahead = start + 30
         let request = ClaimRequest(
@@ -229,7 +229,7 @@ struct ClaimHistoryTests {
                     claims: bench.claims(), timestamp: start + 30, expiresAt: start + 690, now: start, futureWindow: 60)
             )
         }
-        // The second claim goes on in the next segment, before the keeper has seen anything.
+        // The second claim is in the next segment, before the keeper has handled either.
         _ = claim()
         state.prepare(try segment(2))
         guard case .claimedAhead = claim() else {
@@ -242,7 +242,7 @@ struct ClaimHistoryTests {
             keeper.start()
         }
         #expect(throws: Never.self) { try #expect(answer.get() == .claimed) }
-        // Its room is given back right after it is on the disk.
+        // The segment is truncated right after it is synced.
         let size = try FileManager.default.attributesOfItem(atPath: folder.path(of: 1))[.size] as? Int
         #expect(size == first.length)
         keeper.join()
@@ -314,7 +314,7 @@ struct ClaimHistoryTests {
         await journal.close()
     }
 
-    // Nothing but zeros, or a header of which no more is there.
+    // Only zeros, or a header that ends early.
     @Test(
         arguments: [0, 50, 96, 97, 100_000].map { Data(count: $0) } + [1, 50, 96].map { Data(repeating: 7, count: $0) })
     func `a half-created segment is not damage`(_ content: Data) async throws {

@@ -6,14 +6,14 @@ import Testing
 
 @testable import SQLiteStores
 
-/// Each guard of the journal's files, and its boundary.
+/// Each check of the journal's files, at its boundary.
 struct ClaimJournalGuardTests {
     private let start = JournalBench.start
     private let bench: JournalBench
 
     init() throws { bench = try JournalBench() }
 
-    /// A journal with claims in it, ended as a killed process ends.
+    /// A journal with claims in the state that a killed process leaves.
     private func abandoned(_ count: Int = 10) async throws -> (claims: [ReplayClaim], note: JournalNote) {
         let claims = bench.claims(count)
         let journal = try bench.open()
@@ -53,7 +53,7 @@ struct ClaimJournalGuardTests {
         #expect(Set(records.map(\.kind)).count == ClaimRecord.Kind.allCases.count)
     }
 
-    /// The file of a running version is read by the next one.
+    /// The next version reads the files of this version.
     @Test(arguments: [
         (
             ClaimRecord.claim(ReplayClaim(high: 0x0102_0304_0506_0708, low: .max), expiry: 0x0A0B_0C0D),
@@ -130,7 +130,7 @@ struct ClaimJournalGuardTests {
     @Test func `a header of zeros after its name is damaged`() {
         let bytes = Array("SyClaims".utf8) + [UInt8](repeating: 0, count: SegmentHeader.size - 8)
         #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(bytes) }
-        // Of no version, but with all the rest.
+        // Version 0 does not exist. Everything else is valid.
         #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(header { $0.version = 0 }.bytes) }
     }
 
@@ -156,7 +156,7 @@ struct ClaimJournalGuardTests {
         _ boot: String
     ) async throws {
         let note = try await abandoned().note
-        // The last record but one.
+        // The second to last record.
         let offset = note.length - 2 * ClaimRecord.size
         try bench.change(bench.segments()[0]) { $0[offset] ^= 1 }
         #expect(try await isLost(boot))
@@ -292,7 +292,7 @@ struct ClaimJournalGuardTests {
     @Test func `a failed read is an error, the end of a file is not`() throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 8)
         defer { buffer.deallocate() }
-        // Nothing is mapped at the lowest addresses.
+        // No memory is mapped at the lowest addresses, so reading there fails.
         let memory = try JournalFile("/proc/self/mem")
         #expect(throws: SystemError.self) { try memory.read(into: buffer, at: 0) }
         let path = "\(bench.folder.path)/short"
@@ -329,7 +329,7 @@ struct ClaimJournalGuardTests {
 
     // MARK: Version 1
 
-    /// A segment as version 1 wrote it.
+    /// A segment in the format of version 1.
     private func versionOne(
         _ records: [ClaimRecord], purgedTo: Int64 = .min, powerLostAt: Int64 = .min, damagedAt: Int64 = .min
     ) throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A journal's folder, and journals opened in it one after the other.
+/// A journal folder, and journals that are opened in it one after another.
 struct JournalBench {
     static let start = UnixTime(1_750_000_000)
     let folder: TemporaryFolder
@@ -16,7 +16,7 @@ struct JournalBench {
 
     init() throws {
         folder = try TemporaryFolder()
-        // A whole segment is read at each start after a kill.
+        // Small, because each start after a kill reads a whole segment.
         settings.segmentRecords = 500
     }
 
@@ -74,7 +74,7 @@ struct LogRecorder: LogHandler {
 }
 
 extension ReplayStore {
-    /// Claims for some device: these stores keep the claims of all devices together.
+    /// Makes claims for some device: these stores do not separate devices.
     func claim(
         _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
     ) async throws(StoreError) -> ClaimOutcome {
@@ -85,7 +85,7 @@ extension ReplayStore {
 }
 
 extension ClaimJournal {
-    /// Claims for a request dated `timestamp`, as the service does it.
+    /// Makes claims for a request dated `timestamp`, as the service does.
     func claim(
         _ claims: [ReplayClaim], at timestamp: UnixTime = JournalBench.start, now: UnixTime? = nil
     ) async throws(StoreError) -> ClaimOutcome {
@@ -94,11 +94,11 @@ extension ClaimJournal {
     }
 }
 
-/// Lets the keeper's thread have the journal's lock. A task that only yields takes the lock again at once, and the thread may
-/// wait for minutes.
+/// Lets the keeper's thread get the journal's lock. If the task only yielded, it would take the lock again at once, and the
+/// thread could wait for minutes.
 func letTheKeeperWork() async { try? await Task.sleep(for: .milliseconds(1)) }
 
-/// Waits until the keeper has done what `condition` describes. Real time only bounds it.
+/// Waits until the keeper has caused `condition`. Real time is only the upper bound.
 func eventually(_ condition: () -> Bool) async {
     for _ in 0..<20_000 {
         if condition() { return }

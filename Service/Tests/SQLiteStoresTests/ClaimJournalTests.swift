@@ -97,7 +97,7 @@ struct ClaimJournalTests {
         let journal = try bench.open()
         var claimed: [ReplayClaim] = []
         for claim in bench.claims(2000) {
-            // The next segment may not be there yet.
+            // The next segment may not exist yet.
             while true {
                 do throws(StoreError) {
                     #expect(try await journal.claim([claim]) == .claimed)
@@ -121,11 +121,11 @@ struct ClaimJournalTests {
         var bench = bench
         bench.settings.segmentRecords = 50
         bench.settings.syncInterval = .milliseconds(1)
-        // No polling: only a signal wakes the keeper.
+        // The keeper does not poll: only a signal wakes it.
         bench.settings.retryInterval = .seconds(3600)
         let journal = try bench.open()
         for count in 2...4 {
-            // Past the half of the segment the keeper makes the next one. Then it sleeps.
+            // When half of the segment is used, the keeper creates the next one. Then it sleeps.
             for claim in bench.claims(60) { #expect(try await journal.claim([claim]) == .claimed) }
             await eventually { (try? bench.segments().count) == count }
             for _ in 0..<20 { await letTheKeeperWork() }
@@ -163,7 +163,7 @@ struct ClaimJournalTests {
                 #expect(try await first.claim(refused[0]) == .claimed, "what was refused is not taken")
                 break
             } catch {
-                // Not tried again yet.
+                // The keeper has not retried yet.
                 await letTheKeeperWork()
             }
         }

@@ -5,14 +5,14 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A start that is killed after it made its segment, and before it wrote down there what it knows.
+/// A start that is killed after it created its segment, and before it recorded in it what it knows.
 struct ClaimStartTests {
     private let start = JournalBench.start
     private let bench: JournalBench
 
     init() throws { bench = try JournalBench() }
 
-    /// What a killed start left: nothing, or the first of what it was to write.
+    /// What a killed start leaves: no record, or the first of the records that it had to write.
     private static let leftovers: [[ClaimRecord]] = [
         [], [.loss(.init(first: 1, last: 2, isOpen: false))],
         [.loss(.init(first: 1, last: 2, isOpen: false)), .loss(.init(first: 1, last: 2, isOpen: true))],
@@ -27,7 +27,7 @@ struct ClaimStartTests {
         for record in records { segment.append(record) }
     }
 
-    /// A journal with claims in it, ended as a killed process ends.
+    /// A journal with claims in the state that a killed process leaves.
     private func abandoned() async throws -> (claims: [ReplayClaim], note: JournalNote) {
         let claims = bench.claims()
         let journal = try bench.open()
@@ -101,7 +101,7 @@ struct ClaimStartTests {
         await journal.close()
     }
 
-    // Its records, and claims behind them, may never have reached the disk.
+    // The start's records, and claims after them, may never have reached the disk.
     @Test func `a reboot right after a start may have lost claims`() async throws {
         let claims = bench.claims()
         let first = try bench.open()

@@ -4,7 +4,7 @@ import Testing
 @testable import SQLiteStores
 
 struct ClaimTableTests {
-    /// The same numbers each time.
+    /// A generator that returns the same numbers in every run.
     private struct Numbers: RandomNumberGenerator {
         var state: UInt64 = 42
 
@@ -76,7 +76,7 @@ struct ClaimTableTests {
         census.add(4, expiry: 179)
         census.advance(to: now)
         #expect(census.live == live)
-        // Expired by then, and of the present minute.
+        // A claim whose minute has passed at 120 or later, and a claim of the current minute.
         census.add(1, expiry: 60)
         census.add(1, expiry: UInt32(now))
         #expect(census.live == live + (now < 120 ? 2 : 1))
@@ -102,7 +102,7 @@ struct ClaimTableTests {
         }
         census.advance(to: (200 - 20) * 60)
         #expect(census.live == 21)
-        // Minutes to come are all kept.
+        // All future minutes are kept.
         for minute: UInt32 in 201...300 { census.add(1, expiry: minute * 60) }
         census.advance(to: 200 * 60)
         census.advance(to: 201 * 60)

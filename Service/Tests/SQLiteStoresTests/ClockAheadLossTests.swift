@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A journal that is lost after a clock was ahead: what was claimed by the wrong readings is refused by its date.
+/// A journal that is lost after a clock was ahead: the dates of claims that were made under the wrong readings are refused.
 @Suite struct `A journal lost after a clock that was ahead` {
     private let start = JournalBench.start
     private let bench: JournalBench
@@ -18,7 +18,7 @@ import Testing
         case gone, damaged, older, unreadableNote
     }
 
-    /// The expectation with which the journal is opened again.
+    /// Damages or removes the journal. Returns what the database expects when it is opened again.
     private func lose(_ loss: Loss, _ note: JournalNote) throws -> JournalExpectation {
         switch loss {
         case .gone: try FileManager.default.removeItem(atPath: bench.path)
@@ -38,7 +38,7 @@ import Testing
         var journal = try bench.open()
         let ahead = bench.claims()
         #expect(try await journal.claim(bench.claims()) == .claimed)
-        // The clock shows 200 s too much for a second.
+        // For one reading, the clock is 200 s ahead.
         #expect(try await journal.claim(ahead, at: start + 200) == .claimed)
         monotonic.withLock { $0 += 2 }
         #expect(try await journal.claim(bench.claims(), at: start + 2) == .claimed)
@@ -57,15 +57,15 @@ import Testing
         let outcome = try await reopened.claim(ahead, at: start + 200, now: start + 150)
         #expect(outcome == .historyLost(retryAfter: 61))
         monotonic.withLock { $0 += 55 }
-        // The app's future window after the wrong reading is the end.
+        // The loss ends with the app's future window after the wrong reading.
         #expect(try await reopened.claim(bench.claims(), at: start + 260, now: start + 205) != .claimed)
         #expect(try await reopened.claim(bench.claims(), at: start + 261, now: start + 205) == .claimed)
         await reopened.close()
     }
 }
 
-/// A service that is restarted while its clock is ahead: what it knew of the time before is on the disk, though the segments of
-/// that time are deleted as expired.
+/// A service that is restarted while its clock is ahead. Its earlier knowledge is on the disk, although the segments of that
+/// time have been deleted as expired.
 @Suite struct `A restart while the clock is ahead` {
     private let start = JournalBench.start
     private let bench: JournalBench
@@ -87,8 +87,8 @@ import Testing
         var journal = try bench.open()
         let old = bench.claims()
         #expect(try await journal.claim(old) == .claimed)
-        // Two jumps ahead: what was claimed at the first, too, has expired by the second, so the keeper deletes the segment.
-        // Dated ahead, each waits for the keeper.
+        // After the second jump, even claims from after the first one have expired, so the keeper deletes the segment. Each
+        // request is dated ahead, so it waits for the keeper.
         var wall = start + 5000
         for _ in 0..<1000 where journal.note.sequence == 1 {
             _ = try? await journal.claim(bench.claims(), at: wall + 20, now: wall)
@@ -105,7 +105,7 @@ import Testing
         journal = try bench.open(at: wall, boot: boot)
         monotonic.withLock { $0 += 1 }
         #expect(try await journal.claim(old, at: start, now: start + 1) != .claimed)
-        // What is refused is over soon.
+        // The refusals end soon.
         let later = start + 701
         monotonic.withLock { $0 += 700 }
         #expect(try await journal.claim(bench.claims(), at: later) == .claimed)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A clock that was a year ahead for a moment.
+/// A clock that was a year ahead for one reading.
 struct ClockAheadTests {
     private let start = JournalBench.start
     private let year: Int64 = 31_536_000
@@ -17,7 +17,7 @@ struct ClockAheadTests {
 
     private func pass(_ seconds: Int64) { monotonic.withLock { $0 += seconds } }
 
-    /// Claims as a request dated now does.
+    /// Makes claims for a request dated now.
     private func claim(_ journal: ClaimJournal, at now: UnixTime) async throws -> ClaimOutcome {
         try await journal.claim(bench.claims(), at: now)
     }
@@ -47,7 +47,7 @@ struct ClockAheadTests {
         pass(1)
         #expect(try await claim(journal, at: start + 2) == .claimed)
         #expect(try await journal.claim(old, now: start + 2) == .taken(old[0]))
-        // What was claimed a year ahead is not kept so long: its dates are refused, around it.
+        // Claims that are a year ahead are not kept that long. Instead, dates around them are refused.
         for (offset, isRefused) in [(Int64(-661), false), (-660, true), (60, true), (61, false)] {
             let outcome = try await journal.claim(bench.claims(), at: start + year + offset, now: start + 2)
             #expect((outcome != .claimed) == isRefused, "\(offset)")
@@ -62,7 +62,7 @@ struct ClockAheadTests {
         let old = bench.claims()
         #expect(try await journal.claim(old, at: start + 20, now: start) == .claimed)
         pass(1)
-        // Long enough for segments to be made and deleted.
+        // Long enough for segments to be created and deleted.
         for second in Int64(0)..<12 {
             #expect(
                 try await journal.claim(
@@ -100,7 +100,7 @@ struct ClockAheadTests {
         #expect(try await claim(journal, at: start + year) == .claimed)
         for second in stride(from: Int64(11), through: 3000, by: 11) {
             pass(11)
-            // Dated ahead, each waits for the keeper.
+            // Each request is dated ahead, so it waits for the keeper.
             #expect(try await journal.claim(bench.claims(), at: start + second + 20, now: start + second) == .claimed)
         }
         #expect(try bench.segments().count < 140)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A fall of the clock that shows two stretches of readings to be wrong: nothing between them is refused.
+/// When the clock falls back, two stretches of readings turn out to be wrong. Dates between them are not refused.
 @Suite struct `A fall of the clock behind two stretches of readings` {
     private let start = JournalBench.start
     private let year: Int64 = 31_536_000
@@ -15,7 +15,7 @@ import Testing
 
     init() throws { bench = try JournalBench(monotonic: monotonic) }
 
-    /// What happens to the service around the fall.
+    /// The event around the fall of the clock.
     enum Event: CaseIterable {
         case nothing, kill, powerLoss, lostJournal
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// Which readings of the clock turn out to have been wrong.
+/// Which readings of the clock turn out to be wrong.
 struct ClockHistoryTests {
     private var clock = ClockHistory()
     private let year: Int64 = 31_536_000
@@ -118,7 +118,7 @@ struct ClockHistoryTests {
         #expect(wrong.stretches.last?.upperBound == Int64(1_000_000 + 999 + 9990))
     }
 
-    /// Sixteen stretches and one more: right readings for a while, a jump, and small jumps after it.
+    /// Creates sixteen stretches and one more: correct readings for a while, a jump, and then small jumps.
     private mutating func jumpOften(first jump: Int64) {
         for second in Int64(0)...9 { _ = note(second) }
         for number in Int64(0)..<16 {
@@ -155,7 +155,7 @@ struct ClockHistoryTests {
         for step in Int64(1)...300 {
             let isJump = Int.random(in: 0..<20, using: &numbers) == 0
             error += isJump ? .random(in: 6...40, using: &numbers) : .random(in: -2...2, using: &numbers)
-            // Each reading is later than the one before.
+            // The steps are larger than the changes of the error, so each reading is later than the one before.
             _ = note(step * 10, error: error)
             var again = ClockHistory()
             for reading in clock.summary { _ = again.note(reading.wall, monotonic: reading.monotonic) }
@@ -234,12 +234,13 @@ struct HistoryLossTests {
             ])
     }
 
-    /// The clock showed 20,000 for a moment and fell back to 10,000.
+    /// The clock showed 20,000 for one reading and fell back to 10,000.
     @Test(
         arguments: [
-            // Nothing was purged too early: only what is too far ahead to be kept.
+            // No claim was purged too early. Only claims that are too far ahead are not kept.
             (10_000, [(19_340, 20_000, true)]),
-            // Claims of the dates until 9,840 expired too early. The right reading saw no request after 9,300.
+            // Claims of dates up to 9840 expired too early. No request dated after 9300 was accepted at the last correct
+            // reading, 9000.
             (10_500, [(8340, 9300, false), (19_340, 20_000, true)]),
             (20_000, [(8340, 9300, false), (19_340, 19_340, false), (19_340, 20_000, true)]),
             (20_960, [(8340, 9300, false), (19_340, 20_300, false), (19_340, 20_000, true)]),

@@ -6,17 +6,17 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A clock that jumps, a process that is killed, a machine that loses power, against a model that knows the true time: no
-/// request is accepted twice, and none is refused for longer than a loss of history may last.
+/// The journal against a model that knows the true time. The clock jumps, the process is killed, and the machine loses power.
+/// No request is accepted twice, and none is refused for longer than a loss of history may last.
 struct ClockModelTests {
     /// True time and the monotonic clock, which the journal reads from its own threads.
     private final class Machine: Sendable {
         let monotonic = Locked<Int64>(1000)
-        /// What the keeper brought to the disk last.
+        /// The last note that the keeper made durable.
         let noted = Locked<JournalNote?>(nil)
     }
 
-    /// A reading that was wrong, or of a moment when the clock jumped or power was lost; and the true time of it.
+    /// A wrong reading, or the reading when the clock jumped or power was lost, with its true time.
     private struct Incident {
         var reading: Int64
         var at: Int64
@@ -38,7 +38,7 @@ struct ClockModelTests {
         var durableReading: Int64?
         var lastClaimAt: Int64?
         var (claimed, refused, replays) = (0, 0, 0)
-        /// What happened, for the report of a failure.
+        /// The events so far, for the report of a failure.
         var story: [String] = []
 
         mutating func tell(_ what: String) {
@@ -52,7 +52,7 @@ struct ClockModelTests {
             bench.settings.segmentSeconds = 20
             bench.settings.segmentRecords = 60
             bench.settings.retryInterval = .milliseconds(1)
-            // With some seeds the keeper lags behind, as it does on a busy machine.
+            // With some seeds the keeper is slow, as on a busy machine.
             bench.settings.syncInterval = .milliseconds(seed % 3 == 0 ? 20 : 1)
             let machine = machine
             bench.settings.monotonic = { machine.monotonic.withLock { $0 } }
@@ -82,13 +82,13 @@ struct ClockModelTests {
             ) { [machine] note in machine.noted.withLock { $0 = note } }
         }
 
-        /// Everything so far is on the disk.
+        /// Records that all claims so far are on the disk.
         mutating func synchronized(_ journal: ClaimJournal) {
             durable = journal.note
             durableReading = lastClaimAt
         }
 
-        /// Whether a refusal of this date has a cause: lately, or a reading near it.
+        /// Whether a refusal of this date has a cause: a recent incident, or one whose reading is near the date.
         func mayRefuse(_ date: Int64) -> Bool {
             incidents.contains { incident in
                 trueTime - incident.at <= ReplayClaim.life + 60 + 10
@@ -103,7 +103,7 @@ struct ClockModelTests {
             guard (wall - 600...wall + 60).contains(date) else { return }
             let claims = bench.claims()
             var outcome: ClaimOutcome?
-            // The next segment may not be there yet.
+            // The next segment may not exist yet.
             while outcome == nil {
                 do throws(StoreError) {
                     outcome = try await journal.claim(claims, at: UnixTime(date), now: UnixTime(wall))
@@ -131,7 +131,7 @@ struct ClockModelTests {
         }
 
         mutating func replay(_ journal: ClaimJournal) async throws {
-            // A device's captured requests, the newest and some of all.
+            // Captured requests: the newest ones, some of all, and some with a date near now.
             let candidates =
                 accepted.suffix(3)
                 + (0..<12).compactMap { _ in accepted.randomElement(using: &numbers) }
@@ -150,10 +150,10 @@ struct ClockModelTests {
             noteWrong()
         }
 
-        /// The service is killed and its journal damaged: a byte of a segment, or all of it is gone. What the database noted
-        /// is known.
+        /// Kills the service and damages its journal: changes a byte of a segment, or removes the journal. The database's note
+        /// is kept.
         mutating func damaged(_ journal: ClaimJournal) async throws -> ClaimJournal {
-            // The journal finds that the clock was wrong when it is asked something.
+            // The journal notices a wrong clock only when it is called.
             try await replay(journal)
             synchronized(journal)
             await journal.abandon()
@@ -202,7 +202,7 @@ struct ClockModelTests {
         }
     }
 
-    /// `CLOCK_MODEL_SEEDS=100-499` in the environment chooses other seeds.
+    /// The seeds of the model. `CLOCK_MODEL_SEEDS=100-499` in the environment chooses others.
     private static let seeds: [UInt64] = {
         let limits = ProcessInfo.processInfo.environment["CLOCK_MODEL_SEEDS"]?.split(separator: "-").map { UInt64($0) }
         guard let limits, limits.count == 2, let first = limits[0], let last = limits[1], first <= last else {
@@ -224,7 +224,7 @@ struct ClockModelTests {
             case ..<800: try await model.replay(journal)
             case ..<970:
                 model.pass(.random(in: 1...20, using: &model.numbers))
-                // Whatever is a second old is on the disk.
+                // After a second, everything is on the disk.
                 model.synchronized(journal)
             case ..<980 where model.error == 0:
                 let jump = jumps.randomElement(using: &model.numbers) ?? 0
@@ -255,7 +255,7 @@ struct ClockModelTests {
     }
 }
 
-/// The same numbers for the same seed.
+/// A generator that returns the same numbers for the same seed.
 struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A move to another engine takes everything along that the service keeps for good.
+/// A move to another engine exports everything that the service keeps permanently.
 @Suite struct ExportTests {
     private let folder: TemporaryFolder
 
@@ -13,7 +13,7 @@ import Testing
 
     @Test func `every table and column of the schema is moved, or named here as one that stays`() async throws {
         let stays = ["saved_challenges", "facts", "grdb_migrations", "sqlite_sequence", "sqlite_stat1"]
-        /// What another engine makes itself.
+        /// Columns that the other engine fills itself.
         let made = ["signing_keys": ["number"], "evidence": ["number", "size"]]
         let stores = try SQLiteStores.open(folder)
         let columns = try await stores.database.read { database in

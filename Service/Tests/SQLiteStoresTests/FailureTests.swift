@@ -14,14 +14,14 @@ struct FailureTests {
     private func change(_ sql: String) throws {
         let queue = try DatabaseQueue(path: folder.database)
         try queue.write { database in
-            // STRICT tables refuse values of another type; a damaged file does not ask.
+            // STRICT tables refuse values of another type. A damaged file may contain them all the same.
             try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
             try database.execute(sql: sql)
         }
         try queue.close()
     }
 
-    /// A connection that may keep a transaction open, as another process may.
+    /// A connection that may leave a transaction open, as another process may.
     private func foreignConnection() throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
@@ -71,7 +71,7 @@ struct FailureTests {
         let error = await #expect(throws: StoreError.self) { try await stores.audit.append(sampleEvent()) }
         #expect(error?.code == .unavailable)
         #expect(try await stores.apps.apps() == [], "reading goes on")
-        // Where nothing is due, nothing is written.
+        // If nothing is due, these calls write nothing, so the lock does not matter.
         let now = FixedClock().now
         #expect(try await stores.evidence.eraseEvidence(expiredAt: now, limit: 10) == 0)
         #expect(try await stores.receipts.takeDueReceipt(at: now, lease: now + 60) == nil)

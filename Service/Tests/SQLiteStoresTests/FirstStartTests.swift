@@ -5,7 +5,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// What a first start leaves when it is killed is opened by the next one.
+/// If a first start is killed, the next start opens the files that it left.
 struct FirstStartTests {
     private let folder: TemporaryFolder
 
@@ -65,7 +65,7 @@ struct FirstStartTests {
         try await expectOpens()
     }
 
-    /// Copies the file and its journal in the middle of a transaction: what a kill leaves.
+    /// Copies the file and its journal in the middle of a transaction, as a kill would leave them.
     private func leaveHalf(_ begin: String) async throws {
         let source = "\(folder.path)/source.sqlite"
         var configuration = Configuration()

@@ -6,7 +6,7 @@ import Testing
 @testable import SQLiteStores
 
 struct FreeSpaceTests {
-    /// A file system that hangs until it is released, and counts its calls.
+    /// A file system that hangs until it is released. It counts its calls.
     private final class HangingDisk: Sendable {
         private let count = Locked(0)
         private let released = DispatchSemaphore(value: 0)
@@ -25,7 +25,7 @@ struct FreeSpaceTests {
     @Test func `a file system that hangs is an error within the deadline and keeps one thread`() async throws {
         let disk = HangingDisk()
         let space = FreeSpace(deadline: .milliseconds(50), ask: disk.ask)
-        // More than the threads of the queue that deadlines need.
+        // More calls than the queue has threads, which the deadlines need too.
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<200 {
                 group.addTask {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// What the journal's own thread does, and how soon.
+/// The work of the journal's own thread, and its timing.
 struct JournalKeeperTests {
     private let start = JournalBench.start
     private let year: Int64 = 31_536_000
@@ -19,7 +19,7 @@ struct JournalKeeperTests {
         try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int
     }
 
-    /// Claims until the keeper has made this segment and a claim has begun to use it.
+    /// Claims until the keeper has created this segment and a claim uses it.
     private func beginSegment(_ sequence: UInt64, of journal: ClaimJournal, at now: UnixTime) async throws {
         for _ in 0..<20_000 where journal.note.sequence < sequence {
             #expect(try await journal.claim(bench.claims(), at: now) == .claimed)
@@ -63,7 +63,7 @@ struct JournalKeeperTests {
     @Test func `the database is told of a new segment and of wrong readings alone`() async throws {
         let notes = Locked<[JournalNote]>([])
         let journal = try bench.open(noted: { note in notes.withLock { $0.append(note) } })
-        // Dated ahead, they are on the disk.
+        // These requests are dated ahead, so their claims are on the disk when they are answered.
         #expect(try await journal.claim(bench.claims(), at: start + 60, now: start) == .claimed)
         monotonic.withLock { $0 += 60 }
         #expect(try await journal.claim(bench.claims(), at: start + 120, now: start + 60) == .claimed)

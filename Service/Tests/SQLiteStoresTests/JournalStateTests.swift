@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// What callers and the keeper share, without the keeper's thread.
+/// The state that callers and the keeper share, tested without the keeper's thread.
 struct JournalStateTests {
     private let start = JournalBench.start
     private let year: Int64 = 31_536_000
@@ -19,7 +19,7 @@ struct JournalStateTests {
         folder = try JournalFolder(bench.path)
     }
 
-    /// Space for this many records.
+    /// A segment with room for this many records.
     private func segment(_ sequence: UInt64 = 1, records: Int = 1000) throws -> JournalSegment {
         try JournalSegment(
             SegmentHeader(sequence: sequence, boot: BootIdentity("first boot")),
@@ -39,7 +39,7 @@ struct JournalStateTests {
             futureWindow: 300)
     }
 
-    /// How the state answers; nil if it does once the claim is on the disk.
+    /// The state's answer; nil if it comes only after the claim is on the disk.
     private func answer(_ decision: JournalState.Decision) throws -> ClaimOutcome? {
         guard case .answered(let result) = decision else { return nil }
         return try result.get()
@@ -69,10 +69,10 @@ struct JournalStateTests {
         state.didSynchronize(nil, reading: (start + 2).seconds, falls: 0)
         #expect(try claim(state, at: start + 3) == .claimed)
         #expect(try claim(state, at: start + 4) == nil)
-        // Of a reading before a fall of the clock.
+        // This sync was of a reading from before a fall of the clock.
         state.didSynchronize(nil, reading: (start + 4).seconds, falls: 1)
         #expect(try claim(state, at: start + 4) == nil)
-        // An older reading takes nothing back.
+        // A late result with an older reading changes nothing.
         state.didSynchronize(nil, reading: (start + 4).seconds, falls: 0)
         state.didSynchronize(nil, reading: start.seconds, falls: 0)
         #expect(try claim(state, at: start + 4) == .claimed)
@@ -104,7 +104,7 @@ struct JournalStateTests {
         #expect(records(state) == 6)
     }
 
-    // The two at the beginning, the claims, one for a reading of the clock, and the seal.
+    // The segment needs room for its two first records, the claims, one reading of the clock, and the seal.
     @Test(arguments: [(5, false), (6, true)]) func `claims that do not all fit are refused`(
         _ space: Int, _ fit: Bool
     ) throws {
@@ -119,13 +119,14 @@ struct JournalStateTests {
 
     // MARK: A clock that falls back
 
-    /// A claim, one from a clock a year ahead, and the fall: five records, then one of a loss, the purged expiry, the clock.
+    /// A state after a claim, a claim from a clock a year ahead, and the fall of the clock. It has five records, then those of
+    /// the fall: the loss, the purged expiry and the reading.
     private func fallen(records: Int = 1000) throws -> JournalState {
         let state = try state(records: records)
         _ = try claim(state, at: start)
         _ = try claim(state, at: start + year)
         #expect(self.records(state) == 5)
-        // Taken already, so that nothing is claimed.
+        // A call without claims, so that only the records of the fall are written.
         _ = state.upkeep()
         _ = try claim(state, 0, at: start)
         return state
@@ -138,7 +139,7 @@ struct JournalStateTests {
 
     @Test func `without space for it nothing is claimed until the next segment, which begins with it`() throws {
         let state = try fallen(records: 8)
-        // There would be space for this.
+        // There would be room for this claim alone.
         #expect(throws: StoreError.self) { try claim(state, at: start) }
         #expect(state.upkeep().wantsRotation)
         state.prepare(try segment(2))
@@ -179,7 +180,7 @@ struct JournalStateTests {
         _ = state.claim(request)
         for shard in 0..<ClaimTable.shardCount { state.sweep(shard: shard) }
         #expect(try answer(state.claim(request)) == .taken(request.claims[0]))
-        // The claim of a year ahead.
+        // A late sweep (`isOver`) also keeps the claim of a year ahead. The first claim keeps its slot until it expires.
         #expect(state.size.slots == (isOver ? 2 : 1) + (seconds < 660 ? 1 : 0))
     }
 
@@ -232,7 +233,7 @@ struct JournalStateTests {
         #expect(!state.upkeep().wantsRotation)
     }
 
-    // Two records at the beginning, and the seal.
+    // The segment has two first records, and keeps room for the seal.
     @Test(arguments: [(0, false), (1, true)]) func `the next segment is due when half of the space is used`(
         _ more: Int, _ isDue: Bool
     ) throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// Rows that an older version wrote, read by this one.
+/// Rows of older versions, read by this version.
 struct MigrationTests {
     private static let undoSixth = """
         ALTER TABLE signing_keys DROP COLUMN signs_from;

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A database has one name, so that it has one service, one key and one claim journal.
+/// Every path to a database leads to one service, one key and one claim journal.
 struct OneFileTests {
     private let folder: TemporaryFolder
     private let start = JournalBench.start

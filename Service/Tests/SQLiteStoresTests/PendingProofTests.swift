@@ -28,7 +28,7 @@ struct PendingProofTests {
         await stores.close()
     }
 
-    // To SQLite, a negative limit is none.
+    // SQLite treats a negative limit as no limit.
     @Test(arguments: [0, -1, .min]) func `a page of less than one row is empty`(_ limit: Int) async throws {
         let folder = try TemporaryFolder()
         let stores = try SQLiteStores.open(folder)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A folder of its own that goes with it.
+/// A temporary folder, removed with its owner.
 final class TemporaryFolder: Sendable {
     let path: String
 
@@ -50,13 +50,13 @@ func sampleDevice(_ app: String = "com.example.app") throws -> DeviceRecord {
 }
 
 extension SQLiteStores {
-    /// Provisions the app of a device, unless it is there.
+    /// Adds the app of a device, unless it exists.
     func addApp(of device: DeviceRecord) async throws {
         _ = try await apps.insert(
             StoredApp(appID: device.appID, sealedJSON: "{}"), recording: sampleEvent(.appAdded, device: device))
     }
 
-    /// Inserts a device, and its app if that is not there.
+    /// Inserts a device, and its app if that does not exist.
     func add(_ device: DeviceRecord) async throws {
         try await addApp(of: device)
         let outcome = try await devices.insert(
@@ -65,7 +65,7 @@ extension SQLiteStores {
         try #require(outcome == .inserted)
     }
 
-    /// Changes a device over the version that is stored now.
+    /// Changes the stored version of a device.
     @discardableResult
     func change(
         _ device: DeviceRecord, _ body: (inout DeviceRecord) -> Void

@@ -4,7 +4,8 @@ import Testing
 
 @testable import SQLiteStores
 
-/// Whether a service runs is asked without touching its lock: a service that starts at that moment must find it free.
+/// The query whether a service runs does not take the service's lock, because a service that starts at that moment must find it
+/// free.
 @Suite struct `A look at whether a service runs` {
     private let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).sqlite").path
 
@@ -23,7 +24,7 @@ import Testing
             for end in ["", "-wal", "-shm", "-claims"] { try? FileManager.default.removeItem(atPath: path + end) }
         }
         await (try SQLiteStores(path: path)).close()
-        // A shared lock excludes the service's own, and so anything that would take that for a moment.
+        // A shared lock prevents an exclusive one, so a query that took the service's lock would fail here.
         let lock = open(path + "-claims/lock", O_RDONLY)
         defer { close(lock) }
         try #require(flock(lock, LOCK_SH) == 0)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A command beside the service, and a service that starts at the same moment.
+/// A command runs while a service starts at the same moment.
 @Suite struct `The lock of a database's service` {
     private let folder: TemporaryFolder
     private var claims: String { folder.database + "-claims" }
@@ -49,7 +49,7 @@ import Testing
                     await service?.close()
                 }
             }
-            // The service tries for as long as this takes.
+            // Meanwhile the service tries to get the lock.
             for _ in 0..<10 { await letTheKeeperWork() }
             let isRecorded = try await command.serviceKeys.replaceKeyChecks(
                 old.checks, with: both.checks, recording: nil)
@@ -111,7 +111,7 @@ import Testing
 
     @Test func `that cannot be asked for is an error, and nothing is changed`() async throws {
         await (try SQLiteStores.open(folder, role: .administration)).close()
-        // A file in the place of the folder.
+        // A file in place of the folder.
         try Data().write(to: URL(fileURLWithPath: claims))
         await #expect(throws: OpenError.self) {
             try await lock.withoutService { Issue.record("the lock is not held") }

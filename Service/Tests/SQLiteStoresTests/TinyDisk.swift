@@ -22,7 +22,7 @@ final class TinyDisk: Sendable {
         #endif
     }
 
-    /// Leaves no room.
+    /// Fills the file system.
     func fill() throws {
         let descriptor = open("\(path)/filler", O_CREAT | O_WRONLY, 0o600)
         let zeros = [UInt8](repeating: 0, count: 512)

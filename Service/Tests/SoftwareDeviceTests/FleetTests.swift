@@ -8,9 +8,9 @@ import Testing
 
 @testable import SoftwareDevice
 
-/// A fleet against a service that answers by a script.
+/// A fleet and a service with scripted answers.
 @Suite struct FleetTests {
-    /// Answers each route with a status and a body; registers whoever asks.
+    /// Answers each route with a fixed status and body. Registers every device that asks.
     private struct ScriptedService: HTTPTransport {
         var answers: [Route: (status: Int, body: JSONValue)] = [:]
         /// Called with each request before it is answered.

@@ -26,7 +26,7 @@ import Testing
 
     @Test func `above, it is never too little and at most a 64th too much`() {
         var generator = SystemRandomNumberGenerator()
-        // Spread over all magnitudes up to an hour.
+        // Values of all magnitudes up to an hour.
         let values = (0..<5000).map { _ in
             Int64.random(in: 0...3_600_000_000 >> Int64.random(in: 0...31, using: &generator), using: &generator)
         }

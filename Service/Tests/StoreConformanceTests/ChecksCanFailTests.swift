@@ -3,7 +3,7 @@ import AuthService
 import StoreConformance
 import Testing
 
-/// A check that no store can fail proves nothing. Each of these stores has one fault, and must fail.
+/// A check that never fails proves nothing. Each of these stores has one fault, and the check must find it.
 struct ChecksCanFailTests {
     private static let now = UnixTime(1_750_000_000)
 
@@ -66,7 +66,7 @@ struct ChecksCanFailTests {
             return true
         }
 
-        /// Removes too many, by a second, and the newest one, because it is not the newest any more.
+        /// Two faults: removes credentials a second too early, and removes the newest one, because a decoy is newer.
         func remove(endedBefore time: UnixTime) async throws(StoreError) -> Int {
             let decoy = Credential(
                 id: "decoy", name: "decoy", role: .viewer, scope: .allApps, secretHash: [], createdAt: UnixTime(.max),

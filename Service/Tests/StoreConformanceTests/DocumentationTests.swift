@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The pages of StoreConformance say what compiles: each Swift sample is in a file of `Samples/`, line by line.
+/// The samples on the pages of StoreConformance compile: each is in a file of `Samples/`, line by line.
 struct DocumentationTests {
     private static let here = URL(filePath: #filePath).deletingLastPathComponent()
 

@@ -9,9 +9,9 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
         case countsPendingAcrossApps
         /// `maximumPending` counts devices with any status.
         case countsEveryStatusAsPending
-        /// A change that is refused appends its event all the same.
+        /// A refused change still appends its event.
         case appendsEventAnyway(MemoryStores.Call)
-        /// A receipt is recorded if the attested key and the lease are what was taken, also over a newer receipt.
+        /// A receipt is recorded if the attested key and the lease still match, even over a newer receipt.
         case overwritesNewerReceipt
         /// The stream of external changes ends at once.
         case endsChanges

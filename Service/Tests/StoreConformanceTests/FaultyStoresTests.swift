@@ -2,7 +2,7 @@ import AuthService
 import StoreConformance
 import Testing
 
-/// Each fault fails the check that is there for it.
+/// Each fault makes its own check fail.
 struct FaultyStoresTests {
     private func failure(of guarantee: String, with fault: FaultyStores.Fault) async throws -> ConformanceFailure? {
         let check = try #require(StoreConformance.checks.first { $0.name == guarantee }, "no check \(guarantee)")

@@ -1,13 +1,13 @@
 import Foundation
 
-/// A PostgreSQL server of the tests' own: in a temporary folder, on a free port of the loopback interface.
+/// A PostgreSQL server for tests, in a temporary folder and on a free loopback port.
 ///
-/// PostgreSQL refuses to run as root. There the server's programs run as the user `postgres`.
+/// PostgreSQL refuses to run as root. In that case its programs run as the user `postgres`.
 package final class PostgreSQLServer: Sendable {
     package let folder: String
     package let port: Int
 
-    /// What a server starts from.
+    /// The initial content of a server.
     package enum Origin {
         case empty
         /// A streaming replica of another server.
@@ -18,7 +18,7 @@ package final class PostgreSQLServer: Sendable {
         package let description: String
     }
 
-    /// Where Debian, and others, keep the programs.
+    /// The folder of PostgreSQL's programs, in Debian and other systems.
     package static let programs: String? = {
         let files = FileManager.default
         let versions = (try? files.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []
@@ -28,7 +28,7 @@ package final class PostgreSQLServer: Sendable {
         return folders.first { files.isExecutableFile(atPath: "\($0)/initdb") }
     }()
 
-    /// Whether the tests run. Where everything must be tested, missing programs are a failure, not a reason to skip.
+    /// Whether the tests run. In CI, missing programs are a failure and not a reason to skip.
     package static var isAvailable: Bool {
         programs != nil || ProcessInfo.processInfo.environment["SYNHEART_AUTH_STRICT"] != nil
     }
@@ -58,7 +58,7 @@ package final class PostgreSQLServer: Sendable {
             [
                 "listen_addresses": "'127.0.0.1'", "unix_socket_directories": "''", "max_connections": "200",
                 "shared_buffers": "'64MB'", "port": "\(port)", "logging_collector": "off",
-                // Recovery syncs every file; one call for the file system is quicker.
+                // Recovery syncs every file. One call for the whole file system is quicker.
                 "recovery_init_sync_method": "syncfs",
             ]
         ) { given, _ in given }
@@ -89,7 +89,7 @@ package final class PostgreSQLServer: Sendable {
                 try run("pg_ctl", ["-D", data, "-l", "\(folder)/log", "-w", "-t", "60", "start"])
                 return
             } catch {
-                // After a crash a child of the old server may hold its shared memory for a moment.
+                // After a crash, a child of the old server may still hold its shared memory.
                 guard ContinuousClock.now < end else {
                     let log = (try? String(contentsOfFile: "\(folder)/log", encoding: .utf8)) ?? ""
                     throw Unusable(description: "\(error): \(log.suffix(1000))")
@@ -103,21 +103,21 @@ package final class PostgreSQLServer: Sendable {
 
     package func promote() throws { try run("pg_ctl", ["-D", data, "-w", "promote"]) }
 
-    /// Ends every process of the server at once, as a crash does.
+    /// Kills all processes of the server at once, as a crash does.
     package func kill() throws {
         let all = try processes()
         try signal(SIGKILL)
-        // Another server starts only when all of these have let go of the shared memory.
+        // Another server starts only when none of these processes holds the shared memory.
         while all.contains(where: Self.isAlive) { usleep(5000) }
         while (try? run("pg_isready", ["-h", "127.0.0.1", "-p", "\(port)", "-t", "1"])) != nil {}
     }
 
-    /// Stops every process of the server where it is.
+    /// Stops all processes of the server without ending them.
     package func pause() throws { try signal(SIGSTOP) }
 
     package func resume() throws { try signal(SIGCONT) }
 
-    /// Whether a process runs. One that has ended and waits for its parent does not.
+    /// Whether a process runs. A zombie does not.
     private static func isAlive(_ process: pid_t) -> Bool {
         let status = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
         let state = status.split(separator: ")").last?.split(separator: " ").first
@@ -145,14 +145,14 @@ package final class PostgreSQLServer: Sendable {
 
     // MARK: Databases
 
-    /// Makes a database and returns its URL.
+    /// Creates a database. Returns its URL.
     package func database(_ parameters: String = "") throws -> String {
         let name = "test_" + UUID().uuidString.lowercased().replacingOccurrences(of: "-", with: "")
         try sql("CREATE DATABASE \(name)")
         return url(name, parameters)
     }
 
-    /// Runs statements with psql and returns what it prints.
+    /// Runs statements with psql. Returns its output.
     @discardableResult
     package func sql(_ text: String, in url: String? = nil) throws -> String {
         try run("psql", ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, url ?? self.url()])
@@ -160,9 +160,9 @@ package final class PostgreSQLServer: Sendable {
 
     // MARK: Programs
 
-    /// Runs a program to its end and returns what it printed.
+    /// Runs a program to its end. Returns its output.
     ///
-    /// Not with `Process`: on Linux that waits until every descendant has ended, and a started server is one.
+    /// Foundation's `Process` would not do: on Linux it waits until every descendant has ended, and a started server is one.
     @discardableResult
     package func run(_ program: String, _ arguments: [String]) throws -> String {
         let path = "\(Self.programs ?? "")/\(program)"
@@ -195,7 +195,7 @@ package final class PostgreSQLServer: Sendable {
         return text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// Gives a path to the user that the server runs as.
+    /// Makes the server's user the owner of a path.
     package static func own(_ path: String) throws {
         guard geteuid() == 0 else { return }
         guard let user = getpwnam("postgres") else { throw Unusable(description: "there is no user postgres") }
@@ -209,7 +209,7 @@ package final class PostgreSQLServer: Sendable {
         try handle.close()
     }
 
-    /// A port that nothing listens on now.
+    /// A port on which no process listens now.
     package static func freePort() throws -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }

@@ -14,7 +14,7 @@ struct AdminAPI: Sendable {
 
     private static let maximumBody = 256 * 1024
 
-    /// - Parameter address: the address that failed credentials count for.
+    /// - Parameter address: the address for which failed credentials are counted.
     func answer(
         _ request: Request, _ target: RequestTarget, from address: ClientAddress, over connection: ConnectionContext
     ) async throws -> APIResponse {
@@ -44,7 +44,7 @@ struct AdminAPI: Sendable {
         of request: Request, for route: AdminRoute, over connection: ConnectionContext
     ) async throws -> JSONFields {
         guard route.method == "POST" || route.method == "PUT" else { return try JSONFields([:]) }
-        // The caller has shown an operator's credential, so its body has a budget of its own.
+        // The caller has a valid credential, so its body uses a separate budget.
         let room = BodyBudget(bytes: Self.maximumBody).share()
         let bytes = try await request.bytes(upTo: Self.maximumBody, within: room, over: connection)
         // Decisions about a device need no body.

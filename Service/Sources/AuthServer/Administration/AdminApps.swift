@@ -32,7 +32,7 @@ extension AdminAPI {
         try request.requireKnownSources(of: record, replacing: current)
         try request.requireKnownAudiences(of: record, replacing: current)
         try await requireOwnNames(of: record, replacing: current, request)
-        // The caller replaces what it read: masked secrets are those of that version.
+        // The caller replaces the version that it read. Masked secrets stand for those of that version.
         let changed = try await usable {
             try await service.apps.change(record, replacing: current, actor: request.actor)
         }
@@ -53,8 +53,8 @@ extension AdminAPI {
         return .noContent
     }
 
-    /// Two apps may be of one package or App ID, such as two channels of it. But whoever administers one app alone must not make
-    /// that so.
+    /// Several apps may share a package or an App ID, such as two channels of one app. But an administrator of a single app
+    /// must not create such a pair.
     private func requireOwnNames(
         of record: AppRecord, replacing current: AppRecord, _ request: AdminRequest
     ) async throws {
@@ -88,7 +88,7 @@ extension AdminAPI {
         return record
     }
 
-    /// An unusable record is the caller's mistake: for example, an anchor is not a certificate.
+    /// An unusable record is a mistake of the caller. For example, an anchor is not a certificate.
     private func usable(_ change: () async throws -> Bool) async throws -> Bool {
         do {
             return try await change()
@@ -103,8 +103,8 @@ extension AdminAPI {
 }
 
 extension AdminRequest {
-    /// The service opens the files and URLs in a record, with its own rights and from its own network. So only a credential for
-    /// all apps may name new ones. Any other may name Google's, and keep those that are set.
+    /// The service opens the files and URLs of a record with its own rights and from its own network. So only a credential for
+    /// all apps may name new ones. Other credentials may name Google's, and keep the current ones.
     fileprivate func requireKnownSources(of record: AppRecord, replacing current: AppRecord) throws(Refusal) {
         guard caller.scope != .allApps else { return }
         for source in record.sources where !source.isGoogle && !current.sources.contains(source) {
@@ -126,7 +126,7 @@ extension AdminRequest {
 }
 
 extension AdminRequest {
-    /// A record without the member is no wish to lift the demands: it may be an older file.
+    /// A record without the member does not lift the demands, because it may be an older file.
     fileprivate func requireLifted(_ demands: [KeyPolicy.Compromise], by record: AppRecord) throws(Refusal) {
         guard !demands.isEmpty, record.keys.compromises.isEmpty,
             body.optionalValue("keys")?.object?["compromise"] != .null

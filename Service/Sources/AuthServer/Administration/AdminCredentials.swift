@@ -24,7 +24,7 @@ extension AdminAPI {
         return .json(object, status: 201)
     }
 
-    /// An empty or missing list must not widen a credential to all apps: that is said by `all_apps`.
+    /// An empty or missing list must not widen a credential to all apps. Only `all_apps` does.
     private static func scope(_ body: JSONFields) throws -> CredentialScope {
         let apps = try Set((body.optionalStrings("apps") ?? []).map { try AppID($0) })
         let isForAll = try body.optionalBool("all_apps") ?? false
@@ -38,7 +38,7 @@ extension AdminAPI {
         try request.requireAccessToAll()
         let id = request.parameters["credential_id"] ?? ""
         let revoked = try await service.credentials.revoke(id, actor: request.actor)
-        // A retry after a timeout is done: the credential is revoked.
+        // A retry after a timeout succeeds, because the credential is revoked.
         let isKnown = try await stores.credentials.credential(id) != nil
         guard revoked || isKnown else {
             let reason = "there is no credential \(id)"

@@ -93,7 +93,7 @@ extension AdminAPI {
 
     private func existingDevice(_ id: DeviceID, of app: AppID) async throws -> DeviceRecord {
         guard let device = try await service.administration.show(id, of: app) else {
-            // The log has no device ids. The caller knows this one.
+            // The log has no device ids. The caller already knows this id.
             throw Refusal(.notFound, "no such device", hint: "\(app) has no device \(id)")
         }
         return device
@@ -122,8 +122,8 @@ extension DeviceQuery.PageToken {
 }
 
 extension DeviceRecord {
-    /// The device for operators: everything but receipts and keys. `app` decides whether its metric is flagged and its key must
-    /// rotate.
+    /// The device for operators, without receipts and keys. `app` decides whether its metric is flagged and whether its key
+    /// must rotate.
     func administrationJSON(_ app: AppRecord?, at now: UnixTime) -> JSONObject {
         let demand = app.map { rotationDemand(under: $0.keys, at: now) } ?? mustRotate
         let reason: JSONValue = demand.map { .string($0.reason.rawValue) } ?? .null

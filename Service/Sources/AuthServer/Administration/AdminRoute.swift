@@ -69,7 +69,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
         let parameters: [String: String]
     }
 
-    /// The route of a method and path. HEAD counts as GET.
+    /// The route of a method and a path. HEAD is treated as GET.
     ///
     /// - Throws: `MethodRefusal` if the path has other methods; `NOT_FOUND` if the path is unknown.
     static func find(method: String, path: String) throws -> Match {

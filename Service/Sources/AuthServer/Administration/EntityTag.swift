@@ -5,11 +5,11 @@ internal import StrictJSON
 
 /// The version of an app record, as `ETag` and `If-Match` carry it (RFC 9110 sections 8.8.3 and 13.1.1).
 struct EntityTag: Sendable, Hashable, CustomStringConvertible {
-    /// With its quotes.
+    /// The tag with its quotes.
     let description: String
 
-    /// The tag of a record: two records have the same only if they are equal, secrets included. The secrets are keys with
-    /// far too many bits to be found from the hash.
+    /// The tag of a record. Two records have the same tag only if they are equal, including their secrets. The secrets are keys
+    /// with far too many bits to be found from the hash.
     init(_ record: AppRecord) {
         let text = JSONValue.object(record.json(secrets: .plain)).bytes
         let digest = SHA256.hash(data: text)
@@ -50,12 +50,12 @@ enum Precondition: Sendable {
             && !opaque.dropFirst().dropLast().contains("\"")
     }
 
-    /// Whether it names versions, rather than `*`.
+    /// Whether the header names versions and not `*`.
     var isConditional: Bool {
         if case .none = self { false } else { true }
     }
 
-    /// Refuses a record whose version is not named.
+    /// Refuses a record whose version the header does not name.
     func check(_ record: AppRecord) throws(Refusal) {
         guard case .oneOf(let tags) = self, !tags.contains(EntityTag(record).description) else { return }
         throw Refusal(.preconditionFailed, "If-Match names another version of \(record.appID)")

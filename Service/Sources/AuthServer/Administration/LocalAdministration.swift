@@ -2,8 +2,8 @@ internal import AuthContract
 package import AuthService
 internal import StrictJSON
 
-/// The admin API without HTTP and credentials, for a process that has the store's files open. Rules, bodies and refusals are
-/// those of the API. The audit log names the actor given here.
+/// The admin API without HTTP and credentials, for a process that has the store's files open. It has the rules, bodies and
+/// refusals of the API. The audit log names the actor given here.
 package struct LocalAdministration: Sendable {
     private let api: AdminAPI
     private let caller: AdminCaller
@@ -27,7 +27,7 @@ package struct LocalAdministration: Sendable {
             let frame = ResponseFrame(requestID: "local", now: api.service.clock.now)
             let refusal = Refusal(answering: error)
             answer = frame.answer(refusal)
-            // There is no log here, so the user sees the reason of an internal failure.
+            // There is no log here, so the refusal shows the reason of an internal failure to the user.
             if refusal.code.httpStatus >= 500, refusal.hint == nil {
                 answer = frame.answer(Refusal(refusal.code, refusal.reason, hint: refusal.reason))
             }

@@ -15,8 +15,8 @@ package struct ConfigurationFile: Sendable {
 
     private static let maximumBytes = 1 << 20
 
-    /// Reads the file at this path. Its extension tells JSON from YAML. A pipe such as `/dev/fd/3` has no extension: text that
-    /// begins with a brace is JSON, other text is YAML.
+    /// Reads the file at this path. Its extension tells JSON from YAML. A pipe such as `/dev/fd/3` has no extension. Its text
+    /// is JSON if it begins with a brace, and YAML otherwise.
     package init(path: String) throws(ConfigurationError) {
         let contents: [UInt8]
         do throws(FileContents.Failure) {
@@ -110,7 +110,7 @@ package struct ConfigurationFile: Sendable {
             return ConfigurationError("config", "a key stands twice (line \(context.mark.line) of \(path))")
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
-            // One of the library's fixed texts.
+            // The reason is one of the library's fixed texts.
             return ConfigurationError(
                 "config", "\(path) is not YAML: \(problem) (line \(mark.line), column \(mark.column))")
         default: return ConfigurationError("config", "\(path) is not YAML: it has a character that YAML does not allow")
@@ -118,7 +118,7 @@ package struct ConfigurationFile: Sendable {
     }
 
     private static func value(_ node: Node, at path: String, _ file: String) throws(ConfigurationError) -> JSONValue {
-        // Refuse aliases: copies of copies grow exponentially. An alias's node has the anchor of the first one.
+        // Aliases are refused, because copies of copies grow exponentially. An alias's node has the anchor of the original.
         guard node.anchor == nil else { throw refusal(path, "anchors and aliases are not read", node, file) }
         switch node {
         case .scalar(let scalar): return value(scalar, node)
@@ -156,7 +156,7 @@ package struct ConfigurationFile: Sendable {
 
     // MARK: Keys
 
-    /// Walks down to the keys of the table. A name that leads to none is unknown.
+    /// Descends to the keys of the table. A name that leads to no key is unknown.
     private static func collect(
         _ value: JSONValue, at path: String, _ place: Place, into values: inout [String: JSONValue],
         seen: inout Set<String>
@@ -212,8 +212,8 @@ enum KeyName {
     private static let maximumLength = 40
     private static let maximumDigits = 3
 
-    /// The path, if each of its names looks like a name. After a slip, such as a missing space after a colon, a value can be in
-    /// the place of a name.
+    /// The path, if each of its parts looks like a name. After a mistake such as a missing space after a colon, a part may be a
+    /// value.
     static func shown(_ path: String) -> String {
         let names = path.split(separator: ".", omittingEmptySubsequences: false)
         return names.map { isName($0) ? String($0) : "(a name that is not shown)" }.joined(separator: ".")

@@ -70,7 +70,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
             .appleKeyID, .appleURL, .googleURL, .revocationsDirectory:
             .text
         case .serviceKey: .secrets
-        // The URLs have passwords in them.
+        // The URLs contain passwords.
         case .appleKey, .postgresql, .redis: .secret
         case .receiptsPerHour: .integer(1...1_000_000)
         case .revocationsMaximumAge: .integer(60...31_622_400)
@@ -86,7 +86,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         case .idleSeconds, .headSeconds, .bodySeconds: .integer(1...3600)
         case .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute:
             .integer(1...1_000_000)
-        // More would let one device hold more live claims than the stores are built for.
+        // With a higher value, one device could hold more live claims than the stores are built for.
         case .deviceBurst, .devicePerMinute: .integer(1...10_000)
         case .rotationBurst, .rotationPerHour: .integer(1...10_000)
         case .claimsOfOneApp: .integer(1...1_000_000_000)
@@ -113,7 +113,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether it concerns Apple's and Google's services.
+    /// Whether the key is about Apple's and Google's services.
     package var isProviders: Bool { rawValue.hasPrefix("providers.") }
 
     /// The environment variable.

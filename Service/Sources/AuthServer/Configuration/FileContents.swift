@@ -13,7 +13,7 @@ package enum FileContents {
         static var ofSystem: Failure { Failure(description: String(cString: strerror(errno)), code: errno) }
     }
 
-    /// How long a named pipe may take to get its first byte.
+    /// The longest wait for the first byte of a named pipe.
     private static let patienceMilliseconds: Int32 = 5000
 
     /// Reads a file.

@@ -2,7 +2,7 @@ package import AuthContract
 package import AuthService
 internal import StrictJSON
 
-/// The settings as the server and the rules take them.
+/// The settings in the types of the server and the rules.
 extension ServiceConfiguration {
     static let protection = ProtectionSettings()
 
@@ -41,7 +41,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The rates of the service.
+    /// The rate limits of the service.
     package var protection: ProtectionSettings {
         var protection = Self.protection
         protection.enrolment = rate(.enrolmentBurst, .enrolmentPerMinute)
@@ -66,12 +66,12 @@ extension ServiceConfiguration {
         }
     }
 
-    /// More origins at which clients reach the service.
+    /// Further origins at which clients reach the service.
     package var otherOrigins: [RequestOrigin] {
         get throws(ConfigurationError) {
             let texts = texts(.otherOrigins)
             do {
-                // A signature is tried under each of them.
+                // A signature is checked with each of them.
                 guard texts.count <= 16 else { throw ContractError("must be at most 16 origins") }
                 return try texts.map { try RequestOrigin($0) }
             } catch {
@@ -80,12 +80,12 @@ extension ServiceConfiguration {
         }
     }
 
-    /// All origins at which clients reach the service, as far as they can be read.
+    /// All valid origins at which clients reach the service.
     package var origins: [RequestOrigin] {
         AuthService.origins((try? publicOrigin) ?? nil, (try? otherOrigins) ?? [])
     }
 
-    /// The configured service keys: 32 bytes in base64 each, the one that seals first; nil if none is.
+    /// The configured service keys, 32 bytes in base64 each, the sealing key first; nil if none is configured.
     package var serviceKey: ServiceKey? {
         get throws(ConfigurationError) {
             guard let texts = secrets(.serviceKey) else { return nil }
@@ -109,10 +109,10 @@ extension ServiceConfiguration {
         ReceiptRefreshPolicy(requestsPerHour: Int64(number(.receiptsPerHour)))
     }
 
-    /// Seconds since its last confirmation after which a status list is not used.
+    /// The maximum age of a status list since its last confirmation, in seconds. An older list is not used.
     package var revocationsMaximumAge: Int64 { Int64(number(.revocationsMaximumAge)) }
 
-    /// Refuses stores that exclude each other or lack something. Commands on the store need the same.
+    /// Refuses stores that exclude each other or are incomplete. Commands on the store have the same rule.
     func checkStores() throws(ConfigurationError) {
         guard secret(.postgresql) != nil else {
             guard secret(.redis) == nil else {
@@ -133,7 +133,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Refuses inconsistent settings. It is part of reading them, so that no service starts that cannot work.
+    /// Refuses inconsistent settings. Reading the settings includes this check, so that no service starts that cannot work.
     func checkCombinations() throws(ConfigurationError) {
         switch (text(.tlsCertificate), text(.tlsKey)) {
         case (_?, nil):

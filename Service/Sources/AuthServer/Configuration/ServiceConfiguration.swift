@@ -95,7 +95,7 @@ package struct ServiceConfiguration: Sendable {
         }
     }
 
-    /// Whether a source names the setting.
+    /// Whether a source sets this setting.
     package func isGiven(_ key: ConfigurationKey) -> Bool { settings[key].map { $0.origin != .standard } ?? false }
 
     /// A text setting; nil if it is not set.

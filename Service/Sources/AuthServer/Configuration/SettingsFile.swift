@@ -10,7 +10,7 @@ enum SettingsFile {
     /// The contents of a file.
     ///
     /// - Parameters:
-    ///   - path: a file, or something that can be read once, such as `/dev/fd/3`.
+    ///   - path: a file, or a source that can be read only once, such as `/dev/fd/3`.
     ///   - limit: the largest size, in bytes.
     static func contents(of path: String, upTo limit: Int) throws(Unreadable) -> [UInt8] {
         do throws(FileContents.Failure) {

@@ -3,8 +3,8 @@ internal import NIOCore
 internal import NIOHTTPTypes
 internal import Synchronization
 
-/// A connection that was accepted and is not handled yet. If the server ends first, the connection is closed: dropping a
-/// `NIOAsyncChannel` that was not finished would end the process.
+/// An accepted connection that is not handled yet. If the server ends first, the connection is closed: dropping an unfinished
+/// `NIOAsyncChannel` would end the process.
 final class AcceptedConnection: ServerChildChannelValue {
     typealias Parts = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 

@@ -176,7 +176,7 @@ package struct AuthServer: Sendable {
             }, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quietLogger)
     }
 
-    /// The logger of libraries: they log addresses before both listeners are ready, and at lower levels everything they hold.
+    /// The logger of libraries. They log addresses before both listeners are ready, and all their data at lower levels.
     private var quietLogger: Logger {
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)

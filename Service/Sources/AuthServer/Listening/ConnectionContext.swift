@@ -25,8 +25,8 @@ struct ConnectionContext: Sendable {
         isLocal = IPAddress(channel.localAddress)?.isLoopback ?? false
     }
 
-    /// Sends `100 Continue` if the client waits for it. The answers to earlier requests of the connection have been written
-    /// by then.
+    /// Sends `100 Continue` if the client waits for it. By then, the responses to earlier requests of the connection are
+    /// written.
     func sendContinue() async throws {
         try await channel.writeAndFlush(HTTPResponsePart.head(HTTPResponse(status: .continue)))
     }
@@ -41,7 +41,7 @@ protocol ListenerResponder: Sendable {
 extension RequestProvenance {
     /// The origin and the destination of a request, as far as the peer is trusted.
     ///
-    /// `X-Forwarded-…` counts only if the peer is a trusted proxy.
+    /// `X-Forwarded-…` is used only if the peer is a trusted proxy.
     ///
     /// - Throws: `ContractError` unless there is exactly one `Host`.
     init(
@@ -56,7 +56,7 @@ extension RequestProvenance {
             return
         }
         let client = proxies.client(of: peer, forwardedFor: request.headerFields[values: .forwardedFor])
-        // The nearest proxy appended the last element. Some proxies do not set X-Forwarded-Host, so the client's gets through.
+        // The nearest proxy appended the last element. Some proxies do not set X-Forwarded-Host, and pass on the client's.
         let authority = Self.lastElement(request.headerFields[values: .forwardedHost]) ?? host
         self.init(
             address: ClientAddress(client.description, nat64: connection.nat64),
@@ -64,7 +64,7 @@ extension RequestProvenance {
             authority: Self.believed(authority, isLocal: connection.isLocal && client.isLoopback))
     }
 
-    /// The authority; empty if a client that is elsewhere names this machine.
+    /// The authority; empty if a client on another machine names this machine.
     private static func believed(_ authority: String, isLocal: Bool) -> String {
         guard !isLocal else { return authority }
         let claimsLoopback = (try? RequestOrigin(scheme: "http", authority: authority))?.isLoopback ?? false

@@ -30,7 +30,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private struct Waiting {
         /// Whether the client keeps the connection open after it.
         let keepsAlive: Bool
-        /// Whether it asks for another protocol. The decoder stops after such a request.
+        /// Whether the request asks for another protocol. The decoder stops after such a request.
         let changesProtocol: Bool
         /// Whether the client sends the body only after `100 Continue`.
         var awaitsContinue: Bool
@@ -76,7 +76,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         switch unwrapOutboundIn(data) {
         case .head(let response) where response.status == .continue: writeContinue(context, promise)
         case .head(let response):
-            // All our responses have an id: this one is the library's.
+            // A response without a request id is the HTTP library's own: replace it.
             guard response.status.kind != .informational, !response.headerFields.contains(.requestID) else {
                 return write(response, context, promise)
             }
@@ -113,12 +113,12 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.write(wrapOutboundOut(.head(WireTranslation.head(response, isLast: isLastAnswer))), promise: promise)
     }
 
-    /// Whether the connection ends after the response to the oldest request: the client asked for it, in the way of its HTTP
-    /// version; or the following bytes cannot be parsed as a request; or the server shuts down and no other request waits; or
-    /// the response answers no request.
+    /// Whether the connection ends after the response to the oldest request. It does in four cases: the client asked for it, in
+    /// the way of its HTTP version; the following bytes cannot be parsed as a request; the server shuts down and no other
+    /// request waits; or the response answers no request.
     private var isLastAnswer: Bool { waiting.first?.allowsNext != true || (isQuiescing && waiting.count == 1) }
 
-    /// Finishes the requests in flight, and waits for no other.
+    /// Finishes the requests in flight, and accepts no others.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is ChannelShouldQuiesceEvent else { return context.fireUserInboundEventTriggered(event) }
         isQuiescing = true
@@ -141,8 +141,8 @@ extension HTTPRequestHead {
 
 /// Translates between NIO's HTTP/1 heads and the shared HTTP types.
 ///
-/// It keeps what the usual codec drops and the rules need: the target exactly as on the wire (also the absolute form, which
-/// is refused), and every `Host` line.
+/// It keeps what the usual codec drops and the rules need: every `Host` line, and the exact target. A target in absolute form
+/// is kept too, and is refused later.
 enum WireTranslation {
     /// The request; nil if two servers could parse it differently.
     ///

@@ -56,7 +56,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
         }
     }
 
-    /// Serves the connection. It is cancelled when the shutdown time is over, and then ends at once.
+    /// Serves the connection. When the shutdown time is over, the connection is cancelled and ends at once.
     func handle(value: Value, logger: Logger) async {
         var connection = self
         let parts = value.take()
@@ -80,14 +80,14 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
             do {
                 try await writer.write(response: response.head, body: response.body)
             } catch let error as HTTPParserError {
-                // The library would answer an HTTPParserError in the middle of the response that was begun.
+                // The library would answer an HTTPParserError in the middle of a response that has begun.
                 throw BrokenOff(cause: error)
             }
         }
     }
 }
 
-/// The peer has used its share of connections. This error is not sent: the connection is closed.
+/// The peer has used up its share of connections. This error is not sent: the connection is closed.
 private struct TooManyConnections: Error {}
 
 private struct BrokenOff: Error {

@@ -1,7 +1,7 @@
 internal import AuthService
 internal import NIOConcurrencyHelpers
 
-/// The current settings of connections and requests. Those that begin after a change see the new settings.
+/// The current settings of connections and requests. Connections and requests that begin after a change use the new settings.
 final class LiveSettings: Sendable {
     private let settings: NIOLockedValueBox<ServerSettings>
     let bodies: BodyBudget
@@ -24,9 +24,9 @@ final class LiveSettings: Sendable {
     var nat64: NAT64Prefixes { settings.withLockedValue(\.nat64) }
     var connectionsOfOnePeer: Int { settings.withLockedValue(\.connectionsOfOnePeer) }
 
-    /// Takes over what can change while the server runs.
+    /// Applies the settings that can change while the server runs.
     ///
-    /// - Throws: `ConfigurationError` if the certificate cannot be used. Then nothing has changed.
+    /// - Throws: `ConfigurationError` if the certificate cannot be used. In that case nothing changes.
     func apply(_ new: ServerSettings) throws(ConfigurationError) {
         // Pipes were read once, at the start.
         if let certificate, let files = new.tls, files != certificate.loaded.files || files.canBeReadAgain {

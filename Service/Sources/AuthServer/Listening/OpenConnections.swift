@@ -70,7 +70,7 @@ final class OpenConnections: Sendable {
         metrics.connections(all, listener: listener)
     }
 
-    /// At most once a minute: refused clients retry.
+    /// Logs at most once a minute, because refused clients retry.
     private func logRefusal(of peer: ClientAddress?) {
         let isDue = counts.withLockedValue { counts in
             guard counts.loggedAt.map({ $0.duration(to: .now) >= Self.logInterval }) ?? true else { return false }

@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// How long a client may take.
+/// The time limits of a client.
 package struct ReadDeadlines: Sendable {
     /// Between two requests of one connection.
     package var idle: Duration = .seconds(60)
@@ -17,7 +17,7 @@ package struct ReadDeadlines: Sendable {
 
 }
 
-/// The deadline of a connection. It lives on the connection's event loop.
+/// The deadline of a connection. It is used on the connection's event loop.
 ///
 /// An idle timeout is not enough: a client that sends a byte now and then is never idle.
 final class ConnectionDeadline {
@@ -30,7 +30,7 @@ final class ConnectionDeadline {
     private let body: TimeAmount
     private let answer: TimeAmount
     private(set) var phase = Phase.head
-    /// Whether arriving bytes are discarded. No decoder takes them any more, so they would fill the memory.
+    /// Whether arriving bytes are discarded. The decoder no longer consumes them, so they would fill the memory.
     private(set) var ignoresInput = false
     private var deadline: NIODeadline
 
@@ -65,7 +65,7 @@ final class ConnectionDeadline {
     }
 }
 
-/// Closes a connection whose client is too slow. It comes first in the pipeline, so that it sees the first byte of a request.
+/// Closes a connection whose client is too slow. It is first in the pipeline, so that it sees the first byte of a request.
 /// `ExchangeHandler` moves the deadline on all later events.
 final class DeadlineHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
@@ -77,7 +77,7 @@ final class DeadlineHandler: ChannelInboundHandler, RemovableChannelHandler {
     init(_ deadline: ConnectionDeadline) { self.deadline = deadline }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        // One timer for the connection: a timer for each request would cost more than it protects.
+        // One timer for each connection. A timer for each request would cost too much.
         let (channel, tick) = (context.channel, deadline.tick)
         let deadline = NIOLoopBound(deadline, eventLoop: context.eventLoop)
         checking = context.eventLoop.scheduleRepeatedTask(initialDelay: tick, delay: tick) { _ in

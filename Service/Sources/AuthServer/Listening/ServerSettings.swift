@@ -8,14 +8,14 @@ package struct ServerSettings: Sendable {
     package var port = 8080
     /// Certificate and key of the public listener; nil: plain HTTP.
     package var tls: TLSFiles?
-    /// The trusted proxies: their `X-Forwarded-…` headers count.
+    /// The trusted proxies. Their `X-Forwarded-…` headers are used.
     package var trustedProxies = TrustedProxies.none
-    /// The prefixes under which IPv4 clients arrive with IPv6 addresses.
+    /// The NAT64 prefixes: IPv6 addresses with them stand for IPv4 clients.
     package var nat64 = NAT64Prefixes.standard
     /// Whether an address other than loopback may be served without TLS and without trusted proxies.
     package var insecureHTTP = false
     package var operations = OperationsSettings()
-    /// Where clients reach the public listener, for the description of the API; nil: not known.
+    /// The origin at which clients reach the public listener, for the description of the API; nil: unknown.
     package var publicOrigin: String?
     package var limits = RequestLimits()
     package var deadlines = ReadDeadlines()
@@ -23,7 +23,7 @@ package struct ServerSettings: Sendable {
     package var maximumConnections = 16_384
     /// The largest number of connections of one peer address on each listener, except for trusted proxies; nil: a quarter of all.
     package var maximumConnectionsOfOnePeer: Int?
-    /// How long requests in flight may take after the signal to stop.
+    /// The time that requests in flight have after the signal to stop.
     package var shutdown: Duration = .seconds(10)
 
     /// The defaults.

@@ -4,7 +4,7 @@ internal import NIOConcurrencyHelpers
 internal import NIOSSL
 
 extension TLSFiles {
-    /// Whether neither file is a pipe.
+    /// Whether both files can be re-read, because neither is a pipe.
     var canBeReadAgain: Bool { !FileContents.isReadOnce(certificate) && !FileContents.isReadOnce(key) }
 
     /// Reads both files as the listener does, and returns the certificate's validity.
@@ -46,10 +46,10 @@ final class TLSCertificate: Sendable {
     /// The validity of the certificate.
     var validity: ClosedRange<UnixTime> { current.withLockedValue(\.validity) }
 
-    /// Re-reads the files if they changed. Throws and keeps the certificate if they do not fit together. Also keeps it if a file
-    /// is a pipe, which can be read only once.
+    /// Re-reads the files if they changed. Throws and keeps the certificate if the files do not belong together. Also keeps it
+    /// if a file is a pipe, which can be read only once.
     ///
-    /// - Returns: whether they had changed.
+    /// - Returns: whether the files had changed.
     func reload() throws(ConfigurationError) -> Bool {
         let known = loaded
         guard known.files.canBeReadAgain else { return false }
@@ -61,8 +61,8 @@ final class TLSCertificate: Sendable {
     /// The files in use.
     var loaded: Loaded { current.withLockedValue { $0 } }
 
-    /// Replaces the files that the new ones were compared with. Returns false if others replaced them meanwhile, such as a
-    /// reload of the configuration: old files must not come back.
+    /// Replaces the loaded files, unless another call replaced them since they were read, such as a reload of the
+    /// configuration. Then returns false, because old files must not come back.
     func replace(_ known: Loaded, with new: Loaded) -> Bool {
         current.withLockedValue { current in
             guard current.files == known.files, current.version == known.version else { return false }
@@ -71,7 +71,7 @@ final class TLSCertificate: Sendable {
         }
     }
 
-    /// Uses loaded files, perhaps from other paths.
+    /// Uses loaded files, which may have other paths.
     func use(_ loaded: Loaded) { current.withLockedValue { $0 = loaded } }
 
     /// Reads files and checks that they fit together.

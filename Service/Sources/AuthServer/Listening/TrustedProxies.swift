@@ -2,7 +2,7 @@ internal import Bytes
 internal import Foundation
 internal import NIOCore
 
-/// The proxies whose `X-Forwarded-…` counts: networks in CIDR notation.
+/// The proxies whose `X-Forwarded-…` headers are used: networks in CIDR notation.
 package struct TrustedProxies: Sendable, Hashable {
     private let networks: [IPNetwork]
 
@@ -32,11 +32,11 @@ package struct TrustedProxies: Sendable, Hashable {
     /// Whether the address is a proxy's.
     func contain(_ address: IPAddress) -> Bool { networks.contains { $0.contains(address) } }
 
-    /// The address of the client: the peer, or, if the peer is a trusted proxy, the nearest address of `X-Forwarded-For` that
-    /// is not one.
+    /// The address of the client. If the peer is a trusted proxy, this is the nearest address of `X-Forwarded-For` that is not
+    /// a trusted proxy.
     ///
-    /// The elements are read from the right, because only what trusted proxies appended can be believed. An element that is
-    /// not an address ends the search at the proxy that appended it.
+    /// The elements are read from the right, because only the elements that trusted proxies appended can be believed. An
+    /// element that is not an address ends the search at the proxy that appended it.
     func client(of peer: IPAddress, forwardedFor values: [String]) -> IPAddress {
         var client = peer
         let hops = values.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
@@ -48,7 +48,7 @@ package struct TrustedProxies: Sendable, Hashable {
     }
 }
 
-/// An IPv4 or IPv6 address. An IPv4-mapped IPv6 address counts as IPv4.
+/// An IPv4 or IPv6 address. An IPv4-mapped IPv6 address is treated as IPv4.
 struct IPAddress: Sendable, Hashable, CustomStringConvertible {
     /// 4 or 16 bytes.
     let bytes: [UInt8]
@@ -112,7 +112,7 @@ struct IPAddress: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A network: an address and the number of its leading bits that count.
+/// A network: an address and the length of its prefix in bits.
 private struct IPNetwork: Sendable, Hashable {
     private let address: IPAddress
     private let length: Int

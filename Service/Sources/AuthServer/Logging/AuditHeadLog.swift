@@ -10,14 +10,14 @@ struct AuditHeadLog: Sendable {
 
     static let interval: Duration = .seconds(3600)
 
-    /// Logs until the wait is cancelled, and once more then.
+    /// Logs until the wait is cancelled, and once more at the end.
     func run(waiting wait: (Duration) async throws -> Void = { try await Task.sleep(for: $0) }) async {
         var last: AuditHead?
         repeat { last = await write(after: last) } while (try? await wait(Self.interval)) != nil
         _ = await write(after: last)
     }
 
-    /// Logs the head now, after a look whether the log still contains the one before.
+    /// Logs the current head. First checks that the log still contains the last head.
     func write(after last: AuditHead?) async -> AuditHead? {
         do {
             if let last, try await trail.compare(last) != .intact {

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import Crypto
 
-/// The signer that a request's headers name. Nothing of it is proven: it is for logs and metrics only.
+/// The signer that a request's headers name. It is not proven, and used only for logs and metrics.
 extension HeaderFields {
     /// The app, if the header holds an id.
     var claimedApp: AppID? { values(HeaderName.appID).first.flatMap { try? AppID($0) } }

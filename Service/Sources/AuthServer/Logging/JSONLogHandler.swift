@@ -24,7 +24,7 @@ package struct JSONLogHandler: LogHandler {
         self.writer = writer
     }
 
-    /// The level of this logger, else the level of all.
+    /// The logger's own level, or else the level of all loggers.
     package var logLevel: Logger.Level {
         get { ownLevel ?? level.current }
         set { ownLevel = newValue }

@@ -1,14 +1,14 @@
 package import Logging
 internal import NIOConcurrencyHelpers
 
-/// The least level that is logged, shared by every handler and changed while the service runs.
+/// The lowest level that is logged. All handlers share it, and it can change while the service runs.
 package final class LogLevel: Sendable {
     private let level: NIOLockedValueBox<Logger.Level>
 
-    /// A level to begin with.
+    /// Starts with this level.
     package init(_ level: Logger.Level) { self.level = NIOLockedValueBox(level) }
 
-    /// The level now.
+    /// The current level.
     package var current: Logger.Level {
         get { level.withLockedValue { $0 } }
         set { level.withLockedValue { $0 = newValue } }

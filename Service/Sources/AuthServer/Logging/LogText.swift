@@ -1,12 +1,12 @@
-/// Makes text from outside fit for a log line: bounded, and without characters that control a terminal.
+/// Makes external text safe for a log line: bounded, and without characters that control a terminal.
 enum LogText {
-    /// The most bytes of a `reason`.
+    /// The maximum size of a `reason`, in bytes.
     static let reasonBytes = 512
-    /// The most bytes of any other text.
+    /// The maximum size of any other text, in bytes.
     static let textBytes = 2048
 
-    /// The text with control and format characters escaped (`\u{1b}`), cut at a character so that it has at most so many
-    /// bytes of UTF-8.
+    /// The text with control and format characters escaped (`\u{1b}`). It is cut between characters, so that it has at most
+    /// `limit` bytes of UTF-8.
     static func bounded(_ text: String, to limit: Int) -> String {
         guard text.utf8.count > limit || text.unicodeScalars.contains(where: isControl) else { return text }
         var bounded = ""

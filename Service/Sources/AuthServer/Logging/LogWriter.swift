@@ -7,10 +7,10 @@ internal import StrictJSON
 
 /// Writes log lines without blocking the thread that logs.
 ///
-/// Lines wait in a bounded queue, and one thread writes them. If the reader is slow or gone, only that thread waits. A line
-/// that finds the queue full is dropped and counted; a line says how many were dropped as soon as there is room.
+/// Lines wait in a bounded queue, and one thread writes them. If the reader is slow or gone, only that thread waits. If the
+/// queue is full, a line is dropped and counted. As soon as there is room, a line reports how many were dropped.
 package final class LogWriter: Sendable {
-    /// The most that waits in the queue.
+    /// The maximum size of the queue.
     package struct Bounds: Sendable {
         package var lines = 8192
         package var bytes = 4 * 1024 * 1024
@@ -22,9 +22,9 @@ package final class LogWriter: Sendable {
     private struct Queue: Sendable {
         var lines: [[UInt8]] = []
         var bytes = 0
-        /// Lines that were lost, in all.
+        /// Lost lines in total.
         var dropped = 0
-        /// Lines that were lost and that no line has reported.
+        /// Lost lines that no line has reported yet.
         var unreported = 0
         var flushes: [DispatchSemaphore] = []
 
@@ -67,7 +67,7 @@ package final class LogWriter: Sendable {
         thread.start()
     }
 
-    /// Lines that were lost since the start: the queue was full, or the descriptor could not be written.
+    /// Lost lines since the start: the queue was full, or writing to the descriptor failed.
     package var dropped: Int { queue.withLockedValue(\.dropped) }
 
     /// Puts a line into the queue, or drops it if the queue is full.
@@ -91,8 +91,9 @@ package final class LogWriter: Sendable {
         queue.lines.count > bounds.lines / 2 || queue.bytes > bounds.bytes / 2
     }
 
-    /// Waits until everything that was logged before is written, but no longer than this.
+    /// Waits until everything that was logged before is written, up to this time limit.
     ///
+    /// - Returns: whether it is written.
     /// - Returns: whether it is written.
     @discardableResult
     package func flush(within limit: Duration) -> Bool {
@@ -107,7 +108,7 @@ package final class LogWriter: Sendable {
     private func run() {
         while true {
             work.wait()
-            // A flush or a queue that is half full ends this: no line is lost because the thread sleeps.
+            // A flush or a half-full queue ends the wait, so that no line is lost because the thread sleeps.
             _ = work.wait(timeout: .now() + gathering)
             let (batch, flushes) = take()
             let written = batch.isEmpty ? 0 : output(batch)
@@ -119,11 +120,11 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// All waiting lines, followed by the report on dropped ones, and whoever waits until they are written.
+    /// All waiting lines, followed by the report on dropped lines, and the semaphores of callers that wait in `flush`.
     private func take() -> (batch: [UInt8], flushes: [DispatchSemaphore]) {
         let taken = queue.withLockedValue { queue in
             defer {
-                // A report follows a line.
+                // The report is only written after a line.
                 if !queue.lines.isEmpty { queue.unreported = 0 }
                 (queue.lines, queue.bytes, queue.flushes) = ([], 0, [])
             }
@@ -153,7 +154,7 @@ package final class LogWriter: Sendable {
             } else if count < 0, errno == EINTR {
                 continue
             } else if count < 0, errno == EAGAIN {
-                // Whoever shares the descriptor made it non-blocking.
+                // Another process that shares the descriptor made it non-blocking.
                 var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = Foundation.poll(&poll, 1, -1)
             } else {

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import Logging
 
-/// Logs one line a request: outcome and time. Never a body, a signature, a proof or a device id.
+/// Logs one line for each request with its outcome and time. It never logs a body, a signature, a proof or a device id.
 struct RequestLog: Sendable {
     private let logger: Logger
 
@@ -19,7 +19,7 @@ struct RequestLog: Sendable {
         app: AppID? = nil, device: DeviceID? = nil
     ) {
         let level: Logger.Level = answer.status >= 500 ? .error : answer.tellsOfSetup ? .warning : .info
-        // Hashing the id and building the line would be for nothing.
+        // Below the logger's level, skip hashing the id and building the line.
         guard level >= logger.logLevel else { return }
         let microseconds = took.components.seconds * 1_000_000 + took.components.attoseconds / 1_000_000_000_000
         logger.log(

@@ -7,7 +7,7 @@ extension ServerMetrics {
     private static let credentialUse = "synheart_credential_last_use_timestamp_seconds"
     private static let signingKeyExpiry = "synheart_signing_key_expiry_timestamp_seconds"
     private static let certificateExpiry = "synheart_tls_certificate_expiry_timestamp_seconds"
-    /// The number of credentials that are shown: those that expire first.
+    /// The largest number of credentials that are shown. Those that expire first are chosen.
     private static let maximumCredentials = 500
 
     func describeExpiry() {

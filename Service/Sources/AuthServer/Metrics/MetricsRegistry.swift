@@ -2,8 +2,8 @@ internal import NIOConcurrencyHelpers
 
 /// Counters, gauges and histograms, and their text for Prometheus.
 ///
-/// Plain and small on purpose. Label values come from fixed sets (routes, codes, platforms), which bounds the number of series.
-/// A limit holds if a caller breaks that rule.
+/// It is simple on purpose. Label values come from fixed sets (routes, codes, platforms), which bounds the number of series. If
+/// a caller breaks that rule, a limit applies.
 final class MetricsRegistry: Sendable {
     /// Name and value of each label, in the order in which they are written.
     typealias Labels = [(name: String, value: String)]
@@ -23,7 +23,7 @@ final class MetricsRegistry: Sendable {
         }
     }
 
-    /// A number with its own lock. Keep one that changes often, to save the lookup.
+    /// A number with its own lock. Keep a reference to one that changes often, to save the lookup.
     final class Value: Sendable {
         private let number = NIOLockedValueBox(0.0)
 
@@ -99,14 +99,14 @@ final class MetricsRegistry: Sendable {
     /// Upper bounds of the buckets of a latency, in seconds.
     static let latencyBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
     private static let maximumSeries = 2000
-    /// No limit: for families whose series are all set at once, by a caller that bounds them.
+    /// A high limit for families whose series are all set at once, by a caller that bounds their number.
     private static let maximumReplaced = 20_000
 
     private let families: NIOLockedValueBox<[String: Family]>
 
     init() { families = NIOLockedValueBox([:]) }
 
-    /// Describes a family. A name that was never described is not counted.
+    /// Describes a family. A name without a description is not counted.
     func describe(_ name: String, _ kind: Kind, _ help: String) {
         families.withLockedValue { $0[name] = Family(kind: kind, help: help) }
     }
@@ -180,8 +180,8 @@ final class MetricsRegistry: Sendable {
         return value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
     }
 
-    /// A label's value may be a name that somebody chose. Scalar by scalar: a combining mark must not hide the quotation mark before
-    /// it.
+    /// Escapes a label value, which may be a name that a person chose. It works on scalars, because a combining mark must not
+    /// hide the quotation mark before it.
     private static func escaped(_ value: String) -> String {
         value.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             LogText.bounded(String(line), to: LogText.textBytes).unicodeScalars.reduce(into: "") { text, scalar in

@@ -19,7 +19,7 @@ package struct MetricsSource: Sendable {
     ///   - name: such as `synheart_replay_claims`.
     ///   - kind: counter or gauge.
     ///   - help: one sentence.
-    ///   - read: returns the present value; nil: the last one stays.
+    ///   - read: returns the current value; nil: the last value stays.
     package init(_ name: String, kind: Kind = .gauge, help: String, read: @escaping @Sendable () async -> Double?) {
         self.name = name
         self.kind = kind

@@ -185,13 +185,13 @@ package struct ServerMetrics: Sendable {
         case ErrorCode.invalidAttestation.rawValue: judgement = "refused"
         case ErrorCode.providerUnavailable.rawValue: judgement = "unavailable"
         case _ where RegistrationStatus(rawValue: result) != nil: judgement = "accepted"
-        // Refused before or after its proof was verified.
+        // The request was refused before or after its proof was verified.
         default: return
         }
         registry.count(Name.attestations, [("provider", Self.provider(of: request)), ("result", judgement)])
     }
 
-    /// The providers that vouch for a registration.
+    /// The provider of a registration's assurance.
     private static func provider(of request: RegisterRequest) -> String {
         if request.proof == RegisterRequest.developmentProof { return "development" }
         return switch (request.platform, request.proof, request.keyAttestation) {
@@ -211,7 +211,7 @@ package struct ServerMetrics: Sendable {
         keyAge.observe(Double(keyAgeSeconds))
     }
 
-    /// How far a request's time was ahead of ours; negative: behind.
+    /// The difference between a request's time and the server's; negative: the request is behind.
     func clockOffset(_ seconds: Int64) {
         (seconds < 0 ? clockBehind : clockAhead).observe(Double(seconds.magnitude))
     }

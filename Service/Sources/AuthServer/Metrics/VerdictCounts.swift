@@ -1,22 +1,22 @@
 internal import AuthContract
 internal import NIOConcurrencyHelpers
 
-/// Verdicts by app: the busiest apps by name, all others together as `other`.
+/// Verdicts by app. The busiest apps have their own series, and all others share `other`.
 ///
-/// Every series only grows. When an app becomes one of the busiest, its verdicts so far stay in `other`. When it no longer is,
-/// it keeps its own count for the next time.
+/// Every series only grows. When an app becomes one of the busiest, its verdicts so far stay in `other`. When it is no longer
+/// one of them, its own count is kept for the next time.
 final class VerdictCounts: Sendable {
     /// The largest number of apps with their own series.
     static let namedApps = 200
-    /// The largest number of apps that are counted separately. Further apps count as `other`.
+    /// The largest number of apps that are counted separately. The verdicts of further apps go to `other`.
     private static let knownApps = 20_000
     static let other = "other"
 
     private struct App: Sendable {
-        /// All its verdicts. They decide which apps are the busiest.
+        /// All verdicts of the app. The totals decide which apps are the busiest.
         var total = 0
         var isNamed = false
-        /// The verdicts counted under its name.
+        /// The verdicts in the app's own series.
         var byVerdict: [String: Int] = [:]
     }
 
@@ -63,7 +63,7 @@ final class VerdictCounts: Sendable {
         }
     }
 
-    /// Every series: for a named app all of `verdicts`, also those with 0, and any other that was counted.
+    /// Every series. A named app has all of `verdicts`, including those with 0, and any other verdict that was counted.
     func series(of verdicts: [String]) -> [(labels: MetricsRegistry.Labels, value: Double)] {
         let (named, others) = state.withLockedValue { state in
             (state.named.map { ($0.text, state.apps[$0]?.byVerdict ?? [:]) }, state.others)

@@ -81,7 +81,7 @@ package enum OpenAPIDocument {
     }
 
     private static var schemas: JSONValue {
-        // If the schemas did not parse, the document would have none, and its test would fail.
+        // If the schemas could not be parsed, the document would have none, and its test would fail.
         var schemas =
             (try? JSONValue(parsing: OpenAPISchemas.text, limits: .init(bytes: 1 << 20, depth: 32)))?.object
             ?? JSONObject()

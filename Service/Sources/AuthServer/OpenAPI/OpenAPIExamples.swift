@@ -110,7 +110,7 @@ enum OpenAPIExamples {
 }
 
 extension Route {
-    /// What a developer needs to know beyond the summary.
+    /// Information for developers beyond the summary.
     var explanation: String {
         switch self {
         case .challenge:
@@ -132,7 +132,7 @@ extension Route {
 }
 
 extension AdminRoute {
-    /// What an operator needs to know beyond the summary.
+    /// Information for operators beyond the summary.
     var explanation: String {
         switch self {
         case .listApps: "Records with their secrets masked; those that the credential is for."

@@ -91,7 +91,7 @@ struct OperationsResponder: ListenerResponder {
     /// The paths for load balancers and Prometheus. They answer under any name or address.
     private static let probes: Set = ["/healthz", "/readyz", "/metrics"]
 
-    /// A web page whose name resolves to this address (DNS rebinding) sends that name, and is refused.
+    /// Refuses unknown names: a web page whose name resolves to this address (DNS rebinding) sends its own name as `Host`.
     private func requireKnownHost(_ head: HTTPRequest, for target: RequestTarget) throws(Refusal) {
         let values = head.headerFields[values: .host]
         // An HTTP/1.0 probe has no Host.
@@ -142,7 +142,7 @@ struct OperationsResponder: ListenerResponder {
     }
 }
 
-/// A path does not have the method.
+/// The path does not have the request's method.
 struct MethodRefusal: Error {
     let allowed: [String]
 }

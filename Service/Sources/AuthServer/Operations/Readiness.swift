@@ -16,12 +16,12 @@ package struct Readiness: Sendable {
         }
     }
 
-    /// Thrown by a check of a service that works and refuses some requests for a while.
+    /// Thrown by a check if the service works but refuses some requests for a while.
     ///
-    /// All nodes see the same, so a load balancer that left them out would lose every one.
+    /// All nodes are in the same state, so a load balancer that removed such nodes would remove all of them.
     package struct Degraded: Error, Sendable, Hashable {
         let reason: String
-        /// Nil: until somebody acts.
+        /// When the state ends; nil: an operator must act.
         let until: UnixTime?
 
         /// Memberwise initializer.
@@ -34,9 +34,9 @@ package struct Readiness: Sendable {
     /// The result of a check.
     struct Finding: Sendable {
         let name: String
-        /// Why the service must not be asked; nil: it can be.
+        /// The reason why the service cannot serve requests; nil: it can.
         var failure: String?
-        /// What is refused although the service can be asked.
+        /// The requests that are refused although the service works.
         var degraded: Degraded?
     }
 
@@ -76,10 +76,10 @@ package struct Readiness: Sendable {
         self.memory = memory
     }
 
-    /// The service shuts down: it finishes its requests and is not ready for others.
+    /// The service shuts down: it finishes its requests and accepts no others.
     func beginDraining() { state.withLockedValue { $0.isDraining = true } }
 
-    /// The result of each check, at most a second old, so that a caller in a loop does not load the stores.
+    /// The result of each check, at most a second old, so that a caller that polls does not load the stores.
     func findings() async -> [Finding] {
         let isDraining = state.withLockedValue(\.isDraining)
         let accepting = Finding(name: Self.accepting, failure: isDraining ? "the service is stopping" : nil)
@@ -98,7 +98,7 @@ package struct Readiness: Sendable {
         return await running.value
     }
 
-    /// Runs all checks at once. A check that hangs delays the result by one deadline.
+    /// Runs all checks concurrently. A check that hangs delays the result by one deadline.
     private func ask() async -> [Finding] {
         let findings = await withTaskGroup(of: (Int, Finding).self) { group in
             for (index, check) in checks.enumerated() {
@@ -113,8 +113,8 @@ package struct Readiness: Sendable {
         return findings
     }
 
-    /// The result of a check. A check that hangs may ignore cancellation, so it is left behind. It is not started again before it
-    /// ends: a scrape every few seconds must not leave one more behind each time.
+    /// The result of a check. A check that hangs may ignore cancellation, so its task is abandoned. The check is not started
+    /// again before that task ends: frequent scrapes must not leave more and more tasks behind.
     private func finding(of check: Check) async -> Finding {
         guard state.withLockedValue({ $0.unanswered.insert(check.name).inserted }) else {
             return Finding(name: check.name, failure: "it has not answered an earlier question yet")
@@ -154,8 +154,8 @@ extension Readiness {
     ///   - service: the service.
     ///   - stores: its stores.
     ///   - random: makes the values that the checks write and read back.
-    ///   - parts: what such a value begins with, one for each part of the stores of challenges and claims that can be used now,
-    ///     where servers share them.
+    ///   - parts: prefixes of such values: one for each currently usable part of the stores of challenges and claims, if several
+    ///     servers share them.
     ///   - further: checks that the stores' implementation adds.
     package init(
         service: AuthService, stores: AuthService.Stores, random: any RandomSource = SystemRandom(),
@@ -177,7 +177,7 @@ extension Readiness {
                 },
                 Check("audit") { _ = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 1) },
                 Check("credentials") { _ = try await stores.credentials.credential("readiness") },
-                // Only the service key that sealed the keys opens them.
+                // Only the service key that sealed the signing keys can open them.
                 Check("service_key") {
                     _ = try await service.apps.records()
                     _ = try await service.signingKeys.keySet()
@@ -187,7 +187,7 @@ extension Readiness {
             ] + further)
     }
 
-    /// Asks each part of a store. It is degraded while one of them works, and fails if none does.
+    /// Queries each part of a store. The result is degraded if only some parts work, and a failure if none does.
     static func ask(
         _ parts: [[UInt8]], _ random: any RandomSource,
         _ probe: @escaping @Sendable (any RandomSource) async throws -> Void
@@ -214,13 +214,13 @@ extension Readiness {
         }
     }
 
-    /// Judges a store that all nodes share. While a part of it works, a node that is not ready would only take its clients away
+    /// Judges a store that all nodes share. While a part of the store works, an unready node would only keep its clients away
     /// from that part.
     ///
     /// - Parameters:
     ///   - trouble: why a part cannot be used; nil: every part can.
     ///   - unusable: the share of the devices whose part cannot be used, from 0 to 1.
-    ///   - historyLost: the seconds after which a request dated now can be judged in all other parts; nil: it can be judged now.
+    ///   - historyLost: the seconds until a request dated now can be judged in all other parts; nil: it can be judged now.
     package static func judge(
         _ trouble: StoreError?, unusable: Double, historyLost: Int64?, at now: UnixTime
     ) throws {
@@ -231,7 +231,7 @@ extension Readiness {
         if let historyLost { throw Degraded.historyLost(until: now + historyLost) }
     }
 
-    /// Random bytes after a given beginning.
+    /// Random bytes after a fixed prefix.
     private struct RandomTail: RandomSource {
         let start: [UInt8]
         let random: any RandomSource
@@ -239,7 +239,8 @@ extension Readiness {
         func bytes(_ count: Int) -> [UInt8] { start.prefix(count) + random.bytes(max(0, count - start.count)) }
     }
 
-    /// The operators' trust anchors. Apple's and Google's are part of the program, and its tests cover them. The other apps work.
+    /// Checks the operators' trust anchors. Apple's and Google's are built in, and tests cover them. An app with unusable
+    /// anchors does not affect other apps.
     private static func checkAnchors(of apps: AppRegistry) async throws {
         for record in try await apps.records() where record.enabled {
             guard !(record.ios?.trustAnchors ?? []).isEmpty || !(record.android?.trustAnchors ?? []).isEmpty else {
@@ -251,10 +252,10 @@ extension Readiness {
         }
     }
 
-    /// Makes a claim that no request makes. Fails if claims cannot be taken. Degraded while history that was lost makes the service
+    /// Makes a claim that no request makes. Fails if claims cannot be made. Degraded while lost history makes the service
     /// refuse requests dated now.
     ///
-    /// - Parameter futureWindow: the widest of the apps. When it is over, no app refuses such requests any more.
+    /// - Parameter futureWindow: the widest future window of the apps. After it, no app refuses such requests.
     private static func claim(
         in replay: any ReplayStore, at now: UnixTime, futureWindow: Int64, _ random: any RandomSource
     ) async throws {
@@ -286,7 +287,7 @@ extension Readiness {
 }
 
 extension Readiness.Degraded {
-    /// Requests of a lost time are refused.
+    /// The degraded state in which requests of a lost time are refused.
     package static func historyLost(until: UnixTime) -> Self {
         Self("history was lost; requests that a copy could repeat are refused", until: until)
     }

@@ -15,7 +15,7 @@ struct APIResponse: Sendable {
     /// The outcome in log and metrics: `ok`, a status of the contract, or an error code.
     var outcome = "ok"
 
-    /// Whether it tells of the operator's set-up rather than of the client.
+    /// Whether the outcome is about the operator's set-up and not about the client.
     var tellsOfSetup: Bool {
         [ErrorCode.misdirectedRequest.rawValue, "observed_\(ErrorCode.misdirectedRequest.rawValue)"].contains(outcome)
     }
@@ -33,7 +33,7 @@ struct APIResponse: Sendable {
     static let noContent = APIResponse(status: 204)
 }
 
-/// What every response carries.
+/// The parts that every response has.
 struct ResponseFrame: Sendable {
     let requestID: String
     let now: UnixTime

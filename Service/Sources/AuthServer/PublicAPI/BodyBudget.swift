@@ -2,19 +2,19 @@ internal import AuthContract
 internal import AuthService
 internal import NIOConcurrencyHelpers
 
-/// The memory that the request bodies of a listener may take together, from their first byte until the answer.
+/// The memory that all request bodies of a listener may use together, from their first byte until the answer.
 ///
-/// Only bytes that have arrived count, so that announcing a large body takes nothing. The first 16 KiB of each body do not
-/// count: the number of connections bounds them, and a flood of large bodies keeps no small request out.
+/// Only received bytes are counted, so announcing a large body uses nothing. The first 16 KiB of each body are not counted: the
+/// number of connections bounds them, and a flood of large bodies does not block small requests.
 final class BodyBudget: Sendable {
-    /// Bytes of each body that do not count. A device's own requests have fewer.
+    /// The bytes of each body that are not counted. A device's own requests are smaller.
     static let uncounted = 16 * 1024
 
     private let state: NIOLockedValueBox<(total: Int, taken: Int)>
 
     init(bytes total: Int) { state = NIOLockedValueBox((total, 0)) }
 
-    /// Changes the budget. Bodies keep what they took.
+    /// Changes the budget. Current bodies keep their shares.
     func resize(to total: Int) { state.withLockedValue { $0.total = total } }
 
     /// The share of one request.
@@ -24,7 +24,7 @@ final class BodyBudget: Sendable {
 
         fileprivate init(_ budget: BodyBudget) { self.budget = budget }
 
-        /// Takes as much as a body of this length counts for.
+        /// Takes the counted part of a body of this length.
         func cover(_ length: Int) throws(Refusal) {
             let more = length - BodyBudget.uncounted - bytes
             guard more > 0 else { return }
@@ -36,7 +36,7 @@ final class BodyBudget: Sendable {
             bytes += more
         }
 
-        /// Gives everything back.
+        /// Returns the whole share.
         func release() {
             guard bytes > 0 else { return }
             budget.giveBack(bytes)

@@ -15,6 +15,6 @@ extension HTTPField.Name {
     static let forwardedProto = named("X-Forwarded-Proto")
     static let forwardedHost = named("X-Forwarded-Host")
 
-    // Every name above is a token; the field that stands in for one that is not would fail the first test.
+    // Every name above is a token. If one were not, the substitute field would fail the first test.
     private static func named(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .expect }
 }

@@ -9,7 +9,7 @@ internal import StrictJSON
 struct PublicRequest {
     let http: Request
     let connection: ConnectionContext
-    /// What its body takes of the listener's memory.
+    /// The share of the listener's memory that its body uses.
     let room: BodyBudget.Share
     let route: Route
     let target: RequestTarget
@@ -46,14 +46,14 @@ struct PublicRequest {
         self.headers = headers
     }
 
-    /// The body, exactly as it stood on the wire.
+    /// The body, exactly as received.
     ///
-    /// - Parameter limit: the most bytes that are accepted.
+    /// - Parameter limit: the largest accepted size, in bytes.
     func body(upTo limit: Int) async throws -> [UInt8] {
         try await http.bytes(upTo: limit, within: room, over: connection)
     }
 
-    /// The request as the rules see it.
+    /// The request in the type of the rules.
     func incoming(_ body: [UInt8]) -> IncomingRequest {
         IncomingRequest(
             method: http.method.rawValue, target: target, headers: headers, body: .bytes(body), provenance: provenance)
@@ -61,7 +61,7 @@ struct PublicRequest {
 }
 
 extension HTTPRequest {
-    /// Refuses a request that expects anything but `100 Continue` (RFC 9110 section 10.1.1).
+    /// Refuses a request with an expectation other than `100 Continue` (RFC 9110 section 10.1.1).
     func requireKnownExpectation() throws(Refusal) {
         for value in headerFields[values: .expect] where value.lowercased() != "100-continue" {
             let reason = "Expect may only be 100-continue"
@@ -71,10 +71,9 @@ extension HTTPRequest {
 }
 
 extension Request {
-    /// The bytes of the body, exactly as they stood on the wire. A client that waits for `100 Continue` gets it
-    /// first.
+    /// The bytes of the body, exactly as received. A client that waits for `100 Continue` gets it first.
     ///
-    /// A body of more than `limit` bytes is refused before all of it has arrived, and so is one for which `room` does not
+    /// A body of more than `limit` bytes is refused before all of it has arrived. So is a body for which `room` does not
     /// suffice.
     func bytes(
         upTo limit: Int, within room: BodyBudget.Share, over connection: ConnectionContext
@@ -82,7 +81,7 @@ extension Request {
         if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw Refusal(.payloadTooLarge, "\(length) bytes")
         }
-        // A request that names no length has no body (RFC 9112 section 6.3).
+        // A request without a length has no body (RFC 9112 section 6.3).
         guard headers.contains(.contentLength) || headers.contains(.transferEncoding) else { return [] }
         if headers.contains(.expect) { try await connection.sendContinue() }
         var bytes: [UInt8] = []
@@ -103,7 +102,7 @@ extension Request {
         guard type == json || type.prefix(while: { $0 != ";" }).lowercased().trimmingSuffix(" ") == json else {
             throw Refusal(.unsupportedMediaType, "Content-Type is not application/json")
         }
-        // The service does not decompress. The signature would cover other bytes than the parser reads.
+        // The service does not decompress, because the signature would cover other bytes than the parser reads.
         guard headers[.contentEncoding].map({ $0.lowercased() == "identity" }) ?? true else {
             throw Refusal(.unsupportedMediaType, "Content-Encoding is not identity")
         }
@@ -124,7 +123,7 @@ extension Route {
     var hasJSONBody: Bool { method == "POST" }
 }
 
-/// The most levels of JSON in a body.
+/// The maximum depth of JSON in a body.
 let maximumJSONDepth = 16
 
 extension WireBody {

@@ -166,7 +166,7 @@ struct PublicResponder: ListenerResponder {
                 metrics.verified(identity.signatureScheme, keyAgeSeconds: identity.keyAgeSeconds)
             }
         case .failure(let refusal):
-            // An error of the caller's own credential never looks like a verdict.
+            // An error of the caller's own credential must not look like a verdict.
             guard refusal.code != .unauthorized, refusal.code != .forbidden else { break }
             outcome.isVerdict = true
             outcome.missingAssertion = verdict.missingAssertion
@@ -175,7 +175,7 @@ struct PublicResponder: ListenerResponder {
         return outcome
     }
 
-    /// A device may send a body that is too large to be judged. Under observation it refuses nothing either.
+    /// A device may send a body that is too large to be judged. Under observation, such a request is not refused either.
     private func observed(
         _ refusal: Refusal, _ headers: HeaderFields, by credential: Credential
     ) async throws -> RequestOutcome {
@@ -201,7 +201,7 @@ struct PublicResponder: ListenerResponder {
         case .success(let success): answer = success
         case .failure(let refusal): answer = self.answer(refusal, outcome, frame)
         }
-        // The device reads it with every answer to its own requests until it has rotated.
+        // Every response to the device's own requests has the demand until the device has rotated.
         if let demand = outcome.signed?.rotationDemand, outcome.route != .rotateKey || answer.status != 200 {
             answer.headers.append((HeaderName.rotate, demand.headerValue))
         }
@@ -232,7 +232,7 @@ extension RequestOutcome {
 }
 
 extension Int64 {
-    /// The difference. A client may have sent one of the numbers.
+    /// The difference, clamped, because a client may have sent one of the numbers.
     fileprivate func subtractingSaturating(_ other: Int64) -> Int64 {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (self < other ? .min : .max) : difference
@@ -240,7 +240,7 @@ extension Int64 {
 }
 
 extension Credential {
-    /// The app that a verdict counts for: nil unless the credential is for it.
+    /// The app for which a verdict is counted; nil unless the credential is for it.
     fileprivate func countedApp(claimed app: AppID?) -> AppID? { app.flatMap { scope.covers($0) ? $0 : nil } }
 }
 

@@ -2,16 +2,16 @@ internal import AuthContract
 internal import AuthService
 internal import NIOHTTP1
 
-/// The outcome of a request to the public API: what became known, and the result.
+/// The outcome of a request to the public API: its result, and the facts that became known.
 struct RequestOutcome {
-    /// Nil: no such path.
+    /// The route; nil: the path is unknown.
     let route: Route?
     let result: Result<APIResponse, Refusal>
-    /// The app, device and time for the log and the metrics: as proven, else as the request claims.
+    /// The app, device and time for the log and the metrics. They are proven if possible, and otherwise the request's claims.
     let app: AppID?
     let device: DeviceID?
     let time: Int64?
-    /// The device's own request as its signature proves it, also if it was refused after that.
+    /// The device's own request as proven by its signature, even if it was refused later.
     var signed: VerifiedRequest?
     /// Whether `time` is proven.
     var isTimeSigned = false

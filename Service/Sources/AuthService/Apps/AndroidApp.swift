@@ -5,19 +5,19 @@ public import StrictJSON
 
 /// An Android app: the `android` object of an app record.
 public struct AndroidApp: Sendable, Hashable {
-    /// Package names that are accepted. Google is asked about them in this order.
+    /// The accepted package names. Google is asked about them in this order.
     public var packages: [String] = []
-    /// SHA-256 of the signing certificates allowed, 32 bytes each.
+    /// The allowed signing certificates: SHA-256, 32 bytes each.
     public var certificateDigests: [[UInt8]] = []
-    /// Smallest version code accepted in a Play Integrity verdict; nil: any.
+    /// The lowest version code that a Play Integrity verdict may have; nil: any.
     public var minimumVersionCode: Int64?
     /// Which of Google's two proofs a registration needs.
     public var proof: Proof = .playIntegrity
-    /// Further roots, PEM; on channels dev and staging alone.
+    /// Further roots in PEM, only on channels dev and staging.
     public var trustAnchors: [String] = []
-    /// How a Play Integrity token is decoded and what it must say.
+    /// How a Play Integrity token is decoded, and the requirements for its verdict.
     public var playIntegrity = PlayIntegritySettings()
-    /// What a key attestation must say.
+    /// The requirements for a key attestation.
     public var keyAttestation = KeyAttestationSettings()
 
     /// Which of Google's two proofs a registration needs.
@@ -44,17 +44,17 @@ public struct AndroidApp: Sendable, Hashable {
     }
 }
 
-/// How a Play Integrity token is decoded and what it must say: the `play_integrity` object.
+/// How a Play Integrity token is decoded, and the requirements for its verdict: the `play_integrity` object.
 public struct PlayIntegritySettings: Sendable, Hashable {
-    /// Pairs of keys that decode tokens here.
+    /// Pairs of keys by which the service decodes tokens itself.
     public var keys: [ResponseKeys] = []
     /// The service account's JSON, for Google's own decoding.
     public var serviceAccount: Secret?
-    /// What a verdict must say. Certificate digests and version code are members of the app and not used here: without
+    /// The requirements for a verdict. Certificate digests and version code are members of the app and not used here: without
     /// them this policy accepts no app.
     public var policy = PlayIntegrityPolicy(certificateDigests: [])
 
-    /// A pair of response encryption keys as Play Console hands them out.
+    /// A pair of response encryption keys, as Play Console issues them.
     public struct ResponseKeys: Sendable, Hashable {
         /// Base64 of 32 bytes.
         public let decryptionKey: Secret
@@ -63,9 +63,9 @@ public struct PlayIntegritySettings: Sendable, Hashable {
     }
 }
 
-/// What a key attestation must say, and where revoked keys are listed: the `key_attestation` object.
+/// The requirements for a key attestation, and where revoked keys are listed: the `key_attestation` object.
 public struct KeyAttestationSettings: Sendable, Hashable {
-    /// What the attestation must say. Packages and certificate digests are members of the app and not used here: without
+    /// The requirements for the attestation. Packages and certificate digests are members of the app and not used here: without
     /// them this policy accepts no app.
     public var policy = KeyAttestationPolicy(packages: [], certificateDigests: [])
     /// A URL or a file of revoked serials, or `none`.
@@ -75,7 +75,7 @@ public struct KeyAttestationSettings: Sendable, Hashable {
 // MARK: JSON
 
 extension AndroidApp: JSONPolicy {
-    /// The members beside `play_integrity` and `key_attestation`.
+    /// The members other than `play_integrity` and `key_attestation`.
     public static let jsonMembers: [JSONMember<AndroidApp>] = [
         JSONMember("packages", \.packages, .array(of: .text), null: [], inAppRecord: .only { !$0.isEmpty }),
         JSONMember(

@@ -4,18 +4,18 @@ internal import AuthContract
 internal import PlayIntegrity
 public import StrictJSON
 
-/// The app record as JSON: what `apps add --file` and the admin API take. Members that are not known are refused, because a
-/// typing error in a policy must not become its default.
+/// The app record as JSON, for `apps add --file` and the admin API. Unknown members are refused, because a typing error in a
+/// policy must not turn into the policy's default.
 extension AppRecord {
     /// How the secrets of a record are written.
     public enum SecretsForm {
-        /// As they are: for sealing and for a backup that the operator asked for.
+        /// In plain text: for sealing, and for a backup that the operator asked for.
         case plain
-        /// Not at all: a mask in place of each.
+        /// As a mask in place of each secret.
         case masked(SecretMask)
     }
 
-    /// The objects of a record by their path, with the names of their members. The tables of the policies have most of them.
+    /// The objects of a record by their path, with the names of their members. Most names come from the tables of the policies.
     package static let memberNames: [(path: [String], names: [String])] = [
         ([], ownNames), (["ios"], AppAttestPolicy.appRecordNames + IOSApp.appRecordNames),
         (["android"], AndroidApp.appRecordNames + ["play_integrity", "key_attestation"]),
@@ -49,7 +49,7 @@ extension AppRecord {
         try check()
     }
 
-    /// Combinations that would be unsafe or could never work.
+    /// Refuses combinations that would be unsafe or could never work.
     private func check() throws(ContractError) {
         guard ios != nil || android != nil else { throw ContractError("an app needs a platform: give ios or android") }
         if buildChannel == .production {
@@ -121,14 +121,14 @@ extension JSONCoding where Value == String {
             }, back: { $0 })
     }
 
-    /// Where scheme 2 requests may be sent, as the operator writes it.
+    /// An authority that scheme 2 requests may be sent to, as the operator writes it.
     fileprivate static var authority: Self {
         text.map({ (try? RequestOrigin(authorityOfApp: $0)) == nil ? nil : $0 }, back: { $0 })
     }
 }
 
 extension KeyPolicy: JSONPolicy {
-    /// The members of the `keys` object beside `compromise`.
+    /// The members of the `keys` object except `compromise`.
     public static let jsonMembers: [JSONMember<KeyPolicy>] = [
         JSONMember("maximum_age_days", \.maximumAgeDays, .integer(in: 1...36_500)),
         JSONMember("grace_days", \.graceDays, .integer(in: 0...3650), null: defaults.graceDays),
@@ -168,7 +168,7 @@ extension KeyPolicy.Compromise {
         try fields.allowOnly("keys_before", "rotate_by")
         keysBefore = try fields.parsed("keys_before") { try UnixTime(iso8601: $0) }
         rotateBy = try fields.parsed("rotate_by") { try UnixTime(iso8601: $0) }
-        // Otherwise every such key would have expired before its device heard of it.
+        // Otherwise every such key would have expired before its device learned of the demand.
         guard rotateBy >= keysBefore else { throw JSONError(.wrongType, path: fields.pathOf("rotate_by")) }
     }
 
@@ -204,7 +204,7 @@ extension JSONValue {
 }
 
 extension JSONFields {
-    /// A policy with the members of one object laid over it, if the object is there.
+    /// The policy with the members of an object applied to it, if the record has the object.
     fileprivate func policy<Policy: JSONPolicy>(_ name: String, over policy: Policy) throws(JSONError) -> Policy {
         guard let object = try optionalObject(name) else { return policy }
         return try policy.applying(appRecord: object)

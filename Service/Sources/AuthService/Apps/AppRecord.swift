@@ -8,9 +8,9 @@ public struct AppRecord: Sendable, Hashable {
     public var name: String
     /// False: every request of the app is refused with `UNKNOWN_APP`.
     public var enabled: Bool
-    /// Whether refusals are carried out.
+    /// Whether the service enforces refusals or only reports them.
     public var mode: Mode
-    /// Which builds the record is for. Fixed once the app has devices.
+    /// The builds that the record is for. Fixed once the app has devices.
     public var buildChannel: BuildChannel
     /// Whether devices in development mode may register.
     public var developmentIntegrityAllowed: Bool
@@ -21,25 +21,25 @@ public struct AppRecord: Sendable, Hashable {
     public var registration: RegistrationPolicy
     public var evidence: EvidencePolicy
 
-    /// Whether refusals are carried out.
+    /// Whether the service enforces refusals or only reports them.
     public enum Mode: String, Sendable, Hashable {
         case enforce
-        /// Record refusals of other services' requests, and policy refusals of proofs that verified. Do not carry them out.
+        /// Records refusals of requests to other services, and policy refusals of verified proofs, without enforcing them.
         case observe
     }
 
-    /// Which builds of the app the record is for.
+    /// The builds of the app that a record is for.
     public enum BuildChannel: String, Sendable, Hashable {
         case production, staging, dev
     }
 }
 
-/// What a signed request must look like.
+/// The requirements for a signed request.
 public struct SignaturePolicy: Sendable, Hashable {
     public var minimumScheme: SignatureScheme = .one
-    /// How old a request may be, in seconds; at most `maximumPastWindow`.
+    /// The maximum age of a request, in seconds; at most `maximumPastWindow`.
     public var pastWindowSeconds: Int64 = 300
-    /// How far ahead it may be dated; at most `maximumFutureWindow`.
+    /// How far ahead a request may be dated, in seconds; at most `maximumFutureWindow`.
     public var futureWindowSeconds: Int64 = 60
     /// The longest past window that an app may have, in seconds.
     public static let maximumPastWindow: Int64 = 600
@@ -48,7 +48,7 @@ public struct SignaturePolicy: Sendable, Hashable {
     public var unsignedQuery: UnsignedQuery = .refuseOnWrites
     /// Whether GET, HEAD and OPTIONS are protected against replay.
     public var replayOnReads = true
-    /// For deployments whose clients sign the path without this prefix.
+    /// A path prefix that clients do not sign, for deployments that add one.
     public var pathPrefixStrip: String?
     /// `scheme://host[:port]` or `host[:port]` that scheme 2 requests may be sent to; empty: scheme 2 is refused.
     public var authorities: [String] = []
@@ -62,7 +62,7 @@ public struct SignaturePolicy: Sendable, Hashable {
     }
 }
 
-/// How long a key is good and how it is replaced.
+/// The life of a key, and how it is replaced.
 public struct KeyPolicy: Sendable, Hashable {
     public var maximumAgeDays: Int64?
     public var graceDays: Int64 = 7
@@ -72,16 +72,16 @@ public struct KeyPolicy: Sendable, Hashable {
     /// Whether a rotation may bring an attestation of a new App Attest key, if the old one is lost.
     public var rebindOnRotation = false
     public var keyProof: KeyProofPolicy = .optional
-    /// After compromises: which keys must be replaced, and by when. Each demand holds by itself, so that a later one does not
-    /// revive the keys that an earlier one ended.
+    /// Demands after compromises: which keys must be replaced, and by when. Each demand applies independently, so that a later
+    /// one does not revive the keys that an earlier one ended.
     public var compromises: [Compromise] = []
     static let maximumCompromises = 16
 
     /// One demand to replace keys that may be compromised.
     public struct Compromise: Sendable, Hashable {
-        /// Keys that were registered or rotated to before this time must rotate. The demand starts at this time.
+        /// Keys that were registered or rotated to before this time must rotate. The demand applies from this time on.
         public let keysBefore: UnixTime
-        /// After this time such a key is refused.
+        /// The time after which such a key is refused.
         public let rotateBy: UnixTime
     }
 
@@ -95,10 +95,10 @@ public struct KeyPolicy: Sendable, Hashable {
 public struct RegistrationPolicy: Sendable, Hashable {
     public var approval: Approval = .auto
     public var providerOutage: ProviderOutage = .refuse
-    /// Devices of the app that may wait for approval at once.
+    /// The largest number of the app's devices that may wait for approval.
     public var maximumPending = 10_000
-    /// Devices of the app whose proof may wait for its provider at once. The bound is separate, because nothing is proven
-    /// about these devices: a flood of them must not block devices that wait for approval.
+    /// The largest number of the app's devices whose proof may wait for its provider. This bound is separate, because nothing
+    /// is proven about these devices: a flood of them must not block devices that wait for approval.
     public var maximumUnproven = 10_000
 
     /// Whether an operator must approve devices.

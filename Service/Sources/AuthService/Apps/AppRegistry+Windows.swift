@@ -1,5 +1,6 @@
 extension AppRegistry {
-    /// The most seconds that an app's requests may be dated ahead: after a loss of history, the app that refuses for longest.
+    /// The widest future window of all apps, in seconds. After a loss of history, the app with it refuses requests for the
+    /// longest time.
     ///
     /// The largest possible value if the records cannot be read.
     package func widestFutureWindow() async -> Int64 {

@@ -113,14 +113,14 @@ public final class AppRegistry: Sendable {
         case .hasDevices:
             throw ContractError("build_channel cannot change once the app has devices", code: .conflict)
         case .replaced:
-            // Also if the mode was enforce before: repeating a change that failed half-way repairs it.
+            // Also if the mode was `enforce` before, because repeating a change that failed halfway must complete it.
             if record.mode == .enforce { try await holdObserved(of: record, actor: actor) }
             return true
         }
     }
 
-    /// Makes the devices that were admitted under observation pending, in steps, so that each ends well within the deadline of a
-    /// write. A device that is missed is refused all the same (`DeviceRecord.status(under:)`).
+    /// Makes the devices that were admitted under observation pending. It works in steps, so that each write ends well within
+    /// its deadline. A device that it misses is refused all the same (`DeviceRecord.status(under:)`).
     private func holdObserved(of record: AppRecord, actor: String) async throws(StoreError) {
         while true {
             let observed = try await devices.observedDevices(of: record.appID, limit: Self.pendingStep)
@@ -129,7 +129,7 @@ public final class AppRegistry: Sendable {
             }
             guard !changes.isEmpty else { return }
             let saved = try await devices.save(changes).count { $0 == .saved }
-            // Another node holds them too, or a device changed: then the rest is its own.
+            // If none was saved, another node does the same work or the devices changed.
             guard saved > 0, observed.count == Self.pendingStep else { return }
         }
     }
@@ -146,7 +146,7 @@ public final class AppRegistry: Sendable {
         }
     }
 
-    /// The same rule for an app that is added later. `TokenIssuer` checks again, because two changes can run at once.
+    /// The same rule for an app that is added later. `TokenIssuer` checks again, because two changes can run concurrently.
     private func checkNoAudience(is id: AppID) async throws {
         for stored in try await store.apps() where stored.appID != id {
             // A record that cannot be opened must not block every other app.
@@ -155,13 +155,14 @@ public final class AppRegistry: Sendable {
         }
     }
 
-    /// A key that a compromise ended must not be accepted again by a mistake. So a change either keeps every demand of
-    /// `keys.compromise` for the keys that it concerns, or lifts all of them by saying null.
+    /// A key that a compromise ended must not be accepted again by mistake. So a change either keeps every demand of
+    /// `keys.compromise` for the affected keys, or lifts all of them with null.
     private func checkCompromises(of record: AppRecord, replacing current: AppRecord) throws(ContractError) {
         let (demands, now) = (record.keys.compromises, clock.now)
         let isKept = current.keys.compromises.allSatisfy { old in
             demands.contains { new in
-                // A demand counts from `keysBefore` on. One that starts later than today would let go of what the old one holds.
+                // A demand applies from `keysBefore` on. If it started later than today, it would release the keys that the old
+                // demand affects.
                 new.keysBefore >= old.keysBefore && new.keysBefore <= max(old.keysBefore, now)
                     && new.rotateBy <= old.rotateBy
             }
@@ -173,8 +174,8 @@ public final class AppRegistry: Sendable {
         }
     }
 
-    /// Throws if a record cannot be used, such as for an anchor that is not a certificate. A record made in code obeys the
-    /// same rules as one that was read.
+    /// Throws if a record cannot be used, such as for an anchor that is not a certificate. A record made in code obeys the same
+    /// rules as one that was parsed.
     public func check(_ record: AppRecord) throws {
         let read = try AppRecord(JSONFields(.object(record.json(secrets: .plain))))
         guard read.ios == record.ios, read.android == record.android else {

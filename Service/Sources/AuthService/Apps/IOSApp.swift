@@ -4,17 +4,17 @@ public import StrictJSON
 
 /// An iOS or macOS app: the `ios` object of an app record.
 public struct IOSApp: Sendable, Hashable {
-    /// What App Attest objects must be.
+    /// The requirements for App Attest objects.
     public var policy: AppAttestPolicy
-    /// Further roots, PEM; on channels dev and staging alone.
+    /// Further roots in PEM, only on channels dev and staging.
     public var trustAnchors: [String] = []
     /// Path prefixes on which a request must carry an assertion. Excludes ``assertionsRequiredExcept``.
     public var assertionsRequiredOn: [String] = []
-    /// Path prefixes on which a request need not carry an assertion, while every other path demands one. Nil: this list is
-    /// off. This is the safer list: a path that was forgotten is protected.
+    /// Path prefixes on which a request need not carry an assertion, while every other path demands one. Nil: this list is not
+    /// used. This list is the safer one, because a forgotten path is protected.
     public var assertionsRequiredExcept: [String]?
-    /// A risk metric above this flags the device; nil: none does. It never refuses: Apple means the metric as a reason to
-    /// look, not as a verdict.
+    /// A device with a risk metric above this is flagged; nil: no device is. A flag never refuses a request: Apple describes
+    /// the metric as a reason to investigate, not as a verdict.
     public var flagRiskMetricAbove: Int?
 
     /// The App IDs of the policy, as an app record has them.
@@ -22,7 +22,7 @@ public struct IOSApp: Sendable, Hashable {
 }
 
 extension IOSApp: JSONPolicy {
-    /// The members beside those of ``policy``.
+    /// The members other than those of ``policy``.
     public static let jsonMembers: [JSONMember<IOSApp>] = [
         JSONMember("trust_anchors", \.trustAnchors, .array(of: .text), null: []),
         JSONMember("assertions_required_on", \.assertionsRequiredOn, .array(of: .path), null: []),

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import Crypto
 
-/// An app's record with the verifiers and trust anchors that are made from it once.
+/// An app's record with the verifiers and trust anchors that are created from it once.
 public final class ProvisionedApp: Sendable {
     /// The record.
     public let record: AppRecord
@@ -17,7 +17,7 @@ public final class ProvisionedApp: Sendable {
 
     /// Prepares a record.
     ///
-    /// - Throws: if a part of it cannot be used, such as an anchor that is no certificate.
+    /// - Throws: if a part of the record cannot be used, such as an anchor that is not a certificate.
     init(_ record: AppRecord, stored: StoredApp, providers: any EvidenceProviders) throws {
         self.record = record
         self.stored = stored
@@ -113,12 +113,12 @@ public final class ProvisionedApp: Sendable {
         guard body.newKeyProof != nil else {
             throw EvidenceRefusal(.invalidAttestation, "a rebind needs new_key_proof")
         }
-        // With both, it would be unclear which key counts.
+        // With both, it would be unclear which key is valid.
         guard body.assertion == nil else {
             throw EvidenceRefusal(.invalidAttestation, "an assertion and a new attestation exclude each other")
         }
         let verified = try apple.verify(proof: body.proof, nonce: nonce, at: at)
-        // The same key again would restart its counter, and old assertions would be accepted again.
+        // With the same key, the counter would restart, and old assertions would be accepted again.
         guard let evidence = verified.appAttest, evidence.keyID != device.appAttest?.keyID else {
             throw EvidenceRefusal(.invalidAttestation, "the attested key is the stored one: it asserts")
         }

@@ -3,7 +3,7 @@ internal import Crypto
 
 /// Text that no log, description or listing shows.
 public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The text itself, for the one place that needs it.
+    /// The text itself, only for the code that needs it.
     public let exposed: String
 
     /// A secret.
@@ -14,8 +14,8 @@ public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugSt
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Writes masks in place of secrets. A mask tells two secrets apart and reveals neither: it has the first 8 bytes of an
-/// HMAC-SHA256 by the service key.
+/// Writes masks in place of secrets. A mask distinguishes secrets without revealing them: it has the first 8 bytes of an
+/// HMAC-SHA256 with the service key.
 public struct SecretMask: Sendable {
     private let key: SymmetricKey
 

@@ -32,7 +32,7 @@ public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
             let signature = Base64.url.decode(parts[4]), signature.count == 64
         else { throw ContractError("an audit head is one word that begins with \(Self.label)") }
         self.init(sequence: sequence, at: UnixTime(at), hash: hash, signature: signature)
-        // One text for one head: no sign, no leading zero.
+        // A head has exactly one text: without a sign and without leading zeros.
         guard description == text else { throw ContractError("an audit head is given as it was printed") }
     }
 
@@ -54,7 +54,7 @@ public enum AuditFinding: Sendable, Hashable {
     case brokenLink(Int64)
     /// The log ends before the head's event, at this number.
     case cut(last: Int64)
-    /// The chain has no break, but the head was made from another chain.
+    /// The chain has no break, but the head belongs to another chain.
     case rewritten
     /// The head was not signed by this service, so it says nothing about the log.
     case foreignHead

@@ -4,8 +4,8 @@ internal import StrictJSON
 
 /// Checks the audit log and signs its end.
 ///
-/// The chain alone shows a change or a gap within the log. An attacker who can write the database can also cut off the end,
-/// or make a new chain. A signed head that is kept elsewhere, such as in the service's log, shows both.
+/// The chain alone reveals a change or a gap within the log. An attacker who can write the database can also remove the end, or
+/// create a new chain. A signed head that is kept elsewhere, such as in the service's log, reveals both.
 public struct AuditTrail: Sendable {
     private let log: any AuditLog
     private let key: ServiceKey
@@ -60,7 +60,7 @@ public struct AuditTrail: Sendable {
 
     // MARK: Former service keys
 
-    /// What a rotation of the service key records: the public keys that signed heads before, each signed by the new key. So
+    /// The record of a rotation of the service key: the public keys that signed earlier heads, each signed by the new key. So
     /// old heads stay valid, and an attacker who can only write the database cannot add a key.
     static func succession(of key: ServiceKey) throws -> JSONValue {
         let signers = try key.allDerived(for: purpose).map { try signer($0) }
@@ -76,7 +76,7 @@ public struct AuditTrail: Sendable {
             })
     }
 
-    /// The former keys that lead to one of these by signed rotations, read from the log, newest event first.
+    /// The former keys that signed rotations connect to one of these keys, read from the log, newest event first.
     private func formerKeys(
         before present: [Curve25519.Signing.PublicKey]
     ) async throws -> [Curve25519.Signing.PublicKey] {

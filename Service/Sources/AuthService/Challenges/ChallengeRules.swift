@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// Issues challenges and takes them back. Each is good once, for the app and the purpose that it was issued for.
+/// Issues challenges and takes them back. Each challenge is valid once, for the app and the purpose that it was issued for.
 struct ChallengeRules: Sendable {
     let store: any ChallengeStore
     let clock: any ServiceClock
@@ -18,7 +18,7 @@ struct ChallengeRules: Sendable {
         return ChallengeResponse(challenge: challenge.bytes, expiresAt: challenge.expiresAt, ttlSeconds: Self.life)
     }
 
-    /// Takes a challenge. It is used up, whatever happens next.
+    /// Takes a challenge. The challenge is used up, whatever happens next.
     func take(_ bytes: [UInt8], of app: AppID, for purpose: ChallengePurpose) async throws(Refusal) {
         let taken = try await storeCall { () async throws(StoreError) in try await store.take(bytes) }
         guard let challenge = taken else { throw Refusal(.invalidChallenge, "unknown or already used") }

@@ -43,7 +43,7 @@ public struct CredentialRules: Sendable {
             throw ContractError("a credential is for at least one app, or for all of them")
         case .apps, .allApps: break
         }
-        // PostgreSQL cannot keep it.
+        // PostgreSQL cannot store U+0000.
         guard !name.utf8.contains(0) else { throw ContractError("the name of a credential cannot contain U+0000") }
         guard (1...Self.maximumNameBytes).contains(name.utf8.count), (1...(10 * 366 * 86_400)).contains(life) else {
             throw ContractError(
@@ -81,7 +81,8 @@ public struct CredentialRules: Sendable {
 
     /// Removes credentials that ended long ago.
     ///
-    /// They must have ended by the clock now and at the previous sweep: a clock that is ahead for a moment removes nothing.
+    /// They must have ended by the clock at this sweep and at the previous one. So a clock that is ahead for a moment removes
+    /// nothing.
     func sweep() async {
         let now = clock.now
         let previous = lastSweep.withLock { last in
@@ -89,7 +90,7 @@ public struct CredentialRules: Sendable {
             return last
         }
         guard let previous else { return }
-        // If it fails, the next sweep does it.
+        // If the removal fails, the next sweep repeats it.
         _ = try? await store.remove(endedBefore: min(previous, now) - Self.listedAfterEnd)
     }
 

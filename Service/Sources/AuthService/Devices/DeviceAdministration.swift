@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// What operators do with devices. Every change is audited with its actor.
+/// The operations of operators on devices. Every change is audited with its actor.
 public struct DeviceAdministration: Sendable {
     private let store: any DeviceStore
     private let proofs: (any PendingProofStore)?
@@ -24,20 +24,20 @@ public struct DeviceAdministration: Sendable {
         try await store.device(id, of: app)
     }
 
-    /// How many devices the app has in each status.
+    /// The number of the app's devices in each status.
     public func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int] {
         try await store.count(of: app)
     }
 
-    /// How many registered devices of the app have each risk metric.
+    /// The number of the app's registered devices with each risk metric.
     public func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int] {
         try await store.riskMetrics(of: app)
     }
 
     // MARK: Decisions
 
-    // Each returns the device as it is afterwards. It refuses with `NOT_FOUND` if the app has no such device, and with
-    // `CONFLICT` if the device's state does not allow the decision. A decision that was made before is done.
+    // Each decision returns the device after the change. It refuses with `NOT_FOUND` if the app has no such device, and with
+    // `CONFLICT` if the device's state does not allow it. Repeating a decision succeeds.
 
     /// Ends an identity permanently. A device that deregistered cannot be revoked.
     @discardableResult
@@ -60,7 +60,7 @@ public struct DeviceAdministration: Sendable {
         _ id: DeviceID, of app: AppID, allowsUnproven: Bool = false, actor: String
     ) async throws(Refusal) -> DeviceRecord {
         let device = try await decide(.approve(allowsUnproven: allowsUnproven), id, of: app, actor: actor)
-        // If this fails, the next round over the pending proofs erases it.
+        // If the proof is not erased here, the next round over the pending proofs erases it.
         if device.assurance == .approvedUnproven { try? await proofs?.erasePendingProof(of: id) }
         return device
     }
@@ -73,8 +73,9 @@ public struct DeviceAdministration: Sendable {
 
     /// Makes a pending or registered device rotate by a given time.
     ///
-    /// After that time, a key that must rotate for `compromise` can no longer rotate. The device must register again. A demand
-    /// for `compromise` stays until the key is rotated or the demand is lifted: a scheduled or a later one does not replace it.
+    /// After that time, a key that must rotate for `compromise` can no longer rotate, and the device must register again. A
+    /// demand for `compromise` stays until the key is rotated or the demand is lifted. Neither a scheduled demand nor a later
+    /// one replaces it.
     @discardableResult
     public func forceRotation(
         _ id: DeviceID, of app: AppID, by: UnixTime, reason: RotationReason = .scheduled, actor: String
@@ -82,7 +83,7 @@ public struct DeviceAdministration: Sendable {
         try await decide(.demandRotation(RotationDemand(by: by, reason: reason)), id, of: app, actor: actor)
     }
 
-    /// Takes back an operator's demand to rotate. A key that it had ended is accepted again.
+    /// Lifts an operator's demand to rotate. A key that the demand had ended is accepted again.
     @discardableResult
     public func liftRotation(_ id: DeviceID, of app: AppID, actor: String) async throws(Refusal) -> DeviceRecord {
         try await decide(.liftRotationDemand, id, of: app, actor: actor)
@@ -102,7 +103,7 @@ public struct DeviceAdministration: Sendable {
         let record = try await storeCall { () async throws(StoreError) in try await apps.record(app) }
         guard let record else { throw Refusal(.unknownApp, "no app \(app)", hint: "There is no app \(app)") }
         guard case .done(let device, _)? = try await changes.apply(command, to: id, of: record, by: actor) else {
-            // The log has no device ids. The operator knows this one.
+            // The log has no device ids. The operator already knows this id.
             throw Refusal(.notFound, "no such device", hint: "\(app) has no device \(id)")
         }
         return device

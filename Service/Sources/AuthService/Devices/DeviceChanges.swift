@@ -6,12 +6,12 @@ struct DeviceChanges: Sendable {
     let directory: DeviceDirectory
     let clock: any ServiceClock
 
-    /// How often a decision is made again because another change was faster.
+    /// How often a decision is repeated because another change was faster.
     private static let maximumAttempts = 8
 
-    /// What a command did.
+    /// The result of a command.
     enum Outcome: Sendable {
-        /// The device as it is now, changed or already as wanted.
+        /// The current device. Either the command changed it, or it was already as wanted.
         case done(DeviceRecord, changed: Bool)
         /// A key of the change is or was bound.
         case keyTaken
@@ -51,7 +51,7 @@ struct DeviceChanges: Sendable {
 }
 
 extension Refusal {
-    /// A command that does not apply. An operator reads why; a device's request only gets the code.
+    /// A command that does not apply. The operator gets the reason, but a device's request only gets the code.
     init(_ conflict: DeviceConflict) {
         self.init(
             conflict.code, conflict.description, hint: conflict.code == .conflict ? conflict.description : nil)

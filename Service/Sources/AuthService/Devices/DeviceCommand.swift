@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// What may happen to a device that exists. `DeviceRecord.applying(_:under:at:by:)` decides each of them.
+/// The commands on an existing device. `DeviceRecord.applying(_:under:at:by:)` decides each of them.
 enum DeviceCommand: Sendable {
     /// The device replaces its key.
     case rotate(KeyRotation)
@@ -8,26 +8,26 @@ enum DeviceCommand: Sendable {
     case endOverlap(of: DevicePublicKey)
     /// The device ends its identity by a request that this key signed.
     case deregister(signedBy: DevicePublicKey)
-    /// A proof of this key that verified joins what is known about the device.
+    /// A verified proof of this key is joined with the known assurance.
     case proveAgain(VerifiedEvidence, of: DevicePublicKey, wasSeen: Bool)
-    /// The proof that waited for its provider verified.
+    /// The device's pending proof verified.
     case settleProof(VerifiedEvidence)
     /// Policy admits a pending device.
     case admit
-    /// The proof that waited for its provider was refused, or the wait took too long.
+    /// The device's pending proof was refused, or waited too long.
     case refuseProof(outcome: String)
-    /// The app enforces by now, and the device was admitted only under observation.
+    /// The app now enforces, and the device was admitted only under observation.
     case hold
 
     /// An operator admits a pending device. A device whose proof never verified needs `allowsUnproven`.
     case approve(allowsUnproven: Bool)
     /// An operator rejects a pending device.
     case reject
-    /// An operator ends the identity for good.
+    /// An operator ends the identity permanently.
     case revoke(reason: String?)
-    /// An operator wants a new key by a time.
+    /// An operator demands a new key by a time.
     case demandRotation(RotationDemand)
-    /// An operator takes back the demand.
+    /// An operator lifts the demand.
     case liftRotationDemand
     /// An operator lets the device sign under an older scheme.
     case lowerScheme(to: SignatureScheme)
@@ -39,7 +39,7 @@ struct KeyRotation: Sendable {
     /// The key that signed the request.
     let signedBy: DevicePublicKey
     let reason: RotationReason
-    /// Nil: the rotation brings none.
+    /// Nil: the rotation has no re-attestation.
     var reattestation: Reattestation?
     /// The id of the App Attest key that the device had when `reattestation` was judged.
     var judgedAppAttestKey: [UInt8]?
@@ -47,9 +47,9 @@ struct KeyRotation: Sendable {
 
 /// Why a command does not apply to a device.
 struct DeviceConflict: Error, Sendable, Hashable, CustomStringConvertible {
-    /// For the device's own requests.
+    /// The code for the device's own requests.
     let code: ErrorCode
-    /// For the log, and for the operator whose command it was.
+    /// The reason for the log, and for the operator who gave the command.
     let description: String
 
     init(_ code: ErrorCode, _ description: String) {

@@ -38,7 +38,7 @@ final class DeviceDirectory: Sendable {
         }
     }
 
-    /// The current row of a device whose request was judged by `row`. It comes from the store if this process just changed
+    /// The current row of a device whose request was judged by `row`. It is read from the store if this process just changed
     /// the row, or if another process may have rotated the key.
     func current(_ row: DeviceRow) async throws(Refusal) -> DeviceRow? {
         let id = row.device.deviceID

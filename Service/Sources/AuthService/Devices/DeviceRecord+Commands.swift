@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// What may happen to a device, decided by its record alone. The stores know none of these rules.
+/// Decides commands from the device's record alone. The stores know none of these rules.
 extension DeviceRecord {
     /// The change that a command makes; nil: the device is already as the command wants it.
     ///
@@ -154,7 +154,7 @@ extension DeviceRecord {
 
     // MARK: Evidence
 
-    /// What a proof by an App Attest key means for a device that has one, or none yet.
+    /// The effect of an App Attest proof on a device that may already have an App Attest key.
     private enum Move {
         /// The App Attest key stays the same, or the device has never used the stored one.
         case harmless
@@ -164,7 +164,7 @@ extension DeviceRecord {
         case refused
     }
 
-    /// Joins a proof with what is known, so that a weaker proof never replaces a stronger one.
+    /// Joins a proof with the known assurance, so that a weaker proof never replaces a stronger one.
     private mutating func join(
         _ evidence: VerifiedEvidence, under keys: KeyPolicy, wasSeen: Bool, at now: UnixTime
     ) -> (AuditEvent.Code, JSONObject)? {
@@ -197,7 +197,7 @@ extension DeviceRecord {
     ) -> Move {
         guard !isCompromised(under: keys, at: now) else { return .refused }
         guard let attested, let stored = appAttest else { return .harmless }
-        // The same attested key keeps its counter. With 0, old assertions would be accepted again.
+        // The same attested key keeps its counter. If the counter restarted at 0, old assertions would be accepted again.
         guard attested.keyID != stored.keyID else { return .refused }
         if mayLackItsAnswer(wasSeen: wasSeen, at: now) { return .harmless }
         return keys.rebindOnRotation ? .rebind : .refused
@@ -205,8 +205,8 @@ extension DeviceRecord {
 
     /// Whether the client may have lost the answer to its registration.
     ///
-    /// `lastSeen` is stored half a minute after a request, and a killed node loses what it has not stored. The counter, the
-    /// key's age and the scheme are stored at once. `wasSeen` says what this node has not stored yet.
+    /// `lastSeen` is stored half a minute after a request, and a killed node loses times that it has not stored. The counter,
+    /// the key's age and the scheme are stored at once. `wasSeen` tells about requests that this node has not stored yet.
     private func mayLackItsAnswer(wasSeen: Bool, at now: UnixTime) -> Bool {
         lastSeen == nil && !wasSeen && appAttest?.counter ?? 0 == 0 && keyRotatedAt == nil && highestScheme == .one
             && now - registeredAt <= Self.lostAnswerLife
@@ -234,7 +234,7 @@ extension DeviceRecord {
 
     // MARK: Details of audit events
 
-    /// What the audit log says of a registration.
+    /// The registration's detail for the audit log.
     var registrationDetail: JSONObject {
         JSONObject([
             ("platform", .string(platform.rawValue)), ("status", .string(status.rawValue)),
@@ -248,9 +248,9 @@ extension DeviceRecord {
 }
 
 extension RotationDemand {
-    /// The demand that stands after this one was made: news of a compromise never gives a key more time.
+    /// The demand that results from this one and the stored one. A further compromise never gives a key more time.
     ///
-    /// A scheduled demand replaces a scheduled one, and leaves one for compromise as it is. A demand for compromise takes the
+    /// A scheduled demand replaces a scheduled one, and leaves one for compromise unchanged. A demand for compromise gets the
     /// earlier time of both.
     fileprivate func joining(
         _ standing: RotationDemand?, at now: UnixTime
@@ -258,7 +258,7 @@ extension RotationDemand {
         guard let standing, standing != self else { return self }
         guard reason == .compromise else { return standing.reason == .compromise ? standing : self }
         guard standing.reason == .compromise || standing.by >= now || by <= standing.by else {
-            // The earlier time would end the key although its device may still rotate it, the later one would revive it.
+            // The earlier time would end a key that its device may still rotate. The later time would revive the key.
             throw DeviceConflict(
                 .conflict,
                 """

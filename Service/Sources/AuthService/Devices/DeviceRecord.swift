@@ -1,22 +1,22 @@
 public import AuthContract
 
-/// A device as the service keeps it.
+/// A device as the service stores it.
 public struct DeviceRecord: Sendable, Hashable {
     public let appID: AppID
     public let deviceID: DeviceID
     public let platform: Platform
     public var status: DeviceStatus
-    /// The key that counts.
+    /// The current key.
     public var key: DevicePublicKey
-    /// The key before, and until when it still verifies what the table of the contract allows.
+    /// The previous key. Until `previousKeyUntil` it may sign what the access table allows.
     public var previousKey: DevicePublicKey?
     public var previousKeyUntil: UnixTime?
     public var assurance: Assurance
-    /// What is kept of App Attest for later: assertions, receipt refresh.
+    /// App Attest data for assertions and the receipt refresh.
     public var appAttest: AppAttestEvidence?
     public let registeredAt: UnixTime
     public var keyRotatedAt: UnixTime?
-    /// Coarse: written in batches.
+    /// When the device was last seen. Coarse, because the times are written in batches.
     public var lastSeen: UnixTime?
     /// The highest scheme under which a request verified: the device's floor.
     public var highestScheme: SignatureScheme
@@ -26,7 +26,7 @@ public struct DeviceRecord: Sendable, Hashable {
     public var admittedUnderObservation: Bool
     /// The id that the client chose. It is shown and never trusted.
     public let localID: String?
-    /// How often the row was saved. A decision is saved only over the version that it was made from.
+    /// The number of times that the row was saved. A decision is saved only if this is still the version that it was made from.
     public var version: Int64
 
     /// Memberwise initializer.
@@ -56,20 +56,21 @@ public struct DeviceRecord: Sendable, Hashable {
         self.version = version
     }
 
-    /// The status that counts. A device that was admitted only under observation is pending as soon as the app enforces, even
-    /// if its row has not changed yet: a registration may run while the mode is switched.
+    /// The effective status. A device that was admitted only under observation is pending as soon as the app enforces, even if
+    /// its row has not changed yet, because a registration may run while the mode is switched.
     public func status(under mode: AppRecord.Mode) -> DeviceStatus {
         status == .registered && admittedUnderObservation && mode == .enforce ? .pending : status
     }
 
-    /// Whether the latest risk metric is above the app's `flag_risk_metric_above`. It is a reason to look, never to refuse.
+    /// Whether the latest risk metric is above the app's `flag_risk_metric_above`. A flag is a reason to investigate, never to
+    /// refuse.
     package func isRiskFlagged(by app: AppRecord?) -> Bool {
         guard let metric = appAttest?.riskMetric, let threshold = app?.ios?.flagRiskMetricAbove else { return false }
         return metric > threshold
     }
 
-    /// The demand that the device receives. It joins the operator's demand and the policy's after a compromise: the earlier
-    /// time and the stronger reason.
+    /// The demand that the device receives. It combines the operator's demand and the policy's demands after compromises: the
+    /// earliest time and the strongest reason.
     public func rotationDemand(under keys: KeyPolicy, at now: UnixTime) -> RotationDemand? {
         let demands = rotationDemands(under: keys, at: now)
         guard let by = demands.map(\.by).min() else { return nil }
@@ -77,7 +78,7 @@ public struct DeviceRecord: Sendable, Hashable {
         return RotationDemand(by: by, reason: isCompromised ? .compromise : .scheduled)
     }
 
-    /// Whether the key may be compromised. The device's own reason does not count.
+    /// Whether the key may be compromised. The reason that the device itself gives for a rotation is not considered.
     func isCompromised(under keys: KeyPolicy, at now: UnixTime) -> Bool {
         rotationDemands(under: keys, at: now).contains { $0.reason == .compromise }
     }
@@ -85,14 +86,14 @@ public struct DeviceRecord: Sendable, Hashable {
     /// Every demand to rotate this key.
     func rotationDemands(under keys: KeyPolicy, at now: UnixTime) -> [RotationDemand] {
         var demands = mustRotate.map { [$0] } ?? []
-        // Before `keysBefore`, every new key would have to rotate at once.
+        // A demand does not apply before `keysBefore`, or every new key would have to rotate at once.
         for compromise in keys.compromises where compromise.keysBefore <= now && keySince < compromise.keysBefore {
             demands.append(RotationDemand(by: compromise.rotateBy, reason: .compromise))
         }
         return demands
     }
 
-    /// The time from which the key's age counts: the last rotation, or the registration.
+    /// The start of the key's age: the last rotation, or the registration.
     public var keySince: UnixTime { keyRotatedAt ?? registeredAt }
 }
 
@@ -106,7 +107,7 @@ public struct AppAttestEvidence: Sendable, Hashable {
     public let appID: String
     /// `production` or `development`.
     public let environment: String
-    /// Whether the attestation carried an extension map. Only then do the maps of the key's assertions count.
+    /// Whether the attestation carried an extension map. Only then are the maps of the key's assertions used.
     public let attestedExtensions: Bool
     /// The counter of the last assertion accepted; 0 after the attestation.
     public var counter: UInt32

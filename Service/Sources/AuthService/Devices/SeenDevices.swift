@@ -15,10 +15,10 @@ package final class SeenDevices: Sendable {
         }
     }
 
-    /// Whether a device was seen since everything was taken.
+    /// Whether a device was seen since the last call of `take`.
     package func contains(_ device: DeviceID) -> Bool { seen.withLock { $0[device] != nil } }
 
-    /// Takes everything, in batches of at most `LastSeen.step`.
+    /// Removes and returns all times, in batches of at most `LastSeen.step`.
     package func take() -> [[DeviceID: UnixTime]] {
         let taken = seen.withLock { seen in
             defer { seen = [:] }

@@ -1,7 +1,7 @@
 public import AuthContract
 internal import StrictJSON
 
-/// What operators do with evidence. Exporting and erasing are audited, because evidence identifies a device.
+/// The operations of operators on evidence. Exporting and erasing are audited, because evidence identifies a device.
 public struct EvidenceAdministration: Sendable {
     /// Nil: the service records no evidence.
     private let store: (any EvidenceStore)?
@@ -19,8 +19,8 @@ public struct EvidenceAdministration: Sendable {
     /// Summaries, newest first.
     ///
     /// - Parameters:
-    ///   - app: nil: of every app.
-    ///   - id: the last id of the page before.
+    ///   - app: the app; nil: all apps.
+    ///   - id: the last id of the previous page.
     ///   - limit: 1 to 1000.
     public func list(
         of app: AppID?, before id: String? = nil, limit: Int = 50
@@ -39,7 +39,7 @@ public struct EvidenceAdministration: Sendable {
 
     /// Erases one piece of evidence, or all evidence of the app if `id` is nil.
     ///
-    /// - Returns: how many were erased.
+    /// - Returns: the number of erased pieces.
     public func erase(_ id: String?, of app: AppID, actor: String) async throws(StoreError) -> Int {
         try await store?.eraseEvidence(id, of: app, recording: event(.evidenceErased, id, app, actor)) ?? 0
     }

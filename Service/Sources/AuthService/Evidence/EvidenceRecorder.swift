@@ -16,7 +16,7 @@ struct EvidenceRecorder: Sendable {
     let key: ServiceKey
     let clock: any ServiceClock
     let random: any RandomSource
-    /// A flood of bad proofs must not keep the disk busy, nor evict other evidence.
+    /// A flood of bad proofs must not keep the disk busy, or evict other evidence.
     private let rates = TokenBuckets<AppID>(Rate(burst: 60, perMinute: 60), capacity: 10_000)
     private let codeRates = TokenBuckets<Reason>(Rate(burst: 30, perMinute: 6), capacity: 10_000)
     private let logger = Logger(label: "synheart.evidence")
@@ -38,7 +38,7 @@ struct EvidenceRecorder: Sendable {
         self.random = random
     }
 
-    /// Keeps a refused proof. Nil: the refusal was not about a proof.
+    /// Keeps a refused proof. Does nothing if the refusal was not about a proof (nil).
     func record(
         _ proof: (@Sendable () -> RefusedProof)?, _ occasion: Occasion, of app: ProvisionedApp, device: DeviceID? = nil
     ) async {

@@ -1,7 +1,7 @@
 internal import AuthContract
 public import StrictJSON
 
-/// A proof that a check refused, with everything that repeats the check: its inputs and its policies.
+/// A proof that a check refused, with everything needed to repeat the check: its inputs and its policies.
 public struct RefusedProof: Sendable {
     /// The stable code of the refusal.
     public let code: String
@@ -13,11 +13,11 @@ public struct RefusedProof: Sendable {
     public var policy: JSONValue?
     /// The trust anchors of the app in PEM; nil: the built-in ones.
     public var rootsPEM: String?
-    /// Whether the built-in anchors count beside `rootsPEM`.
+    /// Whether the built-in anchors are valid in addition to `rootsPEM`.
     public var keepsBuiltInRoots = false
-    /// What the list of revoked keys says about the chain; nil: there was no list.
+    /// The entries of the list of revoked keys for the chain; nil: there was no list.
     public var statusList: JSONValue?
-    /// The response keys of Play Integrity. They decode the token once and must not be written down.
+    /// The response keys of Play Integrity. They decode the token once, and must not be stored.
     public var playKeys: JSONValue?
 
     /// A proof that was refused under the default policies.
@@ -30,7 +30,7 @@ public struct RefusedProof: Sendable {
 
 /// Writes the document from which a refusal can be replayed.
 ///
-/// AuthService knows the rules and no tool that repeats them. AttestationInspection's `EvidenceFile` makes such documents.
+/// AuthService has the rules and no tool that repeats them. AttestationInspection's `EvidenceFile` writes such documents.
 public protocol EvidenceWriter: Sendable {
     /// The document of a refused proof, and the name of the proof's format.
     ///

@@ -9,7 +9,7 @@ internal import Bytes
 final class ClaimShares: Sendable {
     private struct Share: Sendable {
         var live = 0
-        /// Live claims on other nodes, as they last said.
+        /// The number of live claims on other nodes, by their last report.
         var elsewhere = 0
         /// The largest number of live claims that another node may believe to be here.
         var announced = 0
@@ -26,7 +26,7 @@ final class ClaimShares: Sendable {
         mutating func take(_ count: Int, of maximum: Int, until expiry: UnixTime, now: UnixTime) -> Int64? {
             if live >= maximum - elsewhere { drop(before: now) }
             guard live < maximum - elsewhere else {
-                // Nil: all are on other nodes.
+                // Nil: all claims are on other nodes.
                 guard let first = byMinute.keys.min() else { return 60 }
                 return max(1, (first + 1) * 60 - now.seconds)
             }
@@ -46,7 +46,7 @@ final class ClaimShares: Sendable {
         }
 
         mutating func remove(_ count: Int, until expiry: UnixTime) {
-            // Nil: they have expired.
+            // Nil: the claims have expired.
             let minute = expiry.seconds / 60
             guard let counted = byMinute[minute] else { return }
             // Skip minutes in which no claim expires.
@@ -58,13 +58,13 @@ final class ClaimShares: Sendable {
     private let shares = Locked<[AppID: Share]>([:])
     private let maximum: Locked<Int>
 
-    /// - Parameter maximum: live claims of one app at once.
+    /// - Parameter maximum: the largest number of live claims of one app.
     init(maximum: Int) { self.maximum = Locked(maximum) }
 
     /// Sets another maximum. Live claims stay.
     func apply(maximum: Int) { self.maximum.withLock { $0 = maximum } }
 
-    /// Counts claims that are about to be taken and expire at `expiry`.
+    /// Counts claims that are about to be made and expire at `expiry`.
     ///
     /// - Returns: nil; or, if the app has used its share and nothing was counted, the seconds until some claims expire.
     func take(_ count: Int, of app: AppID, until expiry: UnixTime, now: UnixTime) -> Int64? {
@@ -74,8 +74,8 @@ final class ClaimShares: Sendable {
         }
     }
 
-    /// The live claims of each app that has at least a hundredth of the maximum here, or of which other nodes said something, or of
-    /// which they may believe that it has as many here.
+    /// The numbers of live claims to announce, by app. An app is announced if it has at least a hundredth of the maximum here,
+    /// if other nodes reported claims of it, or if other nodes may believe that this node has claims of it.
     func announcements(now: UnixTime) -> [AppID: Int] {
         let maximum = maximum.withLock { $0 }
         return shares.withLock { shares in
@@ -86,7 +86,7 @@ final class ClaimShares: Sendable {
                 let most = max(share.live, share.announced)
                 if most > 0 && most >= maximum / 100 || share.elsewhere > 0 {
                     announcements[app] = share.live
-                    // They may have heard it although there is no answer.
+                    // The other nodes may have received the announcement even if there is no answer.
                     share.announced = most
                 }
                 shares[app] = share
@@ -95,7 +95,7 @@ final class ClaimShares: Sendable {
         }
     }
 
-    /// Takes over what other nodes said of these apps when they heard the announcements.
+    /// Applies the other nodes' reports on these apps, which came in reply to the announcements.
     func hear(_ elsewhere: [AppID: Int], of announcements: [AppID: Int]) {
         shares.withLock { shares in
             for (app, count) in elsewhere {
@@ -105,7 +105,7 @@ final class ClaimShares: Sendable {
         }
     }
 
-    /// Uncounts claims that were not taken after all.
+    /// Uncounts claims that were not made.
     func giveBack(_ count: Int, of app: AppID, until expiry: UnixTime) {
         shares.withLock { $0[app]?.remove(count, until: expiry) }
     }

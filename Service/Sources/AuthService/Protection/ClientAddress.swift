@@ -1,15 +1,15 @@
 internal import Foundation
 
-/// The address of a client, as rate limits count it.
+/// The address of a client, in the form for which rate limits count requests.
 public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     /// An IPv4 address, or the /64 network of an IPv6 address, which one customer usually has alone.
     public let network: String
 
-    /// Parses an address. Any other text is kept as it is, and has one bucket.
+    /// Parses an address. Any other text is kept unchanged, and has one bucket.
     ///
     /// - Parameters:
-    ///   - text: an address as `inet_pton` reads it, an IPv6 address also with its zone.
-    ///   - nat64: the prefixes under which an IPv6 address stands for an IPv4 client. All clients behind such a translator would
+    ///   - text: an address as `inet_pton` reads it. An IPv6 address may have a zone.
+    ///   - nat64: the prefixes with which an IPv6 address stands for an IPv4 client. All clients behind such a translator would
     ///     share a /64.
     public init(_ text: String, nat64: NAT64Prefixes = .standard) {
         guard text.utf8.contains(UInt8(ascii: ":")) else {
@@ -23,7 +23,7 @@ public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
             return
         }
         let bytes = withUnsafeBytes(of: &address) { Array($0) }
-        // An IPv4 client of a dual-stack socket.
+        // The address of an IPv4 client on a dual-stack socket.
         let isMapped = bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
         if let four = isMapped ? Array(bytes.suffix(4)) : nat64.embeddedIPv4(in: bytes) {
             network = four.map(String.init).joined(separator: ".")

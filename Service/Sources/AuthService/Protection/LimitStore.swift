@@ -12,49 +12,49 @@ public enum SharedBucket: Sendable, Hashable {
     case rotations(DeviceID)
 }
 
-/// The outcome of claiming within a device's rate.
+/// The outcome of making claims within a device's rate.
 public enum LimitedClaimOutcome: Sendable, Hashable {
-    /// The device's bucket is empty for this many seconds. Nothing was claimed.
+    /// The device's bucket is empty for this many seconds. No claim was made.
     case limited(Int64)
-    /// The bucket had a token, which is spent now, unless the store has lost its history.
+    /// The bucket had a token, which is now spent unless the store has lost its history.
     case judged(ClaimOutcome)
 }
 
-/// Rates and shares of all nodes together. Without one, each node counts by itself.
+/// The rate limits and quotas of all nodes together. Without one, each node counts separately.
 ///
 /// Guarantees:
-/// - A bucket holds `rate.burst` tokens at first, and fills by `rate.perMinute`. If there are too few tokens, a call takes none. A
-///   clock that was set back adds no tokens.
-/// - All nodes' calls of one bucket count together, by one clock: that of the store.
-/// - A bucket that is full again may be forgotten, and so may one that was not used for a day.
+/// - A bucket holds `rate.burst` tokens at first, and fills by `rate.perMinute`. If there are too few tokens, a call takes
+///   none. A clock that was set back adds no tokens.
+/// - The calls of all nodes to one bucket are counted together, by the store's clock.
+/// - The store may forget a bucket that is full again, or that was not used for a day.
 public protocol LimitStore: Sendable {
     /// Takes a token.
     ///
     /// - Parameters:
-    ///   - bucket: whose token.
-    ///   - rate: how many tokens the bucket holds, and how fast it fills.
-    ///   - isQuestion: whether to take none.
+    ///   - bucket: the bucket of the token.
+    ///   - rate: the bucket's size, and how fast it fills.
+    ///   - isQuestion: whether to check only, without taking the token.
     /// - Returns: nil; or, if there is no token, the seconds until there is one, 1 to 300.
     func take(_ bucket: SharedBucket, at rate: Rate, isQuestion: Bool) async throws(StoreError) -> Int64?
 
-    /// Takes a token of the device's bucket and, if there was one, makes all the claims or none, as `ReplayStore` does. Both in one
-    /// round trip: it happens for every signed request.
+    /// Takes a token from the device's bucket. If there was one, makes all the claims or none, as `ReplayStore` does. Both take
+    /// one round trip, because this happens for every signed request.
     ///
     /// - Parameters:
-    ///   - claims: what the request may be used for once.
-    ///   - device: the device that signed, whose token it is.
+    ///   - claims: the claims that make the request usable only once.
+    ///   - device: the device that signed and whose token is taken.
     ///   - rate: the rate of the device's bucket.
     ///   - timestamp: the time that the client signed.
-    ///   - expiresAt: until when a copy of the request would be accepted.
+    ///   - expiresAt: the time until which a copy of the request would be accepted.
     ///   - now: the service's clock.
     ///   - futureWindow: how far ahead a request may be dated, in seconds.
-    ///   - tag: as `ReplayStore` takes it.
+    ///   - tag: as for `ReplayStore`.
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, at rate: Rate, timestamp: UnixTime, expiresAt: UnixTime,
         now: UnixTime, futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> LimitedClaimOutcome
 
-    /// Announces how many live claims each of these apps has on this node, and returns how many it has on the others. What a node
-    /// announced counts until its claims have expired, also if the node ended. An app for which there was no answer is left out.
+    /// Announces the number of live claims of each of these apps on this node, and returns their numbers on the other nodes. A
+    /// node's announcement is used until its claims have expired, even if the node ended. Apps without an answer are left out.
     func exchange(_ liveClaims: [AppID: Int]) async throws(StoreError) -> [AppID: Int]
 }

@@ -1,7 +1,7 @@
 public import AuthContract
 internal import Foundation
 
-/// The prefixes under which a translator shows IPv4 clients as IPv6 addresses (RFC 6052).
+/// The prefixes with which a translator shows IPv4 clients as IPv6 addresses (RFC 6052).
 public struct NAT64Prefixes: Sendable, Hashable {
     private struct Prefix: Sendable, Hashable {
         let bytes: [UInt8]
@@ -12,10 +12,10 @@ public struct NAT64Prefixes: Sendable, Hashable {
     /// The longest prefix first.
     private let prefixes: [Prefix]
 
-    /// The most prefixes that an operator can name.
+    /// The largest number of prefixes that an operator can name.
     private static let maximum = 16
 
-    /// The well-known prefix `64:ff9b::/96` (RFC 6052 section 2.1), which always counts.
+    /// The well-known prefix `64:ff9b::/96` (RFC 6052 section 2.1), which is always included.
     private static let wellKnown = Prefix(bytes: [0, 0x64, 0xFF, 0x9B] + [UInt8](repeating: 0, count: 12), length: 12)
 
     /// Only the well-known prefix.

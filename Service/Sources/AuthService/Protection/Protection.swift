@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import Bytes
 
-/// The rates of the service, each with its default.
+/// The rate limits of the service, each with its default.
 public struct ProtectionSettings: Sendable {
     /// Challenges and registrations of one address.
     public var enrolment = Rate(burst: 300, perMinute: 300)
@@ -13,12 +13,12 @@ public struct ProtectionSettings: Sendable {
     public var device = Rate(burst: 4000, perMinute: 360)
     /// Accepted rotations of one device. Each writes a row, an audit event, and a thumbprint that is kept for ever.
     public var rotations = Rate(burst: 5, perHour: 12)
-    /// Live claims of one app at once: three quarters of what the SQLite stores hold.
+    /// The largest number of live claims of one app: three quarters of the capacity of the SQLite stores.
     public var claimsOfOneApp = 18_000_000
-    /// Cached device rows.
+    /// The largest number of cached device rows.
     public var cachedDevices = 100_000
 
-    /// The most live claims of one device: 19,520 by default.
+    /// The largest number of live claims of one device: 19,520 by default.
     ///
     /// A request makes two claims. They live for 11 minutes from its timestamp, which may be five minutes ahead.
     public var liveClaimsOfOneDevice: Int {
@@ -31,11 +31,11 @@ public struct ProtectionSettings: Sendable {
     public init() {}
 }
 
-/// The token buckets of the rates: on this node, or shared by all nodes.
+/// The token buckets of the rate limits: on this node, or shared by all nodes.
 ///
-/// What is shared fails with its store (503), also for clients that have proven nothing: a limit that is not counted is none.
-/// Two limits only protect this node's own store, and stay on it: re-reads, and the question whether an address has failed too
-/// often. The answer to that is known here from the address's own failures, which all nodes count together.
+/// If the store of the shared limits fails, requests fail too (503), even those of clients that have proven nothing: without a
+/// count there would be no limit. Two limits only protect this node's own store, and stay on the node: re-reads, and the check
+/// whether an address has failed too often. This node knows the latter from its own failures, which all nodes count together.
 final class Protection: Sendable {
     private let enrolment: TokenBuckets<ClientAddress>
     private let failedSignatures: TokenBuckets<ClientAddress>
@@ -46,9 +46,9 @@ final class Protection: Sendable {
     private let claims: ClaimShares
     private let securityEvents: SecurityEvents
     private let clock: any ServiceClock
-    /// Nil: each node counts by itself.
+    /// Nil: each node counts separately.
     let shared: (any LimitStore)?
-    /// Addresses that failed too often on all nodes together, and until when.
+    /// Addresses that failed too often on all nodes together, and the end of their refusal.
     private let spentElsewhere = Locked(BoundedCache<ClientAddress, UnixTime>(capacity: 20_000))
 
     init(_ settings: ProtectionSettings, shared: (any LimitStore)? = nil, clock: any ServiceClock) {
@@ -83,7 +83,7 @@ final class Protection: Sendable {
         try admit(wait, "enrolments of \(address)")
     }
 
-    /// Refuses an address with too many failures, before the store is read for it.
+    /// Refuses an address with too many failures before the store is read for it.
     func admitUnproven(from address: ClientAddress) throws(Refusal) {
         let now = clock.now
         var wait = failedSignatures.waiting(address, now: now)
@@ -98,13 +98,13 @@ final class Protection: Sendable {
         let now = clock.now
         _ = failedSignatures.take(address, now: now)
         guard let shared else { return }
-        // The request is refused in any case. If the store fails, this node has still counted.
+        // The request is refused in any case. If the store fails, this node has still counted the failure.
         guard let wait = try? await shared.take(.failures(address), at: failedSignatures.rate, isQuestion: false)
         else { return }
         spentElsewhere.withLock { $0[address] = now + wait }
     }
 
-    /// Whether a row may be re-read for this address. The clients of another service have no address here (nil). They are
+    /// Whether a row may be re-read for this address. For requests of another service's clients, the address is nil. They are
     /// counted by device, so that one client cannot use up the re-reads of the others.
     func allowsReread(of device: DeviceID, from address: ClientAddress?) -> Bool {
         guard let address else { return foreignRereads.take(device, now: clock.now) == nil }
@@ -134,18 +134,19 @@ final class Protection: Sendable {
         try admit(wait, "rotations of one device")
     }
 
-    /// Counts an accepted rotation. It is done, so it is answered even if the store fails; then this node alone counts it.
+    /// Counts an accepted rotation. The rotation is done, so it is answered even if the store fails. In that case, only this
+    /// node counts it.
     func countRotation(of device: DeviceID) async {
         _ = rotations.take(device, now: clock.now)
         _ = try? await shared?.take(.rotations(device), at: rotations.rate, isQuestion: false)
     }
 
-    /// Counts claims that are about to be taken. Refuses an app that has used its share of live claims.
+    /// Counts claims that are about to be made. Refuses an app that has used up its share of live claims.
     func admitClaims(_ count: Int, of app: AppID, until expiry: UnixTime) throws(Refusal) {
         try admit(claims.take(count, of: app, until: expiry, now: clock.now), "live claims of \(app)")
     }
 
-    /// Uncounts claims that were admitted and not taken.
+    /// Uncounts claims that were admitted and not made.
     func giveBackClaims(_ count: Int, of app: AppID, until expiry: UnixTime) {
         claims.giveBack(count, of: app, until: expiry)
     }
@@ -155,7 +156,7 @@ final class Protection: Sendable {
         securityEvents.record(app: app, address: address, now: clock.now)
     }
 
-    /// Exchanges with the other nodes how many live claims each app has. Until the next time, the last answer holds.
+    /// Exchanges the numbers of each app's live claims with the other nodes. The last answer is used until the next exchange.
     func exchangeShares() async {
         guard let shared else { return }
         let announcements = claims.announcements(now: clock.now)

@@ -4,14 +4,14 @@ internal import Bytes
 /// Decides which security events of unauthenticated requests are recorded. The audit log cannot be pruned, so unbounded
 /// events would fill the disk.
 ///
-/// Recorded are one event a minute for each app and address, and 10 a minute for each app. The rest is counted, and the next
-/// recorded event says how many.
+/// One event a minute is recorded for each app and address, and 10 a minute for each app. Other events are only counted, and
+/// the next recorded event has their number.
 final class SecurityEvents: Sendable {
     /// Events since the last recorded one that were only counted.
     struct Unrecorded: Sendable, Hashable {
-        /// Of this app and address.
+        /// The events of this app and address.
         let ofAddress: Int
-        /// Of this app, from all addresses.
+        /// The events of this app from all addresses.
         let ofApp: Int
     }
 

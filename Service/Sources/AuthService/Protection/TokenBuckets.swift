@@ -37,7 +37,7 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
     /// The rate in effect.
     var rate: Rate { currentRate.withLock { $0 } }
 
-    /// Sets another rate. A bucket with more tokens than the new burst has the new burst from its next use on.
+    /// Sets another rate. A bucket with more tokens than the new burst is reduced to it at its next use.
     func apply(_ rate: Rate) { currentRate.withLock { $0 = rate } }
 
     /// Takes `cost` tokens. If there are fewer, takes none and returns the seconds until there are enough.
@@ -53,7 +53,7 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// The seconds until there are `cost` tokens; nil if there are. Takes none.
+    /// The seconds until there are `cost` tokens; nil if there are enough now. Takes none.
     func waiting(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
         let rate = rate
         return buckets.withLock { buckets in

@@ -3,20 +3,20 @@ public import AppAttest
 /// Exchanges a receipt for a newer one with Apple's server
 /// ([Assessing fraud risk](https://developer.apple.com/documentation/devicecheck/assessing-fraud-risk)).
 public protocol ReceiptExchange: Sendable {
-    /// Asks once, within a deadline of its own. An outage is an answer, not an error.
+    /// Asks once, within its own deadline. An outage is an answer, not an error.
     ///
     /// - Parameters:
-    ///   - receipt: the receipt as it is stored.
+    ///   - receipt: the stored receipt.
     ///   - appID: the App ID of the receipt. Its prefix selects the key that signs the request.
-    ///   - environment: which of Apple's two servers attested the key.
+    ///   - environment: the one of Apple's two servers that attested the key.
     func exchange(_ receipt: [UInt8], appID: AppleAppID, environment: AttestEnvironment) async -> ReceiptAnswer
 }
 
-/// What came of one exchange.
+/// The result of one exchange.
 public enum ReceiptAnswer: Sendable, Hashable {
     /// 200: a newer receipt, not verified.
     case receipt([UInt8])
-    /// 304: too early; the receipt says from when on.
+    /// 304: too early. The receipt has the time from which it can be exchanged.
     case tooEarly
     /// 400: the receipt cannot be read, or is of the other environment.
     case badReceipt
@@ -27,7 +27,7 @@ public enum ReceiptAnswer: Sendable, Hashable {
     case noData
     /// 429; seconds to wait, if Apple named them.
     case tooManyRequests(retryAfter: Int64?)
-    /// 5xx, an answer that is not documented, or none at all.
+    /// 5xx, an undocumented answer, or none.
     case unavailable(reason: String, retryAfter: Int64?)
     /// No key is configured for the App ID's prefix, so Apple was not asked.
     case noKey

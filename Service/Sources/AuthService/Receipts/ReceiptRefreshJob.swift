@@ -3,7 +3,7 @@ public import AuthContract
 public import Logging
 internal import StrictJSON
 
-/// Exchanges receipts in the background, one at a time. The store knows which are due, and the policy sets the rate.
+/// Exchanges receipts in the background, one at a time. The store knows the due receipts, and the policy sets the rate.
 ///
 /// Several jobs may run on one store. Each due receipt is taken by one of them.
 public struct ReceiptRefreshJob: Sendable {
@@ -84,7 +84,7 @@ public struct ReceiptRefreshJob: Sendable {
                 return .seconds(60 * (1 + fraction() / 4))
             }
             let answer = await ask(due)
-            // The answer to a cancelled request says nothing. The receipt is due again after its lease.
+            // The answer to a cancelled request is meaningless. The receipt is due again after its lease.
             guard !Task.isCancelled else { return .zero }
             let decision = rules.decide(answer, on: due, at: clock.now, jitter: fraction())
             try await record(decision, of: due, flaggingAbove: await watch.threshold(due.appID))
@@ -143,7 +143,7 @@ public struct ReceiptRefreshJob: Sendable {
         }
     }
 
-    /// First 30 to 60 seconds, then up to an hour. A longer pause that Apple asks for counts up to six hours.
+    /// First 30 to 60 seconds, then up to an hour. A longer pause that Apple asks for is kept, up to six hours.
     private func backOff(atLeast seconds: Int64?, _ streak: inout Int) -> Duration {
         let own = min(60 * Double(1 << min(streak, 6)), 3600) * (0.5 + fraction() / 2)
         streak = min(streak + 1, 64)
@@ -157,7 +157,7 @@ public struct ReceiptRefreshJob: Sendable {
 }
 
 extension ReceiptAnswer {
-    /// For the log: never a receipt.
+    /// The summary for the log. It never contains a receipt.
     fileprivate var summary: String {
         switch self {
         case .receipt: "receipt"

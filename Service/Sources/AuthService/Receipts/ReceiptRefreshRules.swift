@@ -3,16 +3,16 @@ internal import AuthContract
 internal import Foundation
 internal import StrictJSON
 
-/// How often receipts are exchanged.
+/// The rate at which receipts are exchanged.
 public struct ReceiptRefreshPolicy: Sendable, Hashable {
-    /// Requests of this process to Apple in an hour: at least 1.
+    /// The number of requests of this process to Apple in an hour: at least 1.
     public var requestsPerHour: Int64
 
-    /// A policy. The default of 360 an hour asks about 8,600 devices a day.
+    /// A policy. With the default of 360 an hour, about 8,600 receipts are exchanged a day.
     public init(requestsPerHour: Int64 = 360) { self.requestsPerHour = max(1, requestsPerHour) }
 }
 
-/// What follows from an answer of Apple: a function of the stored receipt, the answer and the time.
+/// Decides what follows from Apple's answer: a function of the stored receipt, the answer and the time.
 struct ReceiptRefreshRules: Sendable {
     /// When the next receipt is exchanged.
     enum Next: Sendable, Hashable {

@@ -1,12 +1,12 @@
 public import AuthContract
 
-/// How the exchange of a device's receipt stands.
+/// The state of the exchange of a device's receipt.
 public struct ReceiptRefresh: Sendable, Hashable {
     /// When the receipt may be exchanged next; nil: never, because it did not verify or is not Apple's.
     public var dueAt: UnixTime?
-    /// When Apple last answered, or failed to.
+    /// When Apple last answered or failed to answer.
     public var askedAt: UnixTime?
-    /// The outcome: `refreshed`, or why not.
+    /// The outcome: `refreshed`, or the reason of a failure.
     public var outcome: String?
     /// Failures in a row for this receipt.
     public var failures: Int
@@ -24,7 +24,7 @@ public struct ReceiptRefresh: Sendable, Hashable {
 public struct DueReceipt: Sendable, Hashable {
     public let appID: AppID
     public let deviceID: DeviceID
-    /// What is stored; `refresh.dueAt` is the end of the lease.
+    /// The stored evidence. Its `refresh.dueAt` is the end of the lease.
     public let evidence: AppAttestEvidence
     /// The receipt to exchange.
     public let receipt: [UInt8]
@@ -64,23 +64,23 @@ public struct ReceiptChange: Sendable, Hashable {
     }
 }
 
-/// Keeps which receipts are due. The background job has no other state, so its work survives restarts.
+/// Keeps track of due receipts. The background job has no other state, so its work survives restarts.
 ///
-/// Guarantees: of any number of callers, in any number of processes, one gets a due receipt. If it ends without recording
-/// anything, the receipt is due again at the end of the lease. What is recorded replaces only what was taken.
+/// Guarantees: of any number of callers in any number of processes, one gets a due receipt. If it ends without recording
+/// anything, the receipt is due again at the end of the lease. A recorded outcome only replaces the receipt that was taken.
 public protocol ReceiptStore: Sendable {
-    /// Takes the receipt that has been due the longest (`dueAt <= now`), and sets its `dueAt` to the end of the `lease`. Nil
-    /// if none is due. Only registered devices that have a receipt and a `dueAt` count.
+    /// Takes the receipt that has been due the longest (`dueAt <= now`), and sets its `dueAt` to the end of the `lease`. Nil if
+    /// none is due. Only registered devices with a receipt and a `dueAt` are considered.
     func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt?
 
-    /// Records the outcome of an exchange. Returns false, changes nothing and appends no event if the attested key, the receipt
-    /// or the lease is no longer what was taken: a newer receipt stays.
+    /// Records the outcome of an exchange. If the stored attested key, receipt or lease has changed since the receipt was
+    /// taken, returns false, changes nothing and appends no event: a newer receipt stays.
     ///
     /// - Parameters:
     ///   - change: the new state of the exchange. With a replacement, its receipt and metric replace the stored ones, and the
-    ///     receipt's outcome becomes `verified`. The counter and all other members stay as they are stored.
-    ///   - due: what was taken.
-    ///   - event: appended in the same transaction; nil: none is.
+    ///     receipt's outcome becomes `verified`. The counter and all other stored members stay.
+    ///   - due: the receipt that was taken.
+    ///   - event: appended in the same transaction; nil: no event.
     func record(
         _ change: ReceiptChange, of due: DueReceipt, recording event: AuditEvent?
     ) async throws(StoreError) -> Bool

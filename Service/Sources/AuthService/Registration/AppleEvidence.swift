@@ -56,7 +56,7 @@ struct AppleEvidence: Sendable {
                 appID: attestation.appID.text, environment: attestation.environment.rawValue,
                 attestedExtensions: attestation.attestedExtensions, receipt: attestation.receipt,
                 receiptOutcome: refusal?.code.rawValue ?? "verified", riskMetric: receipt?.fields.riskMetric,
-                // A receipt that did not verify is never sent to Apple: the device may have written anything.
+                // A receipt that did not verify is never sent to Apple, because the device may have written it.
                 refresh: ReceiptRefresh(dueAt: authority.isApple && receipt != nil ? at : nil)))
         if let refusal {
             evidence.refusedReceipt = { self.refused(refusal, Self.line(of: attestation, at), by: authority) }
@@ -77,13 +77,13 @@ struct AppleEvidence: Sendable {
         var refusals: [(error: AppAttestError, authority: Authority)] = []
         for authority in authorities {
             do throws(AppAttestError) {
-                // The body has no key id. The object's own key id must be the attested key's.
+                // The body has no key id, so the object's own key id must be that of the attested key.
                 let attestation = try authority.attestations.verifyWithoutKeyID(
                     object, clientDataHash: ClientDataHash(nonce.bytes), at: at.date)
                 return (attestation, authority)
             } catch { refusals.append((error, authority)) }
         }
-        // Report the refusal of the authority that the chain leads to, otherwise Apple's.
+        // Report the refusal of the authority that the chain leads to, or else Apple's.
         guard let first = refusals.first(where: { $0.error.code != .untrustedChain }) ?? refusals.first else {
             throw EvidenceRefusal(.invalidAttestation, "no authority")
         }

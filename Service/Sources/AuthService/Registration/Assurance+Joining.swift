@@ -1,7 +1,7 @@
 internal import AuthContract
 
-/// Joins the assurance of two proofs of one key. Hardware that made a key stays proven, so a weaker proof lowers nothing. What a
-/// stronger proof says never raises a weaker one.
+/// Joins the assurance of two proofs of one key. A key that hardware created stays proven, so a weaker proof lowers nothing.
+/// The content of a stronger proof never raises a weaker one.
 extension Assurance {
     /// The assurance of a key with this assurance after another proof.
     ///
@@ -12,14 +12,14 @@ extension Assurance {
         guard newer.standing == standing else { return (self, false) }
         var joined = self
         let takesApp = newer.app.rank >= app.rank
-        // Of two equals the newer counts, because its labels describe the device now.
+        // Of two equal proofs the newer one is used, because its labels describe the device now.
         if takesApp { joined = newer.marked(as: self) }
-        // A weaker app assurance does not vouch for the key. Hardware attests it without the app.
+        // A weaker app assurance says nothing about the key. But hardware attests the key independently of the app.
         if takesApp || newer.key.isAttested { joined.key = max(key, newer.key) { $0.rank } }
         return (joined, takesApp)
     }
 
-    /// How much a proof counts. A proof of a higher standing replaces one of a lower standing.
+    /// The rank of a proof. A proof of a higher rank replaces one of a lower rank.
     private enum Standing: Int, Comparable {
         case unproven, development, test, maker
 

@@ -2,8 +2,8 @@ public import AndroidKeyAttestation
 public import AuthContract
 @_spi(Service) public import PlayIntegrity
 
-/// On whose behalf Google is asked: an app, and the service account that it configured. What Google answers to one never
-/// concerns another, even if both name the same package.
+/// The app for which Google is asked, and its service account. Google's answer to one app never affects another, even if both
+/// name the same package.
 public struct IntegrityCaller: Sendable, Hashable {
     public let app: AppID
     /// The service account's JSON.
@@ -25,7 +25,7 @@ public protocol EvidenceProviders: Sendable {
     /// asks about one package after the other.
     func decode(_ token: String, packages: [String], for caller: IntegrityCaller) async -> DecodeOutcome
 
-    /// The list of revoked Android attestation keys from a URL or a file; nil if there is none that is recent enough.
+    /// The list of revoked Android attestation keys from a URL or a file; nil if no list is recent enough.
     func revocations(from source: String) async -> RevocationStatusList?
 
     /// The requests of this process, and the state of its revocation lists.

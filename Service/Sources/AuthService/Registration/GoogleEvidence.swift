@@ -11,7 +11,7 @@ struct GoogleEvidence: Sendable {
     private let app: AndroidApp
     private let integrity: PlayIntegrityVerifier
     private let responseKeys: [ResponseKeys]
-    /// Without a status list. Each verification sets the newest one on a copy.
+    /// Has no status list. Each verification sets the newest list on a copy.
     private let keyAttestation: KeyAttestationVerifier
 
     init(_ app: AndroidApp, of appID: AppID) throws {
@@ -205,7 +205,7 @@ extension GoogleEvidence {
             proof.keepsBuiltInRoots = true
             proof.rootsPEM = app.trustAnchors.joined(separator: "\n")
         }
-        // Only the entries for this chain. The whole list is a hundred times larger than the rest.
+        // Only the entries for this chain, because the whole list is a hundred times larger than the rest.
         proof.statusList = revocations.map { list in
             (try? KeyAttestationChain(der: chain)).map { list.json(about: $0) } ?? ["entries": [:]]
         }

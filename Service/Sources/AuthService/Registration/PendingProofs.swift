@@ -26,9 +26,9 @@ struct PendingProofs: Sendable {
         self.recorder = recorder
     }
 
-    /// Seconds that a proof is kept.
+    /// The time for which a proof is kept, in seconds.
     static let patience: Int64 = 86_400
-    /// Seconds after which a proof without a device is left over from a failed registration.
+    /// The time after which a proof without a device must belong to a failed registration, in seconds.
     private static let registrationTime: Int64 = 60
     private static let page = 100
 
@@ -49,7 +49,7 @@ struct PendingProofs: Sendable {
     /// Tries to settle every proof once.
     func settle() async {
         var last: DeviceID?
-        // During an outage, one proof of an app is enough to find out.
+        // During an outage, one proof of each app is enough to notice the outage.
         var stillAway: Set<AppID> = []
         while !Task.isCancelled, let proofs = try? await store.pendingProofs(after: last, limit: Self.page),
             !proofs.isEmpty
@@ -73,7 +73,7 @@ struct PendingProofs: Sendable {
             if age > Self.registrationTime { try await erase(proof.deviceID) }
             return
         }
-        // An operator decided meanwhile.
+        // An operator has decided meanwhile.
         guard device.status == .pending else { return try await erase(proof.deviceID) }
         guard age <= Self.patience else { return try await reject(device, "not_settled_within_a_day") }
         guard !isAway, !postponed.isPostponed(proof.deviceID, at: clock.now) else { return }
@@ -92,7 +92,7 @@ struct PendingProofs: Sendable {
         try await accept(device, evidence, app: app)
     }
 
-    /// What the proof is judged with; nil if it cannot be opened.
+    /// The inputs of the proof's verification; nil if the proof cannot be opened.
     private func input(_ proof: PendingProof, _ device: DeviceRecord) -> EvidenceInput? {
         guard let text = try? key.open(proof.sealedRequest, context: Self.context(proof.deviceID)),
             let request = try? RegisterRequest(parsing: text, limits: .init(bytes: 1 << 20, depth: 16))
@@ -101,7 +101,7 @@ struct PendingProofs: Sendable {
         return EvidenceInput(request, key: device.key, nonce: nonce, at: proof.arrivedAt)
     }
 
-    /// Evidence first, then the status. If the second write fails, the next round repeats both.
+    /// Saves the evidence first, then the status. If the second write fails, the next round repeats both.
     private func accept(
         _ device: DeviceRecord, _ evidence: VerifiedEvidence, app: ProvisionedApp
     ) async throws(Refusal) {
@@ -113,7 +113,7 @@ struct PendingProofs: Sendable {
 
     private func reject(_ device: DeviceRecord, _ outcome: String) async throws(Refusal) {
         let app = try await storeCall { () async throws(StoreError) in try await apps.record(device.appID) }
-        // If an operator was faster, that decision stands.
+        // If an operator has decided already, that decision stays.
         if let app { _ = try await apply(.refuseProof(outcome: outcome), device, app) }
         try await erase(device.deviceID)
     }

@@ -1,7 +1,7 @@
 internal import AuthContract
 
-/// Admits devices. The steps stand in the contract's order: the challenge is used up whatever happens next, a provider is
-/// asked last, and the answer leaves only after the device is durable.
+/// Admits devices. The steps are in the contract's order: the challenge is used up whatever happens next, a provider is asked
+/// last, and the answer is sent only after the device is durable.
 struct RegistrationRules: Sendable {
     let apps: AppRegistry
     let challenges: ChallengeRules
@@ -12,7 +12,7 @@ struct RegistrationRules: Sendable {
     /// Nil: registrations are refused during an outage of a provider, whatever policy says.
     let pendingProofs: PendingProofs?
     let recorder: EvidenceRecorder
-    /// The devices whose requests this node verified and has not written down yet.
+    /// The devices whose requests this node verified and has not stored yet.
     let seen: SeenDevices
     let clock: any ServiceClock
     let random: any RandomSource
@@ -25,7 +25,7 @@ struct RegistrationRules: Sendable {
         let key = try wellFormed { try DevicePublicKey(base64: request.publicKeyText) }
         for _ in 0..<Self.maximumAttempts {
             if let response = try await judge(request, http, key, under: app) { return response }
-            // The record was changed meanwhile. Another channel or policy may refuse what this one admits.
+            // The record has changed. Another channel or policy may refuse what this one admits.
             apps.forget()
             app = try await apps.enabled(request.appID)
             try await verifier.refuseDevelopmentHeader(http, of: app)
@@ -36,7 +36,7 @@ struct RegistrationRules: Sendable {
 
     private static let maximumAttempts = 4
 
-    /// Nil: the app's record is no longer the one that the registration was judged under.
+    /// Nil: the stored record differs from the one that the registration was judged under.
     private func judge(
         _ request: RegisterRequest, _ http: IncomingRequest, _ key: DevicePublicKey, under app: ProvisionedApp
     ) async throws(Refusal) -> RegisterResponse? {
@@ -71,7 +71,7 @@ struct RegistrationRules: Sendable {
         guard configured else { throw Refusal(.invalidAttestation, "\(platform.rawValue) is not configured") }
     }
 
-    /// Proof of possession. Clients that know only the seeds' protocol send none. A wrong proof is always refused.
+    /// Checks the proof of possession. Clients that know only the seeds' protocol send none. A wrong proof is always refused.
     private func checkKeyProof(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ nonce: BindingNonce, policy: KeyPolicy
     ) throws(Refusal) {
@@ -136,7 +136,7 @@ struct RegistrationRules: Sendable {
         let device = DeviceRecord(
             appID: request.appID, deviceID: DeviceID(from: random), platform: request.platform, status: .pending,
             key: key, assurance: .unproven, registeredAt: clock.now, localID: request.deviceLocalID)
-        // The proof first: a device without its proof would stay pending forever.
+        // Store the proof first: a device without its proof would stay pending forever.
         try await proofs.keep(request, for: device.deviceID)
         let outcome = try await insert(device, app: app)
         guard outcome != .inserted else { return RegisterResponse(deviceID: device.deviceID, status: .pending) }
@@ -216,7 +216,7 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// Joins a proof with the stored evidence, and returns the device as it is then.
+    /// Joins a proof with the stored evidence, and returns the resulting device.
     private func prove(
         _ evidence: VerifiedEvidence, _ device: DeviceRecord, app: ProvisionedApp
     ) async throws(Refusal) -> DeviceRecord {
@@ -232,7 +232,7 @@ struct RegistrationRules: Sendable {
 
     private func approve(_ device: DeviceRecord, app: ProvisionedApp) async throws(Refusal) -> RegisterResponse {
         let outcome = try await changes.apply(.admit, to: device.deviceID, of: app.record, by: "device", from: device)
-        // Another change may have decided first. The client asks again and learns the result.
+        // Another change may have decided first. The client retries and learns the result.
         guard case .done(let admitted, _)? = outcome, admitted.status == .registered else {
             return RegisterResponse(deviceID: device.deviceID, status: .pending)
         }

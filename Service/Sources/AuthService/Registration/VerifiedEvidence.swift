@@ -1,11 +1,11 @@
 public import AuthContract
 
-/// What the proofs of a registration say, after every check passed.
+/// The verified content of a registration's proofs.
 struct VerifiedEvidence: Sendable {
     var assurance: Assurance
-    /// What is stored of App Attest.
+    /// The App Attest data to store.
     var appAttest: AppAttestEvidence?
-    /// The refused receipt of the attestation. It fails nothing.
+    /// The refused receipt of the attestation. It does not fail the registration.
     var refusedReceipt: (@Sendable () -> RefusedProof)?
 }
 
@@ -16,7 +16,7 @@ struct EvidenceInput: Sendable {
     let keyAttestation: [[UInt8]]?
     let challenge: [UInt8]
     let key: DevicePublicKey
-    /// What binds the proof to the challenge and the key.
+    /// The nonce that binds the proof to the challenge and the key.
     let nonce: BindingNonce
     let at: UnixTime
 }

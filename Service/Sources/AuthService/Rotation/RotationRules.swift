@@ -21,7 +21,7 @@ struct RotationRules: Sendable {
         guard verified.signedBy == .current, device.key == verified.device.key else {
             throw Refusal(.rotationFailed, "signed by a key that is no longer the current one")
         }
-        // The body may bring the assertion, or a proof in its place. It is judged below.
+        // The body may have the assertion, or a proof in its place. Both are judged below.
         if verified.missingAssertion != nil, body.assertion == nil, body.proof == nil {
             throw Refusal(.assertionRequired, "no assertion on rotate-key, in the header or the body")
         }
@@ -31,7 +31,8 @@ struct RotationRules: Sendable {
         return try await replace(device, with: newKey, verified, reason: body.reason, evidence: evidence)
     }
 
-    /// The same rotation again: its first answer may have been lost. With reason `compromise` it ends the overlap at once.
+    /// A repetition of the same rotation, whose first answer may have been lost. With reason `compromise` it ends the overlap
+    /// at once.
     private func repeated(
         _ device: DeviceRecord, _ verified: VerifiedRequest, reason: RotationReason
     ) async throws(Refusal) -> RotateKeyResponse {
@@ -40,7 +41,7 @@ struct RotationRules: Sendable {
         if case .refused(let code) = AccessTable.access(states.status, .rotateKey) {
             throw Refusal(code, "the device is \(states.status.rawValue)")
         }
-        // The cached row may be of a rotation before this one.
+        // The cached row may be older than this rotation.
         let signer = verified.signedBy == .current ? verified.device.key : verified.device.previousKey
         guard signer == device.key || signer == device.previousKey else {
             throw Refusal(.rotationFailed, "signed by a key from before this rotation")
@@ -68,18 +69,18 @@ struct RotationRules: Sendable {
         }
     }
 
-    /// Judges the re-attestation. Nil: the rotation brings none, and the key counts as rotated.
+    /// Judges the re-attestation. Nil: the rotation has none, and the key's level becomes `rotated`.
     private func reattest(
         _ device: DeviceRecord, _ verified: VerifiedRequest, _ body: RotateKeyRequest, _ newKey: DevicePublicKey
     ) async throws(Refusal) -> Reattestation? {
         guard body.assertion != nil || body.proof != nil || body.keyAttestation != nil else {
-            // A device in development mode has nothing to attest with. On other channels it does not get here.
+            // A device in development mode has no attestation. On other channels it does not get here.
             guard !verified.app.record.keys.reattestOnRotation || device.assurance.app == .development else {
                 throw Refusal(.attestationRequired, "the app attests again on rotation")
             }
             return nil
         }
-        // What is sent must be verified, and that needs a challenge.
+        // A proof in the body must be verified, and that needs a challenge.
         guard let challenge = body.challenge else {
             throw Refusal(malformed: ContractError("what attests a rotation needs a challenge"))
         }

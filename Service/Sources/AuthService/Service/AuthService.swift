@@ -1,7 +1,7 @@
 public import AuthContract
 internal import StrictJSON
 
-/// The rules of the auth service: what `POST /auth/v1/…` does, without HTTP and without SQL.
+/// The rules of the auth service behind `POST /auth/v1/…`, without HTTP and without SQL.
 public struct AuthService: Sendable {
     /// The stores of the service.
     public struct Stores: Sendable {
@@ -16,7 +16,7 @@ public struct AuthService: Sendable {
         public var pendingProofs: (any PendingProofStore)?
         /// Nil: no refusal is recorded, whatever the app's policy is.
         public var evidence: (any EvidenceStore)?
-        /// Rates and shares of all nodes together. Nil: each node counts by itself.
+        /// The rate limits and quotas of all nodes together. Nil: each node counts separately.
         public var limits: (any LimitStore)?
 
         /// Memberwise initializer.
@@ -41,7 +41,7 @@ public struct AuthService: Sendable {
 
     /// The provisioned apps.
     public let apps: AppRegistry
-    /// What operators do with devices.
+    /// The operations of operators on devices.
     public let administration: DeviceAdministration
     /// Evidence of refused proofs.
     public let evidence: EvidenceAdministration
@@ -51,7 +51,7 @@ public struct AuthService: Sendable {
     public let signingKeys: SigningKeys
     /// Verification of the audit log, and its signed head.
     public let auditTrail: AuditTrail
-    /// The clock that everything is judged by.
+    /// The clock by which everything is judged.
     public let clock: any ServiceClock
 
     private let providers: any EvidenceProviders
@@ -73,13 +73,13 @@ public struct AuthService: Sendable {
     /// - Parameters:
     ///   - stores: the stores.
     ///   - key: seals secrets in the stores.
-    ///   - publicOrigin: the origin at which clients reach the service, and the issuer of tokens. Scheme 2 signatures on its own
-    ///     routes cover it.
-    ///   - otherOrigins: more of them, such as an old host name.
+    ///   - publicOrigin: the origin at which clients reach the service, and the issuer of tokens. Scheme 2 signatures on its
+    ///     own routes cover it.
+    ///   - otherOrigins: further origins at which clients reach the service, such as an old host name.
     ///   - providers: the services of Apple and Google.
     ///   - writer: writes the documents of refused proofs. Nil: no refusal is recorded.
-    ///   - settings: rates and bounds.
-    ///   - clock: the time that everything is judged by.
+    ///   - settings: rate limits and bounds.
+    ///   - clock: the clock by which everything is judged.
     ///   - random: the source of challenges, ids and secrets.
     public init(
         stores: Stores, key: ServiceKey, publicOrigin: RequestOrigin? = nil, otherOrigins: [RequestOrigin] = [],
@@ -157,7 +157,7 @@ public struct AuthService: Sendable {
         try await registration.register(request, http)
     }
 
-    /// Judges a signed request on one of our own routes.
+    /// Judges a signed request on one of the service's own routes.
     public func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
         let judgement = await judge(request, for: operation, as: nil)
         guard case .success(let verified) = judgement.result else { return judgement }
@@ -176,7 +176,7 @@ public struct AuthService: Sendable {
         return judgement
     }
 
-    /// Judges a signed request on one of our own routes, for callers that need no more than the accepted request.
+    /// Judges a signed request on one of the service's own routes, for callers that only need the accepted request.
     public func authenticate(
         _ request: IncomingRequest, for operation: Operation
     ) async throws(Refusal) -> VerifiedRequest {
@@ -194,7 +194,7 @@ public struct AuthService: Sendable {
         case .deregistered: throw Refusal(.notRegistered, "deregistered meanwhile")
         case .pending, .registered, .rejected: break
         }
-        // A key that is too old, in grace, may still rotate.
+        // A key that is too old may still rotate during its grace period.
         let app = verified.app.record
         let mustRotate =
             device.rotationDemand(under: app.keys, at: verified.at) != nil
@@ -226,7 +226,7 @@ public struct AuthService: Sendable {
     /// `POST /auth/v1/token`.
     public func issueToken(_ request: TokenRequest, _ verified: VerifiedRequest) async throws(Refusal) -> TokenResponse
     {
-        // A token outlives the request: the row is read, so that a key that was replaced elsewhere gets none.
+        // A token outlives the request. So the row is read again, and a key that was replaced on another node gets no token.
         guard let device = try await devices.read(verified.deviceID, of: verified.appID) else {
             throw Refusal(.notRegistered, "no such device")
         }
@@ -283,7 +283,7 @@ public struct AuthService: Sendable {
     }
 
     private func verdict(refusing refusal: Refusal, _ judgement: Judgement, of appID: AppID) async -> VerifyOutcome {
-        // A fault on our side is no verdict, whatever the mode.
+        // A failure of the service is not a verdict, whatever the mode.
         guard refusal.code.httpStatus < 500 else { return VerifyOutcome(.failure(refusal)) }
         let app: ProvisionedApp
         do throws(Refusal) {
@@ -298,19 +298,19 @@ public struct AuthService: Sendable {
 
     // MARK: For operators
 
-    /// Removes an app and what belongs to it: credentials, recorded refusals, proofs that wait for their provider. False if it has
-    /// devices or does not exist.
+    /// Removes an app with its credentials, recorded refusals and pending proofs. Returns false if the app has devices or does
+    /// not exist.
     public func removeApp(_ id: AppID, actor: String) async throws(StoreError) -> Bool {
         defer { credentials.forget() }
         return try await apps.remove(id, actor: actor)
     }
 
-    /// The requests of this process to providers, and the state of what they returned.
+    /// The requests of this process to providers, and the state of its revocation lists.
     public func providerReport() async -> ProviderReport { await providers.report() }
 
     // MARK: In the background
 
-    /// Sets new rates and bounds while the service runs. The number of cached devices does not change.
+    /// Sets new rate limits and bounds while the service runs. The number of cached devices does not change.
     public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
 
     /// Runs the background work until it is cancelled: follows changes by other processes, writes last-seen times, settles
@@ -340,7 +340,7 @@ public struct AuthService: Sendable {
         await noteSeen()
     }
 
-    /// Exchanges with other nodes how many live claims each app has. `run` does it every second.
+    /// Exchanges the numbers of each app's live claims with other nodes. `run` does it every second.
     package func exchangeShares() async { await protection.exchangeShares() }
 
     /// Judges pending registrations whose provider can be reached again. `run` does it too.
@@ -361,7 +361,7 @@ public struct AuthService: Sendable {
     /// Writes last-seen times to the store, in steps.
     func noteSeen() async {
         for step in seen.take() {
-            // After a failed write, the next requests bring newer times. The other steps would likely fail too.
+            // If a write fails, the next requests bring newer times. The other steps would likely fail too.
             do { try await deviceStore.noteSeen(step) } catch { return }
         }
     }

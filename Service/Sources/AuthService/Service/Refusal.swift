@@ -3,11 +3,11 @@ public import AuthContract
 /// Why the service refuses: a stable code for the caller, and the precise reason for the log.
 public struct Refusal: Error, Sendable, CustomStringConvertible {
     public let code: ErrorCode
-    /// Never sent.
+    /// The reason for the log. It is never sent to the client.
     public let reason: String
     /// Seconds until a retry can succeed, 1 to 300; nil if a retry does not help.
     public let retryAfter: Int64?
-    /// Sent to help an honest developer with the form of a request. It says nothing about what the service knows.
+    /// A hint that is sent, to help an honest developer with the form of a request. It does not reveal what the service knows.
     public let hint: String?
 
     /// A refusal.
@@ -18,12 +18,12 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
         self.hint = hint
     }
 
-    /// A request that is not in the form of the contract.
+    /// A malformed request.
     public init(malformed error: any Error) {
         self.init((error as? ContractError)?.code ?? .invalidRequest, "\(error)", hint: "\(error)")
     }
 
-    /// A store that failed.
+    /// The refusal for a failed store.
     public init(_ error: StoreError) {
         self.init(.serviceUnavailable, error.description, retryAfter: 2)
     }

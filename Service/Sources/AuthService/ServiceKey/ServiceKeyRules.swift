@@ -3,12 +3,12 @@ internal import StrictJSON
 
 /// Why a service key is refused.
 public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong with it.
+    /// The kind of a fault.
     public struct Code: RawRepresentable, Sendable, Hashable {
         /// A short name for logs.
         public let rawValue: String
 
-        /// By its raw value.
+        /// A code with this raw value.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The database was sealed with another key.

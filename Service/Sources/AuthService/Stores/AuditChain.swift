@@ -1,16 +1,15 @@
 internal import AuthContract
 internal import Crypto
 
-/// The hash chain of the audit log: the same for every store, so that a log can be checked wherever it was exported from.
+/// The hash chain of the audit log. It is the same for every store, so that a log can be checked wherever it was exported from.
 ///
-/// The hash of an event is SHA-256 over a label, the previous event's hash (32 zero bytes before the first), the sequence
-/// number and the event's members, each with its length before it: no two different logs have the same bytes.
+/// The hash of an event is SHA-256 over a label, the previous event's hash (32 zero bytes before the first event), the sequence
+/// number and the event's members. Each member has its length before it, so no two different logs have the same bytes.
 public enum AuditChain {
-    /// What precedes the first event.
+    /// The hash before the first event.
     public static let origin = [UInt8](repeating: 0, count: 32)
 
-    /// An event's members as a log stores them. The detail is the text that is stored, so that a change of a single space
-    /// in it is found.
+    /// An event's members as a log stores them. The detail is the stored text, so that even a changed space is detected.
     public struct Entry: Sendable, Hashable {
         public let sequence: Int64
         public let code: String
@@ -51,7 +50,7 @@ public enum AuditChain {
         update(&hash, entry.sequence)
         update(&hash, entry.at)
         for text in [entry.code, entry.actor, entry.appID, entry.deviceID, entry.detail] {
-            // A missing member is told from an empty one.
+            // A missing member must differ from an empty one.
             update(&hash, text.map { Int64($0.utf8.count) } ?? -1)
             hash.update(data: Array((text ?? "").utf8))
         }

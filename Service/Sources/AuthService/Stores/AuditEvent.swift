@@ -1,7 +1,7 @@
 public import AuthContract
 public import StrictJSON
 
-/// A change: who made it, when, from what to what. A store appends it in the transaction of the change.
+/// A change: its actor, its time, and the values before and after. A store appends the event in the transaction of the change.
 public struct AuditEvent: Sendable, Hashable {
     /// Stable codes.
     public enum Code: String, Sendable, Hashable, CaseIterable {
@@ -38,7 +38,7 @@ public struct AuditEvent: Sendable, Hashable {
     public let actor: String
     public let appID: AppID?
     public let deviceID: DeviceID?
-    /// Before and after, or what else a reader needs. Never secrets, proofs or keys.
+    /// The values before and after, or other information for a reader. It never contains secrets, proofs or keys.
     public let detail: JSONObject
 
     /// Memberwise initializer.
@@ -66,14 +66,14 @@ public struct AuditEvent: Sendable, Hashable {
 /// - The events that other stores append with their changes are in the same chain.
 /// - An event is read as it was appended, its detail included.
 public protocol AuditLog: Sendable {
-    /// Appends an event that no other store's change comes with.
+    /// Appends an event that does not belong to another store's change.
     func append(_ event: AuditEvent) async throws(StoreError)
 
     /// Events, newest first. All conditions apply together.
     ///
     /// - Parameters:
-    ///   - app: of this app only; nil: of all, and of none.
-    ///   - device: of this device only.
+    ///   - app: only events of this app; nil: events of all apps, and of none.
+    ///   - device: only events of this device.
     ///   - before: only events with a smaller sequence number.
     ///   - limit: 1 to 1000.
     func events(
@@ -83,8 +83,8 @@ public protocol AuditLog: Sendable {
     /// The number of the first event that does not continue the hash chain; nil if all do.
     func firstBrokenLink() async throws(StoreError) -> Int64?
 
-    /// Number and hash of the event with this number, or of the last one for nil; nil if there is none. It needs no other
-    /// member of the event to be readable.
+    /// The number and hash of an event. Pass nil for the last event. Returns nil if there is none. The event's other members
+    /// need not be readable.
     func link(at sequence: Int64?) async throws(StoreError) -> AuditLink?
 }
 

@@ -8,7 +8,8 @@ internal import Bytes
 final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry: Sendable {
         let value: Value
-        /// When the value may be used. It ends early if the clock is set back: that must not delay a revocation.
+        /// The time in which the value may be used. It ends early if the clock is set back, because that must not delay a
+        /// revocation.
         let life: Range<UnixTime>
         /// `State.generation` at the time of the read.
         let generation: Int
@@ -28,7 +29,7 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     private let clock: any ServiceClock
     private let state: Locked<State>
 
-    /// - Parameter capacity: the most values that are cached.
+    /// - Parameter capacity: the largest number of cached values.
     init(capacity: Int, clock: any ServiceClock) {
         self.clock = clock
         state = Locked(State(entries: BoundedCache(capacity: capacity)))
@@ -37,7 +38,7 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     /// Hits and misses of `value(_:)`.
     var use: CacheUse { state.withLock { $0.use } }
 
-    /// The cached value; nil if it must be read.
+    /// The cached value; nil if it must be read from the store.
     func value(_ key: Key) -> Value? {
         let now = clock.now
         return state.withLock { state in
@@ -50,7 +51,7 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         }
     }
 
-    /// The value as it was last read, however long ago. It says that the key exists; no request is judged by it.
+    /// The value at its last read, however long ago. It shows that the key exists; no request is judged by it.
     func lastKnown(_ key: Key) -> Value? { state.withLock { $0.entries[key]?.value } }
 
     /// Reads the value from the store and caches it.
@@ -69,7 +70,7 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         return value
     }
 
-    /// Forgets a value that changed.
+    /// Drops a value that changed.
     func forget(_ key: Key) {
         state.withLock { state in
             state.epoch += 1
@@ -77,8 +78,8 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         }
     }
 
-    /// Makes every value be re-read, because any of them may have changed. `lastKnown(_:)` keeps the old values until the
-    /// store says that they are absent.
+    /// Marks all values for a re-read, because any of them may have changed. `lastKnown(_:)` keeps the old values until the
+    /// store reports that they are absent.
     func forgetAll() {
         state.withLock { state in
             state.epoch += 1
@@ -101,9 +102,8 @@ package struct CacheUse: Sendable, Hashable {
 
 /// A bounded dictionary that drops the least recently used entries.
 ///
-/// It has two generations. A use moves an entry to the younger one; when that is full, the older one is dropped. So between
-/// `capacity / 2` and `capacity` of the last used entries are there. Every operation takes constant time, also in a full
-/// cache.
+/// It has two generations. A use moves an entry to the younger one. When that is full, the older one is dropped. So it holds
+/// between `capacity / 2` and `capacity` of the last used entries. Every operation takes constant time, even in a full cache.
 struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private var young: [Key: Value] = [:]
     private var old: [Key: Value] = [:]

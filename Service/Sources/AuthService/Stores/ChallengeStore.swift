@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// A challenge as it was issued: to which app, for what, until when.
+/// A challenge as it was issued: its app, its purpose and its expiry.
 public struct IssuedChallenge: Sendable, Hashable {
     /// The 32 random bytes.
     public let bytes: [UInt8]
@@ -30,7 +30,7 @@ public protocol ChallengeStore: Sendable {
     ///
     /// - Parameters:
     ///   - challenge: the challenge; its bytes are random, so the store need not handle duplicates.
-    ///   - source: the address of the client, which eviction counts by.
+    ///   - source: the client's address, by which eviction counts challenges.
     func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError)
 
     /// Returns a challenge and deletes it, atomically; nil if there is none. `bytes` may be of any length: they come from

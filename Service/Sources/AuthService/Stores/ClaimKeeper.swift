@@ -1,54 +1,54 @@
-/// Where the history of the claims is kept: in PostgreSQL, or in one Redis.
+/// The place where the claims' history is kept: PostgreSQL, or one Redis.
 public struct ClaimPlace: Sendable, Hashable, CustomStringConvertible {
     /// PostgreSQL itself.
     public static let postgresql = ClaimPlace("postgresql")
 
-    /// `postgresql`, or a Redis as `redis://host:port/database?prefix=…`. It has no password.
+    /// The text: `postgresql`, or a Redis as `redis://host:port/database?prefix=…`, without a password.
     public let description: String
 
-    /// By its text.
+    /// A place with this text.
     public init(_ text: String) { description = text }
 }
 
 /// Names the one store that keeps the history of the claims.
 ///
-/// Two stores that each take claims accept one request twice. So PostgreSQL names one of them, with a random id that is new
-/// whenever the history may begin anew. A store other than PostgreSQL carries the id. A store that carries another id, or none,
-/// has lost its history.
+/// If two stores made claims independently, one request could be accepted twice. So PostgreSQL names one of them, with a random
+/// id that is new whenever the history may begin again. A store other than PostgreSQL holds the id. A store with another id, or
+/// none, has lost its history.
 public protocol ClaimKeeper: Sendable {
-    /// The id of the present history.
+    /// The id of the current history.
     ///
-    /// - Throws: if this node may claim nothing: another store is the keeper, or the id was read more than `lease` ago.
+    /// - Throws: if this node may make no claims: another store is the keeper, or the id was read more than `lease` ago.
     func current() throws(StoreError) -> ClaimHistoryID
 
     /// Names the same store under a new id, in place of this one.
     ///
-    /// - Returns: the new id, which no other process has; nil if another process made one first.
+    /// - Returns: the new id, which no other process has; nil if another process created one first.
     func renew(_ id: ClaimHistoryID) async throws(StoreError) -> ClaimHistoryID?
 
-    /// Takes note of a primary that another node uses.
+    /// Records the primary that another node uses.
     func learn(of primary: PrimaryPlace)
 }
 
 /// A history of claims, as one node read it.
 public struct ClaimHistoryID: Sendable, Hashable {
-    /// Seconds for which a node makes claims after it began to read the id.
+    /// Seconds after the start of a reading for which a node may make claims under the id.
     public static let lease: Int64 = 5
 
     /// 32 hexadecimal digits.
     public let text: String
-    /// The primary that named it; nil: it does not say which one it is.
+    /// The primary that named it; nil: the primary does not report its timeline.
     public let primary: PrimaryPlace?
 
     /// Memberwise initializer.
     public init(_ text: String, primary: PrimaryPlace? = nil) { (self.text, self.primary) = (text, primary) }
 }
 
-/// A primary's place in the history of a database system.
+/// A primary's position on the timelines of a database system.
 public struct PrimaryPlace: Sendable, Hashable {
     /// The identifier of the database system, which a replica shares with its primary.
     public let system: String
-    /// Each promotion begins the next one.
+    /// Each promotion begins the next timeline.
     public let timeline: Int64
 
     /// Memberwise initializer.

@@ -1,7 +1,7 @@
 public import AuthContract
 internal import StrictJSON
 
-/// What a bearer of a credential may do.
+/// The rights of a credential's bearer.
 public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
     /// Asks `/verify` about the requests of some apps.
     case service
@@ -15,7 +15,7 @@ public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
 
 /// The apps that a credential is for.
 public enum CredentialScope: Sendable, Hashable {
-    /// Every app, also those that are added later. Only roles of the admin API may have it.
+    /// Every app, including those that are added later. Only roles of the admin API may have it.
     case allApps
     /// These apps, at least one.
     case apps(Set<AppID>)
@@ -38,7 +38,7 @@ public enum CredentialScope: Sendable, Hashable {
 }
 
 extension CredentialScope {
-    /// As the stores keep it: the ids as a JSON list. An empty list means every app.
+    /// The stored form: the ids as a JSON list. An empty list means every app.
     package var storedText: String { JSONValue.strings(named.map(\.text).sorted()).text() }
 
     /// Nil if the text is no list of ids.
@@ -51,7 +51,7 @@ extension CredentialScope {
     }
 }
 
-/// A stored credential: never the secret, only its hash.
+/// A stored credential. It has the hash of the secret, never the secret.
 public struct Credential: Sendable, Hashable {
     /// The public part, by which it is found, listed and revoked.
     public let id: String
@@ -82,8 +82,8 @@ public struct Credential: Sendable, Hashable {
 }
 
 extension Credential {
-    /// This credential after the removal of an app, with its audit event. A credential for that app alone ends with it: a later
-    /// app of the same id is another one.
+    /// This credential after the removal of an app, with its audit event. A credential for only that app ends with it, because
+    /// a later app with the same id is a different app.
     ///
     /// - Parameter event: the event of the removal.
     /// - Returns: nil if the credential does not name the app, or has ended.
@@ -106,22 +106,22 @@ extension Credential {
 /// A change and its audit event are one transaction. A call that throws or returns false changes nothing and appends no
 /// event.
 public protocol CredentialStore: Sendable {
-    /// Adds a credential. Throws if its id exists, and keeps the one that has it. Returns false if an app that it names is not
-    /// there: the removal of an app and the insertion of a credential for it never both succeed.
+    /// Adds a credential. If its id exists, throws and keeps the existing credential. Returns false if an app that it names
+    /// does not exist: the removal of an app and the insertion of a credential for it never both succeed.
     func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) -> Bool
 
-    /// The credential with this id, also if it is revoked or expired; nil if there is none.
+    /// The credential with this id, even if it is revoked or expired; nil if there is none.
     func credential(_ id: String) async throws(StoreError) -> Credential?
 
     /// All credentials, the latest `createdAt` first, in whatever order they were added.
     func credentials() async throws(StoreError) -> [Credential]
 
-    /// Revokes a credential. Returns false if it is not there or was revoked before: the first revocation stays.
+    /// Revokes a credential. Returns false if it does not exist or was revoked before: the first revocation stays.
     func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) async throws(StoreError) -> Bool
 
-    /// Removes the credentials that expired or were revoked before a time, and returns how many there were.
+    /// Removes the credentials that expired or were revoked before a time. Returns their number.
     ///
-    /// The newest credential always stays: a database that ever had one is not a fresh one, for which the service would make a
-    /// first admin credential.
+    /// The newest credential always stays. A database without any credential is a fresh one, for which the service would create
+    /// a first admin credential.
     func remove(endedBefore time: UnixTime) async throws(StoreError) -> Int
 }

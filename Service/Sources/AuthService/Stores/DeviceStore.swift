@@ -29,7 +29,7 @@ public enum InsertOutcome: Sendable, Hashable {
     case attestedKeyTaken
     /// The app has `maximumPending` pending devices of this kind.
     case tooManyPending
-    /// The app is not there, or its record is no longer the one that the device was judged under.
+    /// The app does not exist, or its record has changed since the device was judged under it.
     case appChanged
 }
 
@@ -37,12 +37,12 @@ public enum InsertOutcome: Sendable, Hashable {
 public struct DeviceChange: Sendable, Hashable {
     /// The row as it was read. Its version must still be the stored one.
     public let before: DeviceRecord
-    /// The row as it shall be, with the version of `before`.
+    /// The row after the change, with the version of `before`.
     public let after: DeviceRecord
-    /// What the audit log says of it.
+    /// The audit event of the change.
     public let event: AuditEvent
 
-    /// A change. Both rows are the same device of the same app.
+    /// A change. Both rows must be of the same device and app.
     public init(from before: DeviceRecord, to after: DeviceRecord, event: AuditEvent) {
         self.before = before
         self.after = after
@@ -51,7 +51,7 @@ public struct DeviceChange: Sendable, Hashable {
 
     /// Whether the key is replaced: the current one becomes the previous one, and the previous one becomes retired.
     public var replacesKey: Bool { before.key != after.key }
-    /// Whether what is kept of App Attest is replaced: its counter and receipt are saved only then.
+    /// Whether the App Attest data is replaced. Only then are its counter and receipt saved.
     public var replacesAppAttest: Bool { before.appAttest?.keyID != after.appAttest?.keyID }
     /// Whether an operator lowers the scheme.
     public var lowersScheme: Bool { after.highestScheme < before.highestScheme }
@@ -66,13 +66,13 @@ public struct DeviceChange: Sendable, Hashable {
 /// The outcome of saving a change.
 public enum SaveOutcome: Sendable, Hashable {
     case saved
-    /// The stored version is another one, or the device is not there.
+    /// The stored version is another one, or the device does not exist.
     case conflict
     /// The new key is or was bound, or the new App Attest key id belongs to another device of the app.
     case keyTaken
 }
 
-/// A fact about a device that only grows. It is stored beside the version.
+/// A fact about a device that only grows. It is stored without a new version.
 public enum DeviceFact: Sendable, Hashable {
     /// The counter of an assertion by the App Attest key with this id.
     case counter(UInt32, ofAppAttestKey: [UInt8])
@@ -80,7 +80,7 @@ public enum DeviceFact: Sendable, Hashable {
     case scheme(SignatureScheme)
 }
 
-/// Which devices to list. All conditions apply together; nil is no condition.
+/// The conditions for a list of devices. All apply together; nil is no condition.
 public struct DeviceQuery: Sendable {
     public var appID: AppID?
     public var status: DeviceStatus?
@@ -125,8 +125,8 @@ public struct DeviceQuery: Sendable {
 /// - A change and its audit event are one transaction. A call that saves nothing, refuses or throws changes nothing and appends
 ///   no event.
 /// - A device id exists once, across apps. A call that names a device with another app finds nothing.
-/// - A key belongs to one device for good, across apps, also after that device has deregistered or rotated.
-/// - An App Attest key id belongs to one device of an app. Another app may have a device with the same one.
+/// - A key belongs to one device for good, across apps, even after that device has deregistered or rotated.
+/// - An App Attest key id belongs to one device of an app. Another app may have a device with the same key id.
 public protocol DeviceStore: Sendable {
     /// The device, whatever its status; nil if the app has none with this id.
     func device(_ id: DeviceID, of app: AppID) async throws(StoreError) -> DeviceRecord?
@@ -134,44 +134,44 @@ public protocol DeviceStore: Sendable {
     /// The device of a key, by the key's thumbprint; nil if the key was never bound.
     func binding(of thumbprint: String) async throws(StoreError) -> KeyBinding?
 
-    /// Adds a device and binds its keys. Its version is stored as it is. Throws if its id exists.
+    /// Adds a device and binds its keys. Its version is stored unchanged. Throws if its id exists.
     ///
     /// The removal or the replacement of an app's record and an insertion that was judged under it never both succeed.
     ///
     /// - Parameters:
     ///   - device: the device.
     ///   - app: the stored record that the device was judged under. It must still be the same, byte for byte.
-    ///   - maximumPending: bounds a pending device: the app may have this many pending devices of the same kind, itself
-    ///     included. One kind is unproven (`Assurance.unproven`), the other all the rest. Devices of other apps and with
-    ///     another status do not count, and a device with another status is not bounded.
+    ///   - maximumPending: the largest number of the app's pending devices of the same kind, including this one. One kind is
+    ///     unproven (`Assurance.unproven`), the other is all the rest. Devices of other apps and with another status are not
+    ///     counted, and a device with another status is not bounded.
     ///   - event: the audit event of the insertion.
     func insert(
         _ device: DeviceRecord, under app: StoredApp, maximumPending: Int, recording event: AuditEvent
     ) async throws(StoreError) -> InsertOutcome
 
-    /// Saves changes whose devices still have the version of `DeviceChange.before`, each with its event, in one transaction. The
-    /// stored version becomes one larger. Of several callers that start from one row, one succeeds.
+    /// Saves changes whose devices still have the version of `DeviceChange.before`, each with its event, in one transaction.
+    /// Each stored version increases by one. Of several callers that start from one row, one succeeds.
     ///
-    /// `lastSeen` and `registeredAt` are never written. `highestScheme` is written only if `lowersScheme`, and what is kept of
-    /// App Attest (its counter and receipt too) only if `replacesAppAttest`: facts that only grow change beside the version. Such
-    /// a change also conflicts if the stored counter or scheme is another than in `before`. If `replacesKey`, the new key is
-    /// bound, and the others become previous and retired.
+    /// `lastSeen` and `registeredAt` are never written. `highestScheme` is written only if `lowersScheme`. The App Attest data,
+    /// including its counter and receipt, is written only if `replacesAppAttest`. In both cases, because facts that only grow
+    /// change without a new version, the change also conflicts if the stored counter or scheme differs from `before`. If
+    /// `replacesKey`, the new key is bound, and the others become previous and retired.
     ///
     /// - Parameter changes: 1 to 1000, of different devices.
     /// - Returns: the outcome of each change.
     func save(_ changes: [DeviceChange]) async throws(StoreError) -> [SaveOutcome]
 
     /// Raises a fact. Returns false unless it is larger than the stored one: of several callers with one value, one succeeds. A
-    /// counter also needs its App Attest key to be the stored one. It appends no event, and the version stays.
+    /// counter is only raised if its App Attest key is the stored one. The call appends no event and keeps the version.
     func raise(_ fact: DeviceFact, of id: DeviceID, app: AppID) async throws(StoreError) -> Bool
 
     /// Registered devices of the app that were admitted under observation, at most `limit` (1 to 1000), in any order.
     func observedDevices(of app: AppID, limit: Int) async throws(StoreError) -> [DeviceRecord]
 
-    /// Writes when devices were last seen, in one transaction. It may be lost, and appends no event.
+    /// Writes when devices were last seen, in one transaction. The times may be lost, and the call appends no event.
     ///
     /// A row changes only if it has no time, or one that is more than `LastSeen.grain` before or after the new one. Unknown
-    /// devices are skipped. More than `LastSeen.step` devices: it throws and writes nothing.
+    /// devices are skipped. With more than `LastSeen.step` devices, it throws and writes nothing.
     func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError)
 
     /// One page of devices: the latest `registeredAt` first, and within one second in the order of the ids' texts.
@@ -180,26 +180,26 @@ public protocol DeviceStore: Sendable {
     /// The number of devices that the app has in each status; a status without devices is absent.
     func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int]
 
-    /// The number of registered devices of the app with each risk metric. Devices without a metric do not count.
+    /// The number of the app's registered devices with each risk metric. Devices without a metric are not counted.
     func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int]
 
-    /// A stream for one listener, with an element at most one second after another process committed a change. One element
-    /// may stand for several changes, and changes of this process may cause one too.
+    /// A stream for one listener, with an element at most one second after another process committed a change. One element may
+    /// stand for several changes, and changes of this process may cause one too.
     ///
-    /// The stream stays open until the store is closed or its listener cancels: the service empties its caches by it, and a
-    /// stream that ends leaves revocations of other processes unseen until the cache life is over.
+    /// The stream stays open until the store is closed or its listener cancels. The service uses it to empty its caches. If the
+    /// stream ended, revocations by other processes would be unseen until cached rows expire.
     func externalChanges() -> AsyncStream<Void>
 
-    /// Whether other processes rotate keys too. If so, the service reads the store, not its cache, to tell a device which key
-    /// counts after a lost answer.
+    /// Whether other processes rotate keys too. If so, the service reads the store and not its cache to tell a device its
+    /// current key after a lost answer.
     var rotatesElsewhere: Bool { get }
 }
 
-/// Bounds of writing when devices were last seen.
+/// Bounds for writing last-seen times.
 public enum LastSeen {
-    /// Seconds by which a stored time may be behind, so that a busy fleet does not rewrite its rows all day.
+    /// The largest age of a stored time in seconds, so that a busy fleet does not rewrite its rows all day.
     public static let grain: Int64 = 3600
-    /// Devices in one call, so that it ends well within the deadline of a write.
+    /// The largest number of devices in one call, so that it ends well within the deadline of a write.
     public static let step = 1000
 
     /// Throws if one call has too many devices.

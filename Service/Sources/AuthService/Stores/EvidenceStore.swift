@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// What a list of evidence shows. It has nothing that a device sent.
+/// The list entry of a piece of evidence. It has no data that a device sent.
 public struct EvidenceSummary: Sendable, Hashable {
     /// A UUID.
     public let id: String
@@ -45,13 +45,13 @@ public struct StoredEvidence: Sendable, Hashable {
     }
 }
 
-/// How much evidence an app may have.
+/// The bounds for the evidence of one app.
 public struct EvidenceBounds: Sendable, Hashable {
     public let count: Int
     /// Sealed bytes of all evidence together.
     public let bytes: Int
 
-    /// What the service keeps for one app.
+    /// The bounds that the service uses for each app.
     public static let standard = EvidenceBounds(count: 1000, bytes: 32 << 20)
 
     /// Memberwise initializer.
@@ -64,30 +64,33 @@ public struct EvidenceBounds: Sendable, Hashable {
 /// Keeps evidence of refusals.
 ///
 /// Guarantees:
-/// - An app never has more than its bounds allow, also when many callers keep evidence at once. The bounds of one app never
-///   cost another app its evidence.
-/// - The order is the order in which evidence was kept, whatever `recordedAt` says.
-/// - Erased evidence is gone from every answer.
-/// - The store may lose evidence: nothing depends on it.
+/// - An app never has more evidence than its bounds allow, even if many callers keep evidence concurrently. The bounds of one
+///   app never cost another app its evidence.
+/// - The order is the order in which evidence was kept, whatever `recordedAt` is.
+/// - Erased evidence is no longer returned.
+/// - The store may lose evidence, because nothing depends on it.
 public protocol EvidenceStore: Sendable {
     /// Keeps evidence, and erases the app's oldest until the app is within its bounds. Evidence that alone exceeds the bounds
-    /// is not kept and erases nothing. Neither is evidence of an app that is not there.
+    /// is not kept and erases nothing. Evidence of an app that does not exist is not kept either.
     func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) async throws(StoreError)
 
     /// Summaries, newest first.
     ///
     /// - Parameters:
-    ///   - app: of this app only; nil: of all.
-    ///   - id: only what is older than the evidence with this id; none if there is no such evidence. Nil: from the newest on.
+    ///   - app: only evidence of this app; nil: of all apps.
+    ///   - id: only evidence that is older than the one with this id; none if there is no such evidence. Nil: from the newest
+    ///     on.
     ///   - limit: 1 to 1000.
     func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary]
 
     /// One refusal with its document; nil if the app has none with this id.
     func evidence(_ id: String, of app: AppID) async throws(StoreError) -> StoredEvidence?
 
-    /// Erases one refusal, or all of the app's if `id` is nil. Returns how many; the event is appended unless that is 0.
+    /// Erases one refusal, or all of the app's if `id` is nil. Returns the number of erased refusals, and appends the event
+    /// unless that is 0.
     func eraseEvidence(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int
 
-    /// Erases evidence with `expiresAt <= now`, at most `limit` (1 to 1000). Returns how many; 0 means that none is left.
+    /// Erases evidence with `expiresAt <= now`, at most `limit` (1 to 1000). Returns the number of erased refusals; 0 means
+    /// that none is left.
     func eraseEvidence(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int
 }

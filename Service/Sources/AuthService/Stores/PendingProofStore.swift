@@ -4,7 +4,7 @@ public import AuthContract
 public struct PendingProof: Sendable, Hashable {
     public let appID: AppID
     public let deviceID: DeviceID
-    /// When it arrived. Its age is judged at this time.
+    /// When the proof arrived. Its age is judged at this time.
     public let arrivedAt: UnixTime
     /// The registration's body, sealed; at most about 64 KiB.
     public let sealedRequest: [UInt8]
@@ -20,8 +20,8 @@ public struct PendingProof: Sendable, Hashable {
 
 /// Keeps proofs until their provider answers, for a day at most.
 ///
-/// Guarantee: a proof is there until it is erased or replaced. It is sealed, so that a copy of an erased one, in a file
-/// system or a backup, is of no use without the service key.
+/// Guarantee: a proof stays until it is erased or replaced. It is sealed, so that a copy of an erased proof, in a file system
+/// or a backup, is useless without the service key.
 public protocol PendingProofStore: Sendable {
     /// Keeps a proof. A device has one: a second proof replaces the first.
     func keep(_ proof: PendingProof) async throws(StoreError)

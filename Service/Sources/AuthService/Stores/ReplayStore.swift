@@ -43,7 +43,7 @@ public struct ReplayClaim: Sendable, Hashable {
         base.withUnsafeBytes { ReplayClaim(.signatureBase, $0, device) }
     }
 
-    /// A verification by another service, of which a store keeps a tag.
+    /// The claim that a store keeps as the tag of a verification by another service.
     fileprivate static func verification(_ digest: [UInt8], of device: DeviceID) -> ReplayClaim {
         digest.withUnsafeBytes { ReplayClaim(.verification, $0, device) }
     }
@@ -71,13 +71,13 @@ public struct ReplayClaim: Sendable, Hashable {
     }
 }
 
-/// Says who took a set of claims: a claim of its own, which is taken with them and lives for a minute. Whoever has the same tag
-/// may take them again meanwhile.
+/// Identifies the caller that took a set of claims. A tag is itself a claim, which is taken with the set and lives for a
+/// minute. In that time, a caller with the same tag may take the set again.
 public struct ClaimTag: Sendable, Hashable {
-    /// Seconds for which a tag is known.
+    /// Seconds for which a store keeps a tag.
     public static let life: Int64 = 60
 
-    /// What a store keeps.
+    /// The claim that a store keeps for the tag.
     public let claim: ReplayClaim
 
     /// A tag that a store keeps as this claim.
@@ -86,7 +86,7 @@ public struct ClaimTag: Sendable, Hashable {
     /// The tag of a verification of this device's request.
     init(of verification: Verification, by device: DeviceID) { claim = .verification(verification.digest, of: device) }
 
-    /// What a verification did with the counter of its assertion: it was about to raise it, or it raised it.
+    /// How far a verification is with the counter of its assertion: about to raise it, or done.
     enum Step: Sendable {
         case begun, raised
     }
@@ -100,12 +100,12 @@ public struct ClaimTag: Sendable, Hashable {
 
 /// The outcome of claiming.
 public enum ClaimOutcome: Sendable, Hashable {
-    /// All were free, and are taken now. Or the same tag took them within the last minute.
+    /// All claims were free and are now taken. Or the same tag took them within the last minute.
     case claimed
-    /// This one was taken before: the request is a replay. If several were, it is the first of them in the order given. The
-    /// call took none of the others.
+    /// This claim was taken before, so the request is a replay. If several were taken, it is the first of them in the given
+    /// order. The call took none of the others.
     case taken(ReplayClaim)
-    /// The store has lost its history of that time, or cannot know whether it has. Refuse with 503; a retry may succeed after
+    /// The store has lost its history of that time, or cannot know whether it has. Refuse with 503. A retry may succeed after
     /// this many seconds.
     case historyLost(retryAfter: Int64)
     /// The claim would expire no later than claims that were already purged. Refuse as `CLOCK_SKEW`.
@@ -119,23 +119,23 @@ public enum ClaimOutcome: Sendable, Hashable {
 ///   if another one got a claim of its set.
 /// - A claim is taken while `now < expiresAt`, even if the process ends in between. The store evicts no claim earlier. It
 ///   frees a claim within a minute after that, and keeps any number of live ones.
-/// - Time is what `now` says, never the store's own clock. `now` may step back: a claim with an `expiresAt` no later than
+/// - Time is the caller's `now`, never the store's own clock. `now` may step back: a claim with an `expiresAt` no later than
 ///   that of a claim already purged is `expired`, because the store no longer knows whether it was taken.
-/// - A tag that is held is asked before the history: what was accepted stays accepted for a minute, also where the store has
-///   lost its history of that time.
+/// - A live tag is checked before the history: an accepted request stays accepted for a minute, even if the store has lost its
+///   history of that time.
 public protocol ReplayStore: Sendable {
     /// Claims all of these, or none. A call with `expiresAt <= now` is `expired` and claims nothing.
     ///
     /// - Parameters:
-    ///   - claims: what the request may be used for once.
-    ///   - device: the device that signed. Claims of one device lie together where a store has several servers; the same claim
-    ///     always comes with the same device.
-    ///   - timestamp: the time that the client signed. It decides whether a loss of history concerns the request.
-    ///   - expiresAt: until when a copy of the request would be accepted.
+    ///   - claims: the claims that make the request usable only once.
+    ///   - device: the device that signed. If a store has several servers, all claims of a device are on one of them. The same
+    ///     claim always comes with the same device.
+    ///   - timestamp: the time that the client signed. It decides whether a loss of history affects the request.
+    ///   - expiresAt: the time until which a copy of the request would be accepted.
     ///   - now: the service's clock.
     ///   - futureWindow: how far ahead a request may be dated, in seconds.
-    ///   - tag: taken with the claims, until `now` + 60 s. If it is taken already, the call is `claimed` and changes nothing. Nil:
-    ///     the claims may be taken once.
+    ///   - tag: taken with the claims, until `now` + 60 s. If the tag is already taken, the call is `claimed` and changes
+    ///     nothing. Nil: the claims can be taken only once.
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
         futureWindow: Int64, tag: ClaimTag?
@@ -146,7 +146,7 @@ public protocol ReplayStore: Sendable {
 }
 
 extension ReplayStore {
-    /// Claims all of these, or none, for good.
+    /// Claims all of these, or none, without a tag.
     public func claim(
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
         futureWindow: Int64

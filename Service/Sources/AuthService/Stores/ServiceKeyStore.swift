@@ -12,7 +12,7 @@ public struct SealedRow: Sendable, Hashable {
     public let kind: Kind
     /// The app id, key id, device id or evidence id.
     public let id: String
-    /// The app of evidence; empty for the other kinds.
+    /// The app of a piece of evidence; empty for the other kinds.
     public let scope: String
     public let value: [UInt8]
 
@@ -27,20 +27,19 @@ public struct SealedRow: Sendable, Hashable {
 
 /// Keeps the check values of the service key, and gives access to everything that it sealed.
 ///
-/// Guarantees: check values change together, and only from what the caller knows. A row is replaced only if it is still what
-/// the caller read.
+/// Guarantees: check values change together, and only if they are still what the caller read. The same applies to each row.
 public protocol ServiceKeyStore: Sendable {
-    /// The check values of the keys that are needed, in the order they were given: the key that seals first. Empty: none is
-    /// known yet.
+    /// The check values of the keys that are needed, in the given order: the sealing key first. Empty: the database has none
+    /// yet.
     func keyChecks() async throws(StoreError) -> [ServiceKeyCheck]
 
     /// Replaces the check values. Returns false, changes nothing and appends no event if they are no longer `current`: the
     /// same values in the same order.
     ///
     /// - Parameters:
-    ///   - current: what the caller read.
+    ///   - current: the values that the caller read.
     ///   - checks: the new values.
-    ///   - event: appended in the same transaction; nil: none is.
+    ///   - event: appended in the same transaction; nil: no event.
     func replaceKeyChecks(
         _ current: [ServiceKeyCheck], with checks: [ServiceKeyCheck], recording event: AuditEvent?
     ) async throws(StoreError) -> Bool
@@ -53,7 +52,7 @@ public protocol ServiceKeyStore: Sendable {
     ///   - limit: 1 to 1000.
     func sealedRows(_ kind: SealedRow.Kind, after id: String, limit: Int) async throws(StoreError) -> [SealedRow]
 
-    /// Replaces the values of rows, in one transaction. Skips rows that are no longer what the caller read, and returns how
-    /// many it replaced. The other stores see the new values.
+    /// Replaces the values of rows, in one transaction. Skips rows that changed since the caller read them. Returns the number
+    /// of replaced rows. The other stores see the new values.
     func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int
 }

@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// A key that signs device tokens. Its private half is sealed with the service key.
+/// A key that signs device tokens. The private key is sealed with the service key.
 public struct StoredSigningKey: Sendable, Hashable {
     /// The RFC 7638 thumbprint: the `kid` of tokens and of the key set.
     public let id: String
@@ -21,8 +21,8 @@ public struct StoredSigningKey: Sendable, Hashable {
 
 /// Keeps signing keys.
 ///
-/// A change and its audit event are one transaction. A call that returns false changes nothing and appends no event. The
-/// newest key is the one that was added last, whatever `createdAt` says.
+/// A change and its audit event are one transaction. A call that returns false changes nothing and appends no event. The newest
+/// key is the one that was added last, whatever `createdAt` is.
 public protocol SigningKeyStore: Sendable {
     /// All keys, in the order they were added.
     func signingKeys() async throws(StoreError) -> [StoredSigningKey]
@@ -33,12 +33,12 @@ public protocol SigningKeyStore: Sendable {
     ) async throws(StoreError) -> Bool
 
     /// Revokes a key, lets another one sign at once, and adds a new one. Returns false if the newest key is no longer `newest`,
-    /// or the key to revoke is not there.
+    /// or the key to revoke does not exist.
     ///
     /// - Parameters:
-    ///   - id: the key to revoke; it is no longer listed, and `isRevokedSigningKey` knows it for good.
+    ///   - id: the key to revoke. It is no longer listed, and `isRevokedSigningKey` returns true for it permanently.
     ///   - newest: the newest key that the caller knows.
-    ///   - successor: the key whose `signsFrom` becomes the time of the event; nil: none does.
+    ///   - successor: the key whose `signsFrom` becomes the time of the event; nil: none.
     ///   - key: the new newest key; nil: none is added.
     ///   - event: the audit event of the change.
     func revokeSigningKey(

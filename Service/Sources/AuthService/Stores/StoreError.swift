@@ -1,18 +1,19 @@
-/// A store failed, or did not answer in time. The service answers 503: it never accepts what it could not check.
+/// A store failed, or did not answer in time. The service answers 503, because it never accepts a request that it could not
+/// check.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure.
+    /// The kind of a failure.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// A short name for logs.
         public let rawValue: String
 
-        /// By its raw value.
+        /// A code with this raw value.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// It is down, full, read-only or broken.
+        /// The store is down, full, read-only or broken.
         public static let unavailable = Self(rawValue: "unavailable")
-        /// It did not answer within its deadline.
+        /// The store did not answer within its deadline.
         public static let tooSlow = Self(rawValue: "tooSlow")
-        /// What it holds cannot be read: written by a newer version, or damaged.
+        /// The stored data cannot be read: a newer version wrote it, or it is damaged.
         public static let unreadable = Self(rawValue: "unreadable")
 
         /// Every code of this version, in the order above.
@@ -20,7 +21,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     }
 
     public let code: Code
-    /// For the log.
+    /// The reason for the log.
     public let reason: String
 
     /// Memberwise initializer.

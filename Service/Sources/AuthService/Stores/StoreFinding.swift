@@ -1,34 +1,34 @@
-/// What a store's own check of itself found, in an operator's words: `doctor` and `config check` print it.
+/// The result of one check that a store runs on itself, in the operator's words. `doctor` and `config check` print it.
 public struct StoreFinding: Sendable, Hashable {
-    /// How bad it is.
+    /// The severity of a result.
     public enum Level: String, Sendable, Hashable, CaseIterable {
-        /// As it should be.
+        /// No fault.
         case good
-        /// It works, but not as well or not as safely as it could.
+        /// The store works, but not as well or as safely as it could.
         case warning
-        /// The service would not start, or would lose what it promises.
+        /// The service would not start, or could not keep its guarantees.
         case failure
     }
 
     public let level: Level
-    /// What was checked: a short stable name, such as `postgresql_version`.
+    /// The name of the check: short and stable, such as `postgresql_version`.
     public let check: String
     /// One sentence without secrets.
     public let sentence: String
     /// What to do about it; nil if nothing needs to be done.
     public let advice: String?
 
-    /// A finding that is as it should be.
+    /// A result without a fault.
     public static func good(_ check: String, _ sentence: String) -> StoreFinding {
         StoreFinding(level: .good, check: check, sentence: sentence, advice: nil)
     }
 
-    /// A finding that works, but should be improved.
+    /// A result for a store that works, but should be improved.
     public static func warning(_ check: String, _ sentence: String, do advice: String) -> StoreFinding {
         StoreFinding(level: .warning, check: check, sentence: sentence, advice: advice)
     }
 
-    /// A finding that must be mended.
+    /// A result for a fault that must be corrected.
     public static func failure(_ check: String, _ sentence: String, do advice: String) -> StoreFinding {
         StoreFinding(level: .failure, check: check, sentence: sentence, advice: advice)
     }

@@ -1,13 +1,13 @@
 public import AuthContract
 
-/// Sees each call to a store, for metrics. It is called on the store's own threads and must be quick.
+/// Observes each call to a store, for metrics. It is called on the store's own threads and must be quick.
 public protocol StoreObserver: Sendable {
-    /// A call ended.
+    /// A call has ended.
     ///
     /// - Parameters:
-    ///   - operation: what the store was called for.
-    ///   - took: how long the call took.
-    ///   - failure: nil if the store answered.
+    ///   - operation: the kind of the call.
+    ///   - took: the duration of the call.
+    ///   - failure: the code of the failure; nil if the store answered.
     func called(_ operation: StoreOperation, took: Duration, failure: StoreError.Code?)
 }
 
@@ -19,7 +19,7 @@ public enum StoreOperation: String, Sendable, Hashable, CaseIterable {
 }
 
 extension StoreObserver {
-    /// Makes a call that the observer sees.
+    /// Runs a call and reports it to the observer.
     public func observing<Value: Sendable>(
         _ operation: StoreOperation, _ call: () async throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {

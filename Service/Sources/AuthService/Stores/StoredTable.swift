@@ -1,8 +1,8 @@
-/// What a deployment keeps for good, as tables: `synheart-auth migrate-store` moves them from one engine to another.
+/// The permanent data of a deployment, as tables: `synheart-auth migrate-store` moves them from one engine to another.
 ///
-/// The tables and columns are those of the SQLite file's current version. Challenges and claims are not among them: a client
-/// that loses its challenge starts again, and a deployment that was moved refuses requests from before, as after any loss of
-/// history.
+/// The tables and columns are those of the SQLite file's current version. Challenges and claims are not among them. A client
+/// that loses its challenge asks for a new one. After the move, the deployment refuses requests dated before it, as after any
+/// loss of history.
 public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case apps, devices
     /// Every key that is or was bound to a device.
@@ -16,7 +16,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case evidence
     /// One row: the check values of the service key, separated by spaces.
     case keyChecks = "key_checks"
-    /// In the order of the chain. Moved last: an audit log that is whole says that everything before it was moved too.
+    /// In the order of the chain. Moved last: a complete audit log shows that everything before it was moved too.
     case audit
 
     /// A column: its name, its type, and whether it may be null.

@@ -27,11 +27,11 @@ public actor SigningKeys {
 
     /// The current use of a key.
     public enum Use: String, Sendable, Hashable {
-        /// It signs.
+        /// The key signs.
         case signing
-        /// It is published, and signs next.
+        /// The key is published, and signs next.
         case standby
-        /// It no longer signs. It is published for its last tokens.
+        /// The key no longer signs. It is published until its last token expires.
         case retiring
     }
 
@@ -98,8 +98,8 @@ public actor SigningKeys {
         return made.id
     }
 
-    /// Removes a key from the key set at once, and so invalidates its tokens. True also if it was revoked before. False for an
-    /// unknown or expired key.
+    /// Removes a key from the key set at once, which invalidates its tokens. Returns true even if the key was revoked before.
+    /// Returns false for an unknown or expired key.
     ///
     /// If it was the signing key, the standby signs at once, and a new standby is created. A backend learns of it when it next
     /// reads the key set.

@@ -18,7 +18,7 @@ struct TokenIssuer: Sendable {
         guard audience == record.appID.text || record.signature.tokenAudiences.contains(audience) else {
             throw Refusal(malformed: ContractError("audience must be one of the app's token_audiences"))
         }
-        // A stored record may be older than this rule, and two changes of apps can run at once.
+        // A stored record may be older than this rule, and two changes of apps can run concurrently.
         if audience != record.appID.text, let id = try? AppID(audience), try await apps.isProvisioned(id) {
             throw Refusal(.invalidRequest, "audience \(id) is another app")
         }

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// What a signed request asks for.
+/// The operation that a signed request asks for.
 public enum Operation: String, Sendable, Hashable, CaseIterable {
     case status, rotateKey, deregister, token
     /// Another service's request, through `/verify` or the middleware.
@@ -9,7 +9,7 @@ public enum Operation: String, Sendable, Hashable, CaseIterable {
 
 /// The table *Who may do what* of the protocol.
 enum AccessTable {
-    /// A row: the state of a device or of the key that signed.
+    /// A row: the state of a device, or of the key that signed.
     enum State: String, Sendable, Hashable {
         case registered, previousKey, pending, tooOldInGrace, tooOldPastGrace, rejected, revoked, deregistered
     }
@@ -17,12 +17,13 @@ enum AccessTable {
     /// A cell.
     enum Access: Sendable, Hashable {
         case allowed
-        /// Only the same rotation again; anything else is `ROTATION_FAILED`.
+        /// Only a repetition of the same rotation. Anything else is `ROTATION_FAILED`.
         case sameRotationOnly
         case refused(ErrorCode)
     }
 
-    /// The states of a device as one of its keys asks, in the order in which they decide: its status, the key, the key's age.
+    /// The states of a device for a request by one of its keys, in the order in which they decide: its status, the key, the
+    /// key's age.
     struct States: Sendable, CustomStringConvertible {
         let status: State
         var key: State?
@@ -60,7 +61,7 @@ enum AccessTable {
         }
     }
 
-    /// What several states together allow: the first that refuses decides.
+    /// The access that several states allow together: the first that refuses decides.
     static func access(_ states: States, _ operation: Operation) -> Access {
         narrower(
             narrower(access(states.status, operation), states.key, operation), states.age, operation)
@@ -73,7 +74,7 @@ enum AccessTable {
         return other == .allowed ? access : other
     }
 
-    /// The states that a device is in, as one of its keys asks.
+    /// The states of a device for a request by one of its keys.
     static func states(of device: DeviceRecord, signedBy key: SigningKeyRole, app: AppRecord, now: UnixTime) -> States {
         let status: State =
             switch device.status(under: app.mode) {

@@ -1,9 +1,9 @@
 @_spi(Service) internal import AuthContract
 
 extension RequestVerifier {
-    /// Verifies an App Attest assertion over the bytes that the request signs, if there is one.
+    /// Verifies the App Attest assertion over the bytes that the request signs, if there is one.
     ///
-    /// - Returns: the assertion that the app's policy demands on this path and that is missing.
+    /// - Returns: the assertion that the app's policy demands on this path and that is missing; nil if none is.
     func checkAssertion(
         _ request: IncomingRequest, _ signed: SignedRequest, _ verified: VerifiedRequest,
         _ verification: Verification?
@@ -48,9 +48,9 @@ extension RequestVerifier {
 struct AssertionPaths: Sendable {
     private enum Rule: Sendable {
         case none
-        /// On these prefixes. The lenient form is the one that is compared.
+        /// Paths with these prefixes. Paths are compared in the lenient form.
         case on([(prefix: String, lenient: LenientPath)])
-        /// On all paths but these.
+        /// All paths except those with these prefixes.
         case except([String])
     }
 
@@ -68,8 +68,8 @@ struct AssertionPaths: Sendable {
 
     /// The demand on a request to this path; nil: none.
     ///
-    /// The signature leaves escapes, case and repeated slashes as they are. The server behind may not, so `/%70ay` needs what
-    /// `/pay` needs. A path that two servers could read differently always needs an assertion.
+    /// The signature covers escapes, case and repeated slashes unchanged. But the server behind may treat them as equal, so
+    /// `/%70ay` needs an assertion if `/pay` does. A path that two servers could read differently always needs one.
     func demand(on path: RequestPath) -> AssertionDemand? {
         switch rule {
         case .none: return nil

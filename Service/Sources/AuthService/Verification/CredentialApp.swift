@@ -1,8 +1,8 @@
 public import AuthContract
 
 extension Credential {
-    /// The app that another service's request counts for: the one that it names, or, if it does not name exactly one, the
-    /// credential's only app. Nil: there is no such app.
+    /// The app of another service's request. This is the app that the request names. If the request does not name exactly one,
+    /// it is the credential's only app. Nil: there is no such app.
     ///
     /// The request may name an app that the credential is not for.
     public func app(claimedIn headers: HeaderFields) -> AppID? {
@@ -12,7 +12,7 @@ extension Credential {
 
     /// The app whose mode decides how a request that another service received is answered.
     ///
-    /// Nothing in a request that names its app twice or wrongly says whose it is. Only a credential for one app does.
+    /// A request that names its app twice or in a malformed way does not identify its app. Only a credential for one app does.
     func judgedApp(of headers: HeaderFields) throws(Refusal) -> AppID {
         guard let appID = app(claimedIn: headers) else { return try wellFormed { try Self.claimedApp(headers) } }
         guard role == .service, scope.covers(appID) else {

@@ -1,9 +1,9 @@
 public import AuthContract
 internal import StrictJSON
 
-/// A request as our listener received it, or as another service describes it to `/verify`.
+/// A request as the listener received it, or as another service describes it to `/verify`.
 ///
-/// It is parsed once, where it comes in. Nothing of it is proven.
+/// It is parsed once, on arrival. Its contents are not proven.
 public struct IncomingRequest: Sendable {
     public var method: String
     public var target: RequestTarget
@@ -40,7 +40,7 @@ public struct IncomingRequest: Sendable {
 }
 
 extension IncomingRequest {
-    /// Whether `app_id` and `device_id` in the body, where it has them, are these. A body that is no JSON object has none.
+    /// Whether the body's `app_id` and `device_id` are these, if it has them. A body that is not a JSON object has neither.
     func bodyNames(_ appID: AppID, _ deviceID: DeviceID) -> Bool {
         guard case .bytes(let body) = body, !body.isEmpty,
             let fields = try? JSONFields(JSONValue(parsing: body, limits: JSONValue.Limits(bytes: body.count)))

@@ -1,15 +1,15 @@
 public import AuthContract
 
-/// The outcome of a signed request: what became known, and the result.
+/// The outcome of a signed request: its result, and the facts that became known.
 public struct Judgement: Sendable {
-    /// Accepted, or the reason against it.
+    /// The accepted request, or the reason of the refusal.
     public let result: Result<VerifiedRequest, Refusal>
-    /// The request as its signature proves it. A request may be refused after its signature verified, such as a replay.
+    /// The request as proven by its signature. A request may be refused after its signature verified, for example as a replay.
     public let signed: VerifiedRequest?
     /// The app that the request names; nil if the request was refused before the app was found.
     let app: ProvisionedApp?
 
-    /// The reason against it; nil if it was accepted.
+    /// The refusal; nil if the request was accepted.
     var refusal: Refusal? {
         guard case .failure(let refusal) = result else { return nil }
         return refusal
@@ -31,16 +31,16 @@ public struct Judgement: Sendable {
 
 /// A request whose signature verified.
 public struct VerifiedRequest: Sendable {
-    /// The app as it was when the request was judged.
+    /// The app at the time of the judgement.
     public let app: ProvisionedApp
-    /// The device as it was when the request was judged.
+    /// The device at the time of the judgement.
     public var device: DeviceRecord { row.device }
     let row: DeviceRow
     /// The app of the device that signed.
     public var appID: AppID { row.device.appID }
     /// The device that signed.
     public var deviceID: DeviceID { row.device.deviceID }
-    /// Seconds since the key was registered, or rotated to.
+    /// Seconds since the key was registered or became current by a rotation.
     public var keyAgeSeconds: Int64 { max(0, at - row.device.keySince) }
     public let scheme: SignatureScheme
     public let signedBy: SigningKeyRole
@@ -48,7 +48,7 @@ public struct VerifiedRequest: Sendable {
     public let at: UnixTime
     /// The time that the client signed.
     public let signedAt: UnixTime
-    /// The assertion that policy demands and that no header brought. Only the body of rotate-key may still bring it.
+    /// The assertion that policy demands and that no header has. Only the body of rotate-key may still have it.
     public internal(set) var missingAssertion: AssertionDemand?
 
     /// The value of `X-Synheart-Rotate` for the device; nil if it need not rotate.

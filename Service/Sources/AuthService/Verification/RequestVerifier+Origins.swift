@@ -1,9 +1,9 @@
 internal import AuthContract
 
-/// Where scheme 2 requests may have been sent (*Signature scheme 2* of the contract).
+/// The origins that scheme 2 requests may have been sent to (*Signature scheme 2* of the contract).
 extension RequestVerifier {
-    /// Where the request may have been sent, as far as the service or the app's operator vouches for it: the Host header alone
-    /// never does. Empty: scheme 2 is refused.
+    /// The origins that the request may have been sent to, as configured by the service or the app's operator. The Host header
+    /// alone is never enough. Empty: scheme 2 is refused.
     func origins(
         of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
     ) throws(Refusal) -> [RequestOrigin] {
@@ -11,7 +11,7 @@ extension RequestVerifier {
             if ownOrigins.count == 1 { return ownOrigins }
             let received = try? RequestOrigin(request.provenance)
             guard ownOrigins.isEmpty else {
-                // Most are signed for the one that they were sent to: it is tried first.
+                // Most requests are signed for the origin that they were sent to, so try it first.
                 return ownOrigins.filter { $0 == received } + ownOrigins.filter { $0 != received }
             }
             guard let received, received.isLoopback else { return [] }
@@ -26,14 +26,14 @@ extension RequestVerifier {
         return [received]
     }
 
-    /// Whether the client can use scheme 2: not on our own routes at an authority that is not loopback, while no
+    /// Whether the client can use scheme 2. It cannot on the service's own routes at an authority that is not loopback, if no
     /// origin is configured.
     func canUseSchemeTwo(_ request: SignedRequest) -> Bool {
         if request.operation == .foreign || !ownOrigins.isEmpty { return true }
         return (try? RequestOrigin(request.incoming.provenance))?.isLoopback ?? false
     }
 
-    /// The judgement of a request at the origin that its signature covers. Of a refused one: at the first.
+    /// The judgement of a request at the origin that its signature covers. For a refused request, at the first origin.
     struct Admission {
         let judgement: Judgement
         let request: SignedRequest
@@ -54,8 +54,8 @@ extension RequestVerifier {
         return first
     }
 
-    /// Tells a wrong origin of our own routes from a wrong signature: what the client sent explains a refusal, and never admits a
-    /// request (*Signature scheme 2*).
+    /// Distinguishes a wrong origin on the service's own routes from a wrong signature. The client's headers explain a refusal,
+    /// and never admit a request (*Signature scheme 2*).
     func explained(_ admission: Admission, _ row: DeviceRow) throws(Refusal) -> Admission {
         let request = admission.request
         guard admission.judgement.refusal?.code == .invalidSignature, request.scheme == .two,
@@ -80,8 +80,8 @@ extension RequestOrigin {
 }
 
 extension IncomingRequest {
-    /// Where the request says that it was sent. Nothing vouches for it: the last of each header's elements, under either scheme,
-    /// because a proxy may change the host, and forget what the scheme was.
+    /// The origins that the request itself names, which are not proven. They have the last element of each header and either
+    /// scheme, because a proxy may change the host, or lose the scheme.
     fileprivate var namedOrigins: [RequestOrigin] {
         let named = ["Host", "X-Forwarded-Host"].compactMap { name in
             self.headers.values(name).last?.split(separator: ",").last.map { $0.filter { $0 != " " && $0 != "\t" } }

@@ -1,7 +1,8 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Judges signed requests: cheap checks first, replay last, fail closed. The order is the contract's (*Verification order*).
+/// Judges signed requests: cheap checks first, replay last, fail closed. The order is that of the contract (*Verification
+/// order*).
 struct RequestVerifier: Sendable {
     let apps: AppRegistry
     let devices: DeviceDirectory
@@ -10,13 +11,13 @@ struct RequestVerifier: Sendable {
     let audit: any AuditLog
     let protection: Protection
     let clock: any ServiceClock
-    /// Where clients reach our own routes; empty: scheme 2 works at loopback only.
+    /// The origins of the service's own routes; empty: scheme 2 works only at loopback.
     let ownOrigins: [RequestOrigin]
     let recorder: EvidenceRecorder
 
     /// Judges a request.
     ///
-    /// - Parameter verification: what another service asks, and may ask again; nil: the request is judged once.
+    /// - Parameter verification: the question of another service, which may be repeated; nil: the request is judged once.
     func judge(
         _ request: IncomingRequest, for operation: Operation, as verification: Verification? = nil
     ) async -> Judgement {
@@ -26,7 +27,7 @@ struct RequestVerifier: Sendable {
         do throws(Refusal) {
             let headers = try wellFormed { try SignatureHeaders(request.headers) }
             try requireLetters(request.method)
-            // The clients of another service have no address here: that service limits them itself.
+            // Clients of another service have no address here. That service limits them itself.
             if operation != .foreign { try protection.admitUnproven(from: address) }
             let found = try await apps.enabled(headers.appID)
             app = found
@@ -35,7 +36,7 @@ struct RequestVerifier: Sendable {
             let now = clock.now
             var stale: Refusal?
             do throws(Refusal) { try requireFresh(headers.timestamp, now: now, found) } catch {
-                // What took its claims in time is known for some time after.
+                // A verification that made its claims in time can be repeated for some time.
                 let age = now - headers.timestamp
                 guard verification != nil, age >= 0,
                     age <= found.record.signature.pastWindowSeconds + ClaimTag.life
@@ -56,7 +57,7 @@ struct RequestVerifier: Sendable {
                 cached, attempt, orAt: origins.dropFirst(), from: operation == .foreign ? nil : address)
             signed = admitted.judgement.signed
             if admitted.judgement.refusal?.code == .misdirectedRequest {
-                // Nothing is claimed: whoever sends a copy takes the device's share.
+                // The request makes no claims, so a copy of it uses up the device's rate instead.
                 try await protection.admitDevice(attempt.deviceID)
             }
             var verified = try admitted.judgement.get()
@@ -67,14 +68,14 @@ struct RequestVerifier: Sendable {
             }
             verified.missingAssertion = try await checkAssertion(request, admitted.request, verified, verification)
             signed = verified
-            // The body of rotate-key may bring it.
+            // The body of rotate-key may have the assertion.
             if verified.missingAssertion != nil, operation != .rotateKey {
                 throw Refusal(.assertionRequired, "no assertion on \(path)")
             }
             await raiseScheme(verified)
             return .accepted(verified)
         } catch {
-            // An unknown id costs a read of the store, a wrong signature a verification for each origin.
+            // An unknown id costs a read of the store. A wrong signature costs a verification for each origin.
             let costly: [ErrorCode] = [.invalidSignature, .misdirectedRequest, .notRegistered, .unknownApp]
             if operation != .foreign, costly.contains(error.code) {
                 await protection.countFailure(from: address)
@@ -83,10 +84,9 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// A cached row never refuses a request. The row is re-read first, because another node may have approved the device or
-    /// rotated its key.
+    /// A cached row never refuses a request. Re-read it first: another node may have approved the device or rotated its key.
     ///
-    /// - Parameter address: the address that the re-read counts for; nil: it counts for the device.
+    /// - Parameter address: the address for which the re-read is counted; nil: it is counted for the device.
     private func neverRefuseByCachedRow(
         _ cached: DeviceDirectory.Found, _ request: SignedRequest, orAt others: ArraySlice<RequestOrigin>,
         from address: ClientAddress?
@@ -105,7 +105,7 @@ struct RequestVerifier: Sendable {
 
     // MARK: Steps
 
-    /// The method becomes part of what is signed: letters cannot move a line break into it.
+    /// The method is part of the signed message. Only letters are allowed, so that no line break can be moved into it.
     private func requireLetters(_ method: String) throws(Refusal) {
         let letters = method.utf8.allSatisfy { byte in
             switch byte {
@@ -158,7 +158,7 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// The path as the client signed it: without the prefix that the deployment strips.
+    /// The path as the client signed it, without the prefix that the deployment strips.
     private func signedPath(
         _ path: RequestPath, of app: ProvisionedApp, _ operation: Operation
     ) throws(Refusal) -> RequestPath {
@@ -183,7 +183,7 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// Signature, then status, key age and scheme floor.
+    /// Checks the signature, then status, key age and scheme floor.
     func admit(_ request: SignedRequest, _ row: DeviceRow) -> Judgement {
         guard row.device.status != .deregistered else {
             return .refused(Refusal(.notRegistered, "the device is deregistered"), app: request.app)
@@ -214,7 +214,8 @@ struct RequestVerifier: Sendable {
         return .previous
     }
 
-    /// *Who may do what*. Whether a rotation is the same one again shows in the body, which `RotationRules` reads.
+    /// Applies the table *Who may do what*. Only the body shows whether a rotation is a repetition, so `RotationRules` checks
+    /// that.
     private func requireAccess(
         _ request: SignedRequest, _ device: DeviceRecord, signedBy role: SigningKeyRole
     ) throws(Refusal) {
@@ -224,7 +225,7 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// On production, what a test kit or development mode vouched for never counts, however it got into the store.
+    /// On production, an assurance from a test kit or from development mode is never valid, however it got into the store.
     private func requireTrusted(_ device: DeviceRecord, app: ProvisionedApp) throws(Refusal) {
         guard app.record.buildChannel == .production else { return }
         guard device.assurance.app != .test, device.assurance.app != .development else {
@@ -232,7 +233,8 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// The app's floor holds always, the device's own only if the client can use scheme 2: it would be locked out.
+    /// The app's floor always applies. The device's own floor applies only if the client can use scheme 2; otherwise the device
+    /// would be locked out.
     private func requireFloor(_ request: SignedRequest, _ device: DeviceRecord) throws(Refusal) {
         let minimum = request.app.record.signature.minimumScheme
         guard request.scheme >= minimum else { throw Self.belowFloor(minimum) }
@@ -245,7 +247,8 @@ struct RequestVerifier: Sendable {
         Refusal(.unsupportedSigVersion, "below the floor, scheme \(floor.rawValue)")
     }
 
-    /// Device bucket, share of the app, claims. Where nodes share them, the first and the last take one round trip.
+    /// Checks the device's bucket and the app's share, and makes the claims. If nodes share buckets, the bucket and the claims
+    /// take one round trip.
     private func admitAndClaim(_ request: SignedRequest, _ tag: ClaimTag?) async throws(Refusal) {
         guard request.needsClaims, let shared = protection.shared else {
             try await protection.admitDevice(request.deviceID)
@@ -273,7 +276,7 @@ struct RequestVerifier: Sendable {
         try protection.admitDevice(after: wait)
     }
 
-    /// Refuses a request that is no longer fresh, unless the same verification took its claims within the last minute.
+    /// Refuses a request that is no longer fresh, unless the same verification made its claims within the last minute.
     private func requireHeld(
         _ tag: ClaimTag?, _ request: SignedRequest, else stale: Refusal
     ) async throws(Refusal) {
@@ -284,9 +287,9 @@ struct RequestVerifier: Sendable {
         guard isHeld else { throw stale }
     }
 
-    /// Counts the claims in the share of the app, and makes them.
+    /// Counts the claims in the app's share, and makes them.
     ///
-    /// - Parameter make: makes the claims, given their expiry and the app's future window; nil: it made none.
+    /// - Parameter make: makes the claims with their expiry and the app's future window; nil: it made none.
     private func claim(
         _ request: SignedRequest, _ make: (UnixTime, Int64) async throws(StoreError) -> ClaimOutcome?
     ) async throws(Refusal) {
@@ -307,7 +310,7 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// Raises the device's floor after its first request under a higher scheme. If the store fails, a later request does it.
+    /// Raises the device's floor after its first request under a higher scheme. If the store fails, a later request raises it.
     private func raiseScheme(_ verified: VerifiedRequest) async {
         guard verified.scheme > verified.device.highestScheme else { return }
         _ = try? await deviceStore.raise(.scheme(verified.scheme), of: verified.deviceID, app: verified.appID)

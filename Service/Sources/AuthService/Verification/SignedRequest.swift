@@ -1,8 +1,8 @@
 internal import AuthContract
 
-/// A signed request with everything that it is judged by, except the device's row. Nothing of it is proven.
+/// A signed request with everything that it is judged by, except the device's row. Its contents are not proven.
 ///
-/// A class, because a dozen steps read it: as a struct its copies took 6 % of the work beside the signature.
+/// A class, because a dozen steps read it: as a struct, its copies took 6 % of the work without the signature.
 final class SignedRequest: Sendable {
     /// The request as it was received.
     let incoming: IncomingRequest
@@ -17,7 +17,7 @@ final class SignedRequest: Sendable {
     let message: [UInt8]
     /// The thumbprint of the key that the signer names; scheme 2 only.
     let keyID: String?
-    /// Each of these may be seen once.
+    /// The claims, each of which may be made only once.
     let claims: [ReplayClaim]
 
     var appID: AppID { headers.appID }
@@ -27,7 +27,7 @@ final class SignedRequest: Sendable {
     var scheme: SignatureScheme { headers.scheme }
     /// Whether the method only reads.
     var isRead: Bool { Self.isRead(incoming.method) }
-    /// Whether it may be accepted once only.
+    /// Whether the request may be accepted only once.
     var needsClaims: Bool { app.record.signature.replayOnReads || !isRead }
 
     /// - Parameters:
@@ -72,7 +72,7 @@ final class SignedRequest: Sendable {
         }
     }
 
-    /// The same request, as if it had been sent to this origin.
+    /// The same request, if it had been sent to this origin.
     func sent(to origin: RequestOrigin) throws(Refusal) -> SignedRequest {
         try SignedRequest(incoming, headers, of: app, for: operation, path: path, origin: origin, now: now)
     }

@@ -14,10 +14,10 @@ public struct VerifyOutcome: Sendable {
     }
 }
 
-/// A verification that another service may ask for again, after a timeout, within a minute and on any node: the same credential,
+/// A verification that another service may repeat after a timeout, within a minute and on any node: with the same credential,
 /// `verification_id` and content.
 struct Verification: Sendable, Hashable {
-    /// What tells it from every other one.
+    /// A digest of all three, which identifies the verification.
     let digest: [UInt8]
 
     init(of request: VerifyRequest, named id: String, by credential: String) {
@@ -28,7 +28,7 @@ struct Verification: Sendable, Hashable {
 }
 
 extension RequestVerifier {
-    /// Notes how far a verification has come with the counter of its assertion. If the store fails, a retry may be refused.
+    /// Records the verification's progress with the counter of its assertion. If the store fails, a retry may be refused.
     func note(
         _ step: ClaimTag.Step, _ counter: UInt32, in verification: Verification?, _ request: SignedRequest
     ) async {
@@ -39,9 +39,9 @@ extension RequestVerifier {
             tag: ClaimTag(of: step, counter, in: verification, by: request.deviceID))
     }
 
-    /// Whether the stored counter is the one of this assertion, and the same verification raised it within the last minute.
+    /// Whether the stored counter is that of this assertion, and the same verification raised it within the last minute.
     ///
-    /// - Throws: 503 if another call of the same verification may be raising it now.
+    /// - Throws: 503 if another call of the same verification may be raising it at this moment.
     func isRepeated(
         _ object: [UInt8], by evidence: AppAttestEvidence, _ verification: Verification?, _ request: SignedRequest
     ) async throws(Refusal) -> Bool {

@@ -58,8 +58,8 @@ struct PostgreSQLAppStore: AppStore {
 }
 
 extension Connection {
-    /// Locks the row of an app until the transaction ends. An insertion of a device, of a credential or of evidence holds it too: the
-    /// next statement sees what such an insertion committed. False if the app is not there.
+    /// Locks the row of an app until the transaction ends. Insertions of devices, credentials and evidence lock it too, so the
+    /// next statement sees everything that they committed. Returns false if the app does not exist.
     fileprivate func lock(_ app: AppID) throws(StoreError) -> Bool {
         try exists("SELECT 1 FROM apps WHERE app_id = $1 FOR UPDATE", [.text(app.text)])
     }

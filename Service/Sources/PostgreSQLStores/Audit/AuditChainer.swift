@@ -2,11 +2,11 @@ internal import AuthService
 internal import Bytes
 internal import Logging
 
-/// Puts committed events into the chain of the audit log.
+/// Appends committed events to the chain of the audit log.
 ///
-/// A change inserts its event in its own transaction, so it is as durable as the change. The chain has one end, and a
-/// transaction that extends it makes all others wait until it is on the disk. So a change does not extend it: right after the
-/// change, this does, for all events that are waiting. Each read of the log does it first.
+/// A change inserts its event in its own transaction, so the event is as durable as the change. But it does not extend the
+/// chain: the chain has one end, and a transaction that extends it makes all others wait until its commit is on disk. Right
+/// after the commit, `AuditChainer` appends all waiting events to the chain. Each read of the log waits for that too.
 final class AuditChainer: Sendable {
     private struct State: Sendable {
         var isWanted = false
@@ -14,7 +14,7 @@ final class AuditChainer: Sendable {
         var task: Task<Void, Never>?
     }
 
-    /// Events of one transaction.
+    /// The largest number of events in one transaction.
     private static let step: Int64 = 500
 
     private let pool: ConnectionPool
@@ -25,7 +25,7 @@ final class AuditChainer: Sendable {
         (self.pool, self.logger) = (pool, logger)
     }
 
-    /// Chains in the background. Calls at the same time share the work.
+    /// Appends waiting events in the background. Concurrent calls share the work.
     func wake() {
         state.withLock { state in
             state.isWanted = true
@@ -34,7 +34,7 @@ final class AuditChainer: Sendable {
         }
     }
 
-    /// Chains every event that is committed.
+    /// Appends every committed event to the chain.
     func chainAll() async throws(StoreError) {
         let isWaiting = try await pool.run { (connection) throws(StoreError) in
             try connection.exists("SELECT 1 FROM audit_waiting LIMIT 1", [])
@@ -56,14 +56,14 @@ final class AuditChainer: Sendable {
             do throws(StoreError) {
                 while try await chain() == Self.step {}
             } catch {
-                // The next change or the next read of the log tries again.
+                // The next change or the next read of the log retries.
                 logger.warning(
                     "Audit events wait for their place in the chain", metadata: ["reason": .string("\(error)")])
             }
         }
     }
 
-    /// Whether there is more to do. If not, the task ends.
+    /// Whether the work was requested again. If not, the task ends.
     private func takeWish() -> Bool {
         state.withLock { state in
             defer { state.isWanted = false }

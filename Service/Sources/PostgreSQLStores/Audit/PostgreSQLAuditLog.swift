@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import StrictJSON
 
-/// The audit log: a table that triggers protect from changes, and a hash chain that finds a change made all the same.
+/// The audit log: a table that triggers protect from changes, and a hash chain that reveals changes made despite the triggers.
 struct PostgreSQLAuditLog: AuditLog {
     let database: StoreDatabase
 
@@ -81,7 +81,7 @@ struct PostgreSQLAuditLog: AuditLog {
             "SELECT \(columns) FROM audit WHERE sequence > $1 ORDER BY sequence LIMIT $2",
             [.integer(start.sequence), .integer(step)])
         for row in rows.rows {
-            // A row that cannot be read is a broken link, not a failure of the store.
+            // A row that cannot be read breaks the chain. It is not a failure of the store.
             guard let sequence = try? row.integer("sequence"), sequence == link.sequence + 1,
                 let entry = try? AuditChain.Entry(row: row), let stored = try? row.bytes("hash")
             else { return .broken(link.sequence + 1) }
@@ -134,6 +134,6 @@ extension RecordedAuditEvent {
 }
 
 extension JSONValue.Limits {
-    /// For text that we wrote ourselves.
+    /// Limits for text that this service wrote.
     static let stored = JSONValue.Limits(bytes: 1 << 20, depth: 64)
 }

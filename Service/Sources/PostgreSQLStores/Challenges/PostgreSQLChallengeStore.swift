@@ -2,11 +2,11 @@ internal import AuthContract
 internal import AuthService
 internal import Bytes
 
-/// Seconds and bounds of challenges in PostgreSQL.
+/// Times and bounds of challenges in PostgreSQL.
 enum ChallengeTable {
     static let keptAfterExpiry = Int(IssuedChallenge.keptAfterExpiry)
 
-    /// The table of the ring for a challenge that expires at this time.
+    /// The ring's table for a challenge that expires at this time.
     static func slot(_ expiresAt: UnixTime) -> Int64 {
         let slot = (expiresAt.seconds / Int64(ClaimTable.stretch)) % Int64(ClaimTable.slots)
         return slot < 0 ? slot + Int64(ClaimTable.slots) : slot
@@ -18,7 +18,7 @@ final class PostgreSQLChallengeStore: ChallengeStore {
     private let database: StoreDatabase
     private let clock: any ServiceClock
     private let maximum: Int64
-    /// The challenges that this node puts between two counts of all of them.
+    /// The number of challenges that this node inserts between two counts of all challenges.
     private let step: Int64
     private let putSinceCount = Locked<Int64>(0)
 
@@ -43,7 +43,7 @@ final class PostgreSQLChallengeStore: ChallengeStore {
             count = (count + 1) % step
             return count == 0
         }
-        // Some more than the excess, so that a flood does not make every put count.
+        // Evicts more than the excess, so that in a flood not every insertion has to count.
         let eviction = Statement("SELECT evict_challenges($1, $2)", [.integer(maximum), .integer(step - 1)])
         try await database.write(isLasting: false) { (connection) throws(StoreError) in
             connection.finally(insertion)

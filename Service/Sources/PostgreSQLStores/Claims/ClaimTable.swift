@@ -1,38 +1,38 @@
 internal import AuthContract
 internal import AuthService
 
-/// Claims in PostgreSQL: the numbers that the functions of the schema use.
+/// Constants for the claim functions of the schema.
 ///
-/// Time is what each call's `now` says. A claim is live for a call while `now < expiresAt`, so no clock but the caller's own
-/// frees it. A clock that is apart from the server's claims nothing. A table of the ring is truncated only when all its claims have
-/// expired by the clock of a node and by the server's.
+/// Each call passes its own `now`. A claim is live for a call while `now < expiresAt`, so only the caller's clock frees a claim
+/// for it. A node whose clock differs from the server's by more than 30 s cannot claim. A table of the ring is truncated only
+/// when all its claims have expired by the clocks of both the sweeping node and the server.
 enum ClaimTable {
-    /// The tables of the ring.
+    /// The number of tables in the ring.
     static let slots = 8
-    /// The seconds of expiry times that one table holds.
+    /// The range of expiry times that one table holds, in seconds.
     static let stretch = 512
-    /// Seconds by which the clocks of nodes may be behind: a claim that is live for one of them is not purged.
+    /// How far nodes' clocks may be behind, in seconds: a claim that is live for one of them is not purged.
     static let margin = 60
-    /// Seconds by which a claim expires in the future at most, by clocks that are right. The ring is longer.
+    /// How far ahead a claim may expire at most if clocks are correct, in seconds. The ring covers a longer time.
     static let reach = 1024
-    /// Seconds after which the sweep tries again to remove the rows of a table that a long transaction reads.
+    /// Seconds before the sweep retries to remove the rows of a table that a long transaction reads.
     static let pause = 60
-    /// Bytes of a claim in a table and its index.
+    /// The size of a claim in its table and index.
     static let bytes = 130
-    /// Bytes of tables and indexes that hold next to nothing.
+    /// The size of nearly empty tables and indexes.
     static let emptyBytes = slots * 4 * 8192
 }
 
-/// What a loss of history covers.
+/// Times that define the dates of a history loss.
 enum HistoryLoss {
-    /// Seconds by which any two clocks may be apart: an interval is wider by as much, at both ends.
+    /// The largest difference between two clocks, in seconds. An interval is extended by it at both ends.
     static let tolerance = 30
-    /// Seconds that an interval begins before a reading of the clock.
+    /// Seconds before a clock reading at which an interval begins.
     static let before = Int(ReplayClaim.life) + tolerance
-    /// Seconds that are covered at least after a reading of the clock.
+    /// The minimum seconds after a clock reading that an interval covers.
     static let boundary = 5
     /// Seconds between two sweeps after which the server's clock may have jumped.
     static let gap = 60
-    /// Seconds for which an interval is kept after its end: longer than any request is fresh, by any node's clock.
+    /// Seconds for which an interval is kept after its end. By any node's clock, no fresh request is older.
     static let kept = 3600
 }

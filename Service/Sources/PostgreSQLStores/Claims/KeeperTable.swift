@@ -5,11 +5,11 @@ internal import StrictJSON
 
 /// The store that PostgreSQL names as the keeper of the claims' history.
 public struct NamedKeeper: Sendable, Hashable {
-    /// The id of the history.
+    /// The id of the claims' history.
     public let id: String
-    /// Nil: no store was named yet.
+    /// The store; nil: none was named yet.
     public let place: ClaimPlace?
-    /// When a node last said that it uses the keeper, by PostgreSQL's clock; nil: none did.
+    /// When a node last renewed the lease, by PostgreSQL's clock; nil: never.
     public let renewedAt: UnixTime?
 }
 
@@ -19,10 +19,10 @@ extension PostgreSQLStores {
         try await KeeperTable(database: database).read(renewing: nil).keeper
     }
 
-    /// Makes a store the keeper of the claims' history, under a new id. Nodes that are configured for another store make no claims
-    /// from then on.
+    /// Makes a store the keeper of the claims' history under a new id. Nodes that are configured for another store then cannot
+    /// claim.
     ///
-    /// - Returns: the keeper before.
+    /// - Returns: the previous keeper.
     public func setKeeper(_ place: ClaimPlace, actor: String) async throws(StoreError) -> NamedKeeper {
         let table = KeeperTable(database: database)
         for _ in 0..<5 {
@@ -39,7 +39,7 @@ struct KeeperTable: Sendable {
 
     /// The keeper, the primary that answered, and its clock.
     ///
-    /// - Parameter place: the store whose lease to renew if it is the keeper; nil: none.
+    /// - Parameter place: this node's store. Its lease is renewed if it is the keeper; nil: nothing is renewed.
     func read(
         renewing place: ClaimPlace?
     ) async throws(StoreError) -> (keeper: NamedKeeper, primary: PrimaryPlace?, time: UnixTime) {
@@ -55,7 +55,7 @@ struct KeeperTable: Sendable {
         }
     }
 
-    /// Names a store under a new id, unless another process made one since. Returns the id.
+    /// Names a store under a new id, and returns the id. Returns nil if another process named a store since `id` was read.
     func name(
         _ place: ClaimPlace, replacing id: String, actor: String, at now: UnixTime
     ) async throws(StoreError) -> (id: String, primary: PrimaryPlace?)? {

@@ -3,16 +3,16 @@ internal import AuthService
 internal import Bytes
 internal import Logging
 
-/// Reads who keeps the claims' history, once a second, and renews the lease of this node's store while it is the one.
+/// Reads the keeper of the claims' history once a second. Renews the lease while the keeper is this node's store.
 ///
-/// A node that starts while no node renews the lease takes over. A node that once was the keeper's never does: an operator
-/// named another store.
+/// A node that starts while no node renews the lease takes over. A node that once used the keeper never does, because an
+/// operator named another store.
 final class KeeperWatch: ClaimKeeper {
     private struct State: Sendable {
         var reading: (id: ClaimHistoryID, until: ContinuousClock.Instant)?
         var trouble = StoreError(.unavailable, "PostgreSQL did not say yet which store keeps the claims")
         var wasKeeper = false
-        /// A renewal that this node saw, and since when it saw no later one.
+        /// The latest renewal that this node saw, and when it first saw it.
         var lastRenewal: (at: UnixTime, since: ContinuousClock.Instant)?
         var logged: String?
         var task: Task<Void, Never>?
@@ -70,7 +70,7 @@ final class KeeperWatch: ClaimKeeper {
 
     // MARK: Rounds
 
-    /// One round. Returns whether PostgreSQL answered.
+    /// Runs one round. Returns whether PostgreSQL answered.
     @discardableResult
     func read() async -> Bool {
         let asked = ContinuousClock.now
@@ -90,7 +90,7 @@ final class KeeperWatch: ClaimKeeper {
             }
             return true
         } catch {
-            // A reading holds until its lease ends.
+            // The last reading stays valid until its lease ends.
             refuse(StoreError(error.code, "which store keeps the claims is not known: \(error.reason)"), because: error)
             return false
         }
@@ -116,7 +116,7 @@ final class KeeperWatch: ClaimKeeper {
 
     /// Refuses claims from now on.
     ///
-    /// - Parameter failure: why the keeper could not be read; nil: it is another store.
+    /// - Parameter failure: why the keeper could not be read; nil: another store is the keeper.
     private func refuse(_ trouble: StoreError, because failure: StoreError?) {
         let isNews = state.withLock { state in
             state.trouble = trouble
@@ -128,8 +128,8 @@ final class KeeperWatch: ClaimKeeper {
         if isNews { logger.warning("This node makes no claims", metadata: ["reason": .string(trouble.reason)]) }
     }
 
-    /// Whether no node uses the keeper: none ever did, or this node saw no renewal for long enough. What the server's clock
-    /// says is not enough: after an outage of PostgreSQL, the lease of every node is old.
+    /// Whether no node uses the keeper: none ever did, or this node saw no renewal for long enough. The age of the lease by the
+    /// server's clock is not enough: after an outage of PostgreSQL, every lease is old.
     private func mayTakeOver(_ keeper: NamedKeeper, _ asked: ContinuousClock.Instant) -> Bool {
         state.withLock { state in
             guard !state.wasKeeper else { return false }
@@ -140,7 +140,7 @@ final class KeeperWatch: ClaimKeeper {
         }
     }
 
-    /// Names this node's store under a new id.
+    /// Names this node's store as the keeper under a new id.
     private func name(replacing id: String) async throws(StoreError) -> ClaimHistoryID? {
         let asked = ContinuousClock.now
         guard let (new, primary) = try await table.name(place, replacing: id, actor: "service", at: clock.now) else {

@@ -4,7 +4,7 @@ internal import Bytes
 
 /// Replay claims in PostgreSQL.
 ///
-/// Calls at the same time share a transaction: a commit waits for the disk, and the wait is the same for one claim and for many.
+/// Concurrent calls share a transaction: a commit waits for the disk once, for one claim or for many.
 final class PostgreSQLReplayStore: ReplayStore {
     private typealias Answer = OnceValue<Result<ClaimOutcome, StoreError>>
 
@@ -21,15 +21,15 @@ final class PostgreSQLReplayStore: ReplayStore {
         var running = 0
     }
 
-    /// What the database says about one call.
+    /// The result of one call in the database.
     private enum Finding: Sendable {
         case outcome(ClaimOutcome)
         case failed(StoreError)
-        /// The claims of this server are not those of the server before.
+        /// The database's identity differs from the recorded one: claims may be missing.
         case unknownHistory
     }
 
-    /// Calls of one transaction, and transactions at the same time.
+    /// The largest number of calls in one transaction, and of concurrent transactions.
     private static let batch = 64
     private static let lanes = 4
 
@@ -82,7 +82,7 @@ final class PostgreSQLReplayStore: ReplayStore {
         return try await answer.value.get()
     }
 
-    /// Makes the claims that wait, and ends when there are none.
+    /// Runs waiting calls until none is left.
     private func run() async {
         while let calls = next() {
             let findings = await findings(for: calls)
@@ -114,7 +114,7 @@ final class PostgreSQLReplayStore: ReplayStore {
             let findings = try await take(calls)
             let isUnknown = findings.contains { if case .unknownHistory = $0 { true } else { false } }
             guard isUnknown, let now = calls.map(\.now).max() else { return findings }
-            // The first call after a failover records the loss. Then the claims are judged by it.
+            // The first call after a failover records the loss. Then the calls are repeated and judged by it.
             try await renew(now)
             return try await take(calls)
         } catch {
@@ -123,7 +123,7 @@ final class PostgreSQLReplayStore: ReplayStore {
     }
 
     private func take(_ calls: [Call]) async throws(StoreError) -> [Finding] {
-        // Two transactions that want the same claims take these locks in one order.
+        // Sorted, so that two transactions with the same claims do not wait for each other.
         let locks = Set(calls.flatMap { $0.claims.map { Int64(bitPattern: $0.low) } }).sorted()
         let lock = Statement("SELECT pg_advisory_xact_lock(key) FROM unnest($1) AS key", [.integers(locks)])
         return try await database.pool.run { (connection) throws(StoreError) in

@@ -14,7 +14,7 @@ struct Statement: Sendable {
 }
 
 extension Connection {
-    /// Sends statements together and waits for all results. After the first that fails, the server skips the rest.
+    /// Sends statements together and waits for all results. After a failed statement, the server skips the rest.
     func run(_ statements: [Statement]) throws(StoreError) -> [StatementResult] {
         guard let handle else { throw lost("the connection is closed") }
         failure = nil
@@ -38,7 +38,7 @@ extension Connection {
         return results
     }
 
-    /// Answers look-ups in one round trip. After a failure, each of them asks again by itself.
+    /// Answers look-ups in one round trip. If one fails, runs each of them separately.
     func answer(_ lookUps: [LookUp]) {
         guard !lookUps.isEmpty else { return }
         do throws(StoreError) {
@@ -63,7 +63,7 @@ extension Connection {
 
     private func send(_ statement: Statement, on handle: OpaquePointer) -> Bool {
         guard let name = statements[statement.sql]?.name else { return false }
-        // One buffer for all values. A value of no bytes needs a pointer too: NULL has none.
+        // One buffer for all values. An empty value needs a pointer too, because a null pointer means NULL.
         var bytes: [UInt8] = []
         var (places, lengths): ([Int?], [Int32]) = ([], [])
         for parameter in statement.parameters {
@@ -106,7 +106,7 @@ extension Connection {
                 statements[statement.sql]?.columns = columns
                 results.append(StatementResult(result, columns: columns))
             case let status:
-                // The first failure is the reason; the server skips what follows.
+                // The first failure is the reason. The server skips the statements after it.
                 if failure == nil, status != PGRES_PIPELINE_ABORTED { failure = ServerFailure(result) }
                 if prepares { statements[statement.sql] = nil }
                 PQclear(result)

@@ -4,14 +4,14 @@ internal import CPostgreSQL
 internal import Foundation
 
 extension Connection {
-    /// How long a cancelled statement may take to end.
+    /// The time that a cancelled statement has to end.
     private static var grace: Duration { .milliseconds(500) }
 
     /// Waits for the socket. At the deadline, or when the caller has gone, it cancels the statement, and closes the connection
-    /// if the server does not answer to that.
+    /// if the server does not react.
     ///
-    /// With a server elsewhere it closes the connection at once: libpq sends the key for cancelling without TLS, and whoever reads
-    /// it can cancel every later statement of the connection. The server's own deadline ends the statement.
+    /// A connection to another machine is closed at once: libpq sends the cancel key without TLS, and anyone who reads the key
+    /// can cancel every later statement of the connection. The server's own deadline ends the statement.
     func wait(_ events: Int16) throws(StoreError) {
         while let handle {
             let end = cancellation?.end ?? deadline
@@ -46,7 +46,7 @@ extension Connection {
         }
     }
 
-    /// After a cancelled statement ended: makes sure that the cancellation does not hit the next one.
+    /// Runs after a cancelled statement has ended. Makes sure that the cancellation does not hit the next statement.
     func settleCancellation() throws(StoreError) {
         guard let cancellation else { return }
         while !cancellation.isSent.withLock({ $0 }) {
@@ -64,13 +64,13 @@ extension Connection {
     private static func milliseconds(until end: ContinuousClock.Instant) -> Int32 {
         let (seconds, attoseconds) = ContinuousClock.now.duration(to: end).components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
-        // Rounded up: a wait that ends early only runs again.
+        // Rounded up. If a wait ends early, the caller's loop only waits again.
         return Int32(clamping: min(seconds, 3600) * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
     }
 
     // MARK: Notifications
 
-    /// Waits for notifications until a time or a signal, and returns what they say.
+    /// Waits for notifications until a time or a signal. Returns their payloads.
     func notifications(until end: ContinuousClock.Instant) throws(StoreError) -> [String] {
         guard let handle else { throw lost("the connection is closed") }
         var texts: [String] = []
@@ -99,7 +99,7 @@ extension Connection {
     }
 }
 
-/// libpq's key for cancelling a connection's statement. One owner, on the queue that sends it.
+/// libpq's key for cancelling a connection's statement. It has one owner, on the queue that sends it.
 ///
 /// Unchecked: `PQcancel` may be called from any thread, and the pointer is only used there.
 private final class CancelKey: @unchecked Sendable {

@@ -3,14 +3,14 @@ internal import Bytes
 internal import CPostgreSQL
 internal import Foundation
 
-/// One connection to PostgreSQL, on a thread of its own. Its methods block that thread, and each wait has a deadline.
+/// One connection to PostgreSQL, on its own thread. Its methods block that thread, and each wait has a deadline.
 ///
-/// After an error that leaves its state unknown, the connection is closed and opens again for the next request.
+/// After an error that leaves its state unknown, the connection is closed, and opened again for the next request.
 actor Connection {
     nonisolated let thread: ConnectionThread
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// What a prepared statement is called on the server, and its columns once they are known.
+    /// The name of a prepared statement on the server, and its columns once they are known.
     struct Prepared {
         let name: String
         var columns: [String: Int32]?
@@ -19,20 +19,20 @@ actor Connection {
     /// A cancellation on its way to the server.
     struct Cancellation {
         let isSent: Locked<Bool>
-        /// Until when the server may answer.
+        /// The time until which the server may react.
         let end: ContinuousClock.Instant
     }
 
     private let address: ServerAddress
     let canceller: DispatchQueue
     private let settings: [Statement]
-    /// What the process has seen; nil: this connection is not part of a node.
+    /// The newest server timeline that this process has seen; nil outside a node.
     private let lineage: Lineage?
-    /// Where the server is in it; nil: it does not say.
+    /// The server's position on the timelines; nil: the server does not report it.
     private(set) var place: PrimaryPlace?
-    /// Whose changes this connection makes.
+    /// The node that makes this connection's changes.
     let node: NodeName
-    /// The server that answered last: where the next attempt begins.
+    /// The index of the server that answered last. The next attempt begins with it.
     private var preferred = 0
     var handle: OpaquePointer?
     var statements: [String: Prepared] = [:]
@@ -52,7 +52,7 @@ actor Connection {
     /// - Parameters:
     ///   - address: the servers.
     ///   - settings: statements that each new connection runs first.
-    ///   - lineage: what the process has seen.
+    ///   - lineage: the newest server timeline that the process has seen.
     ///   - node: the node that makes this connection's changes.
     ///   - canceller: sends cancellations, one at a time. libpq's call blocks for as long as the server hangs.
     init(
@@ -69,10 +69,10 @@ actor Connection {
 
     var isOpen: Bool { handle != nil }
 
-    /// Whether the server has a transaction open, also one that failed.
+    /// Whether the server has a transaction open, even a failed one.
     var isInTransaction: Bool { handle.map { PQtransactionStatus($0) != PQTRANS_IDLE } ?? false }
 
-    /// The process of the server that serves this connection.
+    /// The server process of this connection.
     var process: Int32? { handle.map { PQbackendPID($0) } }
 
     // MARK: Requests
@@ -80,14 +80,14 @@ actor Connection {
     /// Whether the caller still waits for the answer.
     var isWanted: Bool { request?.isOver != true && ContinuousClock.now < deadline }
 
-    /// Sets whose request the next statements belong to, and until when they may take.
+    /// Sets the request and the deadline of the next statements.
     func begin(_ request: Request?, deadline: ContinuousClock.Instant) {
         self.request = request
         self.deadline = deadline
         failure = nil
     }
 
-    /// Runs a body as if no request was under way, with a deadline of its own.
+    /// Runs a body with its own deadline and without the current request.
     func withOwnTime<Value, Failure: Error>(
         _ time: Duration, _ body: (isolated Connection) throws(Failure) -> Value
     ) throws(Failure) -> Value {
@@ -107,7 +107,7 @@ actor Connection {
 
     // MARK: Opening and closing
 
-    /// Opens the connection if it is closed, or if the server closed it since.
+    /// Opens the connection if it is closed, or if the server closed it.
     func open() throws(StoreError) {
         if handle != nil, !isAlive || !isOfTheNewest { close() }
         guard handle == nil else { return }
@@ -116,7 +116,8 @@ actor Connection {
             let index = (preferred + attempt) % address.servers.count
             let server = address.servers[index]
             do throws(StoreError) {
-                // The caller gets its answer at its deadline. The attempt goes on, so that the next server has its turn.
+                // The caller gets its answer at its deadline. The attempt continues, so that the next server is tried if it
+                // fails.
                 try withOwnTime(address.connectTimeout) { (connection) throws(StoreError) in
                     try connection.connect(to: server)
                 }
@@ -138,10 +139,11 @@ actor Connection {
         statements = [:]
     }
 
-    /// Whether an idle connection has neither ended nor received anything.
+    /// Whether an idle connection has neither ended nor received data.
     ///
-    /// A server says nothing to an idle connection, except why it ends. Reading that is no failure yet, and the end of the stream
-    /// may come later. So whatever there is to read counts as the end: at worst, a connection opens again.
+    /// A server sends data to an idle connection only to say why it ends the connection. Reading that data is no failure yet,
+    /// and the end of the stream may come later. So any data means that the connection has ended. At worst, a connection is
+    /// opened again needlessly.
     private var isAlive: Bool {
         guard let handle, PQstatus(handle) == CONNECTION_OK else { return false }
         var poller = pollfd(fd: PQsocket(handle), events: Int16(POLLIN), revents: 0)
@@ -173,12 +175,13 @@ actor Connection {
         try joinLineage()
     }
 
-    /// Throws if the server is behind one that the process has seen. A server that does not say where it is must be the only one.
+    /// Throws if the server's timeline is older than one that the process has seen. A server that does not report its timeline
+    /// must be the only one.
     private func joinLineage() throws(StoreError) {
         guard let lineage else { return }
         let answer: StatementResult?
         do throws(StoreError) { answer = try run([Lineage.question]).last } catch {
-            // A right that is missing, a function that is not there or not supported: the server is of another kind.
+            // A missing right, or a missing or unsupported function: the server is not plain PostgreSQL.
             let isUnable = ["42501", "42883", "0A000"].contains(failure?.state)
             guard isUnable, address.servers.count == 1, handle != nil else { throw error }
             return
@@ -191,14 +194,14 @@ actor Connection {
         self.place = place
     }
 
-    /// Whether the process has seen no newer server.
+    /// Whether the process has seen no newer timeline.
     var isOfTheNewest: Bool {
         guard let lineage, let place else { return true }
         return lineage.isNewest(place)
     }
 
-    /// Throws if the server stopped waiting for a replica since the last time: someone cancelled the commit, or it took longer
-    /// than `statement_timeout`. The server calls that a success.
+    /// Throws if the server stopped waiting for a replica since the last call: the wait was cancelled, or took longer than
+    /// `statement_timeout`. The server reports such a commit as a success.
     func checkReplication() throws(StoreError) {
         guard replication.take() else { return }
         throw StoreError(.tooSlow, "PostgreSQL committed, but no replica confirmed it in time")
@@ -208,12 +211,12 @@ actor Connection {
     static func message(of handle: OpaquePointer, hiding password: String?) -> String {
         var text = PQerrorMessage(handle).map { String(cString: $0) } ?? ""
         text = text.split(whereSeparator: \.isNewline).joined(separator: " ")
-        // libpq does not print passwords. Should a server repeat one, it ends here.
+        // libpq does not print passwords. If a server repeats the password, it is replaced.
         if let password, !password.isEmpty { text = text.replacingOccurrences(of: password, with: "…") }
         return text.isEmpty ? "the connection failed" : text
     }
 
-    /// Closes the connection, whose state is unknown now.
+    /// Closes the connection, because its state is unknown.
     func lost(_ message: String) -> StoreError {
         let failure = ServerFailure.lost(message)
         self.failure = failure
@@ -221,7 +224,7 @@ actor Connection {
         return failure.storeError
     }
 
-    /// C strings and a null pointer after them.
+    /// Passes C strings followed by a null pointer.
     private static func withCStrings<Result>(
         _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Result
     ) -> Result {

@@ -2,18 +2,17 @@ internal import AuthService
 internal import Bytes
 internal import Foundation
 
-/// A bounded set of connections and the requests that wait for one, first come, first served.
+/// A bounded set of connections, and a first-come, first-served queue of requests.
 ///
-/// Connections open when they are needed. While no server can be reached, requests fail at once; from time to time one of them
-/// tries again.
+/// Connections open on demand. While no server can be reached, requests fail at once. After a pause, one of them tries again.
 final class ConnectionPool: Sendable {
     private struct State: Sendable {
         /// Connections without a request, the open ones last.
         var idle: [Idle] = []
         var waiting = Queue<Request>()
-        /// The connections whose threads were woken and have taken nothing yet.
+        /// The number of connections whose threads were woken and have not taken a request yet.
         var waking = 0
-        /// Why the last attempt to connect failed; nil once one succeeds.
+        /// The reason why the last attempt to connect failed; nil after a successful one.
         var outage: Outage?
         var isClosed = false
         var use = PoolUse()
@@ -31,12 +30,12 @@ final class ConnectionPool: Sendable {
 
     private struct Outage: Sendable {
         let error: StoreError
-        /// When the next request may try; nil while one does.
+        /// When the next request may try to connect; nil while a request tries.
         var nextAttempt: ContinuousClock.Instant?
         var pause: Duration
     }
 
-    /// The first and the longest pause between attempts to reach a server.
+    /// The shortest and the longest pause between attempts to reach a server.
     private static let pauses: ClosedRange<Duration> = .milliseconds(50)...(.seconds(1))
 
     /// The largest number of look-ups in one round trip.
@@ -50,11 +49,11 @@ final class ConnectionPool: Sendable {
 
     /// - Parameters:
     ///   - address: the servers.
-    ///   - settings: what each new connection runs first.
-    ///   - lineage: what the process has seen.
-    ///   - node: the node whose pool this is.
+    ///   - settings: statements that each new connection runs first.
+    ///   - lineage: the newest server timeline that the process has seen.
+    ///   - node: the node that owns this pool.
     ///   - size: the largest number of connections.
-    ///   - deadline: the longest time for a call, the wait for a connection included.
+    ///   - deadline: the longest time for a call, including the wait for a connection.
     ///   - maximumWaiting: the largest number of requests that wait.
     init(
         address: ServerAddress, settings: [Statement], lineage: Lineage? = nil, node: NodeName = NodeName(), size: Int,
@@ -74,11 +73,11 @@ final class ConnectionPool: Sendable {
     var use: PoolUse { state.withLock { $0.use } }
     var size: Int { connections.count }
 
-    /// The processes of the server that serve this pool.
+    /// The server processes of this pool's connections.
     var processes: Set<Int32> { state.withLock { $0.use.processes } }
 
-    /// Runs a body on a connection. The result goes to the caller unless the deadline or a cancellation came first; then
-    /// `late` hears of a body that succeeded all the same.
+    /// Runs a body on a connection. The result goes to the caller unless the deadline or a cancellation came first. In that
+    /// case `late` is called if the body succeeds.
     func run<Value: Sendable>(
         late: (@Sendable () -> Void)? = nil,
         _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
@@ -91,7 +90,7 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    /// What a row holds that a statement finds by a key; nil: there is none. Look-ups that wait for a connection share a round
+    /// Reads the row that a statement finds by a key; nil: there is none. Look-ups that wait for a connection share a round
     /// trip.
     func lookUp<Value: Sendable>(
         _ statement: Statement, _ read: @escaping @Sendable (StoredRow) throws(StoreError) -> Value
@@ -121,14 +120,14 @@ final class ConnectionPool: Sendable {
         }.get()
     }
 
-    /// A request that is not run here, but ends at the deadline of the pool.
+    /// A request that does not run on the pool, but ends at the pool's deadline.
     func watched(refuse: @escaping @Sendable (StoreError) -> Void) -> Request {
         let request = Request(.body { _ in }, deadline: .now + deadline, refuse: refuse)
         watch.add(request)
         return request
     }
 
-    /// Closes the connections. Requests under way are answered; those that wait and later ones are refused.
+    /// Closes the connections. Running requests are answered. Waiting and later ones are refused.
     func close() async {
         let waiting = state.withLock { state in
             state.isClosed = true
@@ -177,15 +176,15 @@ final class ConnectionPool: Sendable {
 
     private func admit(_ request: Request, _ state: inout State) -> Admission {
         guard !state.isClosed else { return .refused(Self.closed) }
-        // What a connection on its way takes no longer waits.
+        // Requests that an already woken connection will take do not count as waiting.
         let maximum = maximumWaiting + state.waking
-        // A look-up can go with others that it takes.
+        // A look-up can join the batch of a connection that is being woken.
         let hasRoom = state.waiting.count < min(state.waking * Self.maximumTogether, maximum)
         if !(request.isLookUp && hasRoom), let connection = takeIdle(&state) {
             state.append(request)
             return .wakes(connection)
         }
-        // While no connection is open, waiting is for nothing.
+        // While no connection is open, waiting is pointless.
         if state.use.processes.isEmpty, let outage = state.outage { return .refused(outage.error) }
         guard state.waiting.count < maximum else {
             state.use.refused &+= 1
@@ -196,7 +195,7 @@ final class ConnectionPool: Sendable {
         return .waits
     }
 
-    /// Takes a connection that has no request, to wake its thread.
+    /// Takes an idle connection whose thread is then woken.
     private func takeIdle(_ state: inout State) -> Connection? {
         guard let idle = state.idle.last, idle.isOpen || mayOpen(&state) else { return nil }
         state.idle.removeLast()
@@ -205,7 +204,7 @@ final class ConnectionPool: Sendable {
         return idle.connection
     }
 
-    /// Whether a request may try to open another connection now. In an outage one request tries at a time.
+    /// Whether a request may try to open another connection now. During an outage, one request tries at a time.
     private func mayOpen(_ state: inout State) -> Bool {
         guard let outage = state.outage else { return true }
         guard let nextAttempt = outage.nextAttempt, .now >= nextAttempt else { return false }
@@ -213,13 +212,13 @@ final class ConnectionPool: Sendable {
         return true
     }
 
-    /// Runs what waits on a connection's thread, without a change of threads in between.
+    /// Runs waiting requests on a connection's thread, without switching threads between them.
     private func serve(on connection: isolated Connection) {
         let isOpen = connection.isOpen
         var (next, another) = state.withLock { state in
             state.waking -= 1
             let next = takeNext(isOpen, &state) ?? rest(connection, isOpen, &state)
-            // Nothing waits while a connection could take it.
+            // If requests still wait and no connection is being woken, wake another one.
             let isShort = !state.waiting.isEmpty && state.waking == 0
             return (next, isShort ? takeIdle(&state) : nil)
         }
@@ -234,7 +233,7 @@ final class ConnectionPool: Sendable {
     private func run(_ requests: [Request], on connection: isolated Connection) {
         guard let last = requests.last else { return }
         let before = connection.process
-        // A caller that goes takes no answer from the others.
+        // Cancelling one request of a batch must not cancel the others.
         connection.begin(requests.count == 1 ? last : nil, deadline: last.deadline)
         do throws(StoreError) {
             try connection.open()
@@ -258,18 +257,18 @@ final class ConnectionPool: Sendable {
         note(connection.process, before: opened)
     }
 
-    /// Takes what waits next, or makes the connection idle.
+    /// Takes the next waiting requests, or marks the connection as idle.
     private func release(_ connection: isolated Connection) -> [Request]? {
         let isOpen = connection.isOpen
         return state.withLock { state in
-            // A closed connection leaves them to the open ones while it may not open again.
+            // During an outage, a closed connection leaves waiting requests to the open ones.
             let next = isOpen || state.outage == nil ? takeNext(isOpen, &state) : nil
             return next ?? rest(connection, isOpen, &state)
         }
     }
 
-    /// The request that has waited longest. If it is a look-up, so are those right behind it, unless the connection has to open
-    /// first.
+    /// Takes the request that has waited longest. If it is a look-up, takes the look-ups right behind it too, unless the
+    /// connection has to open first.
     private func takeNext(_ isOpen: Bool, _ state: inout State) -> [Request]? {
         var taken: [Request] = []
         while taken.count < (isOpen ? Self.maximumTogether : 1), let head = state.waiting.head {
@@ -290,7 +289,8 @@ final class ConnectionPool: Sendable {
             state.idle.append(idle)
         } else {
             state.idle.insert(idle, at: 0)
-            // Perhaps it did not try, because the request was over or another connection took it.
+            // The connection may not have tried to open: its request was over, or another connection took it. Let another
+            // request try.
             if let outage = state.outage { state.outage?.nextAttempt = outage.nextAttempt ?? .now }
         }
         return nil
@@ -308,8 +308,8 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    /// After an attempt to connect failed. The requests that tried go to other connections, if one is open. If none is,
-    /// every request fails: those that wait would try one after the other.
+    /// Handles a failed attempt to connect. If another connection is open, its requests are queued again. Otherwise all waiting
+    /// requests fail, because each of them would repeat the attempt.
     private func noteOutage(_ error: StoreError, _ requests: [Request]) {
         let admissions = state.withLock { state -> [(Admission, Request)] in
             state.use.failedConnects &+= 1
@@ -325,16 +325,16 @@ final class ConnectionPool: Sendable {
     }
 }
 
-/// How a pool is used.
+/// The current use of a pool, and its counters.
 struct PoolUse: Sendable {
     var busy = 0
     var waiting = 0
-    /// Calls that had to wait, since the start.
+    /// Calls that had to wait since the start.
     var waits: UInt64 = 0
-    /// Calls that were refused because too many waited, since the start.
+    /// Calls that were refused since the start, because too many waited.
     var refused: UInt64 = 0
-    /// Attempts to connect that failed, since the start.
+    /// Failed attempts to connect since the start.
     var failedConnects: UInt64 = 0
-    /// The server's processes of the open connections.
+    /// The server processes of the open connections.
     var processes: Set<Int32> = []
 }

@@ -3,7 +3,7 @@ internal import Foundation
 
 /// The executor of one connection: a thread of its own, because libpq's calls and the wait for the socket block.
 ///
-/// Beside the actor's jobs it runs blocks, which may assume the actor's isolation. So the pool hands over work without a
+/// In addition to the actor's jobs, it runs blocks that may assume the actor's isolation. So the pool hands over work without a
 /// suspension.
 final class ConnectionThread: SerialExecutor {
     private enum Work: Sendable {
@@ -19,7 +19,7 @@ final class ConnectionThread: SerialExecutor {
     }
 
     private let state = Locked(State())
-    /// Ends the wait for the socket too.
+    /// Raised for new work. It also ends the wait for the socket.
     let signal: WakeSignal
 
     init(name: String) {
@@ -32,10 +32,10 @@ final class ConnectionThread: SerialExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
 
-    /// Runs a block after the work that is already there.
+    /// Runs a block after the work that is already queued.
     func perform(_ block: @escaping @Sendable () -> Void) { add(.block(block)) }
 
-    /// Ends the thread once its work is done.
+    /// Ends the thread after its queued work.
     func finish() {
         state.withLock { $0.isFinished = true }
         signal.raise()
@@ -88,7 +88,7 @@ final class WakeSignal: Sendable {
 
     init() {
         var ends: [Int32] = [-1, -1]
-        // Without descriptors left, `poll` ignores -1: waits then end at their deadlines only.
+        // If no descriptors are left, `poll` ignores -1. Waits then end only at their deadlines.
         if pipe(&ends) != 0 { ends = [-1, -1] }
         for end in ends where end >= 0 {
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
@@ -110,7 +110,7 @@ final class WakeSignal: Sendable {
     /// Waits for a signal and removes it.
     func wait() {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        // Without a pipe, look for work again after a moment.
+        // Without a pipe, check for work again after 10 ms.
         _ = poll(&poller, 1, descriptor < 0 ? 10 : -1)
         clear()
     }

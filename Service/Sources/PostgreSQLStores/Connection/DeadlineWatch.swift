@@ -2,18 +2,18 @@ internal import AuthService
 internal import Bytes
 internal import Foundation
 
-/// Ends requests at their deadlines, wherever they are: waiting for a connection, or with a server that does not answer.
+/// Ends requests at their deadlines, whether they wait for a connection or for the server.
 ///
-/// All requests of a pool have the same time, so the queue is in the order of the deadlines.
+/// All requests of a pool have the same time limit, so the queue is in the order of the deadlines.
 ///
-/// Unchecked: the queue is only reached while the condition is locked.
+/// Unchecked: the condition's lock guards the queue.
 final class DeadlineWatch: @unchecked Sendable {
     private let condition = NSCondition()
     private var requests = Queue<Request>()
     private var isAsleep = false
     private var isFinished = false
 
-    /// How late a request may end.
+    /// How late a request may end, in seconds.
     private static var grain: Double { 0.02 }
 
     init() {
@@ -45,7 +45,7 @@ final class DeadlineWatch: @unchecked Sendable {
         }
     }
 
-    /// Waits for a while and returns the requests whose deadline is over; nil once the watch is finished.
+    /// Waits for expired deadlines and returns their requests; nil once the watch is finished.
     private func next() -> [Request]? {
         condition.lock()
         defer { condition.unlock() }

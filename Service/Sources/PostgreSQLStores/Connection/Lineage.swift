@@ -1,8 +1,8 @@
 internal import AuthService
 internal import Bytes
 
-/// Which history of the data a process has seen. It follows a promotion, and never goes back: the former primary may still run,
-/// and would answer as if nothing had happened since.
+/// The newest server timeline that this process has seen. Earlier timelines are rejected: a former primary may still run, and
+/// would return stale data.
 final class Lineage: Sendable {
     static let question = Statement(
         """
@@ -13,7 +13,7 @@ final class Lineage: Sendable {
 
     private let newest = Locked<PrimaryPlace?>(nil)
 
-    /// Takes note of a server. Throws if it is not where this process was last, or behind it.
+    /// Records a server's position. Throws if it is another database system, or on an earlier timeline.
     func admit(_ place: PrimaryPlace) throws(StoreError) {
         let before = newest.withLock { newest -> PrimaryPlace? in
             let before = newest
@@ -33,7 +33,7 @@ final class Lineage: Sendable {
         }
     }
 
-    /// Takes note of a primary that another node uses. One of another database system says nothing about this one.
+    /// Records the primary that another node uses. A primary of another database system is ignored.
     func learn(_ place: PrimaryPlace) {
         newest.withLock { newest in
             guard let known = newest, known.system == place.system, known.timeline < place.timeline else { return }
@@ -41,6 +41,6 @@ final class Lineage: Sendable {
         }
     }
 
-    /// Whether nothing newer was seen than this.
+    /// Whether the process has seen no other position than this one.
     func isNewest(_ place: PrimaryPlace) -> Bool { newest.withLock { $0.map { $0 == place } ?? true } }
 }

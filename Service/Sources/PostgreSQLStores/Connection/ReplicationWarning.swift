@@ -1,11 +1,11 @@
 internal import Bytes
 internal import CPostgreSQL
 
-/// Remembers the warning with which a server tells that it committed, and no longer waits for a replica.
+/// Records the server's warning that it committed but no longer waits for a replica.
 final class ReplicationWarning: Sendable {
     private let isHeard = Locked(false)
 
-    /// Takes the notices of a connection, which must not outlive this.
+    /// Receives the notices of a connection. The connection must not outlive this object.
     func listen(on handle: OpaquePointer) {
         let hear: PQnoticeReceiver = { warning, notice in
             guard let warning, let notice, ReplicationWarning.isOne(notice) else { return }
@@ -22,7 +22,8 @@ final class ReplicationWarning: Sendable {
         }
     }
 
-    /// The message is in the server's language, and the code one that others use. No statement of ours warns otherwise.
+    /// Whether a notice is this warning. Its message is in the server's language, and other warnings have the same code. But no
+    /// statement of the stores causes another warning.
     private static func isOne(_ notice: OpaquePointer) -> Bool {
         func field(_ code: UnicodeScalar) -> String {
             PQresultErrorField(notice, Int32(code.value)).map { String(cString: $0) } ?? ""

@@ -1,17 +1,17 @@
 internal import AuthService
 internal import Bytes
 
-/// A statement that finds one row or none by a key, and what takes its answer.
+/// A statement that finds at most one row by a key, and the receiver of its result.
 struct LookUp: Sendable {
     let statement: Statement
     let take: @Sendable (Result<StatementResult, StoreError>) -> Void
 }
 
-/// A call of a store on its way through the pool.
+/// A store's call while it passes through the pool.
 final class Request: Sendable {
     enum Work: Sendable {
         case body(@Sendable (isolated Connection) -> Void)
-        /// May travel with others.
+        /// May share a round trip with other look-ups.
         case lookUp(LookUp)
     }
 
@@ -25,7 +25,7 @@ final class Request: Sendable {
     let deadline: ContinuousClock.Instant
     let isLookUp: Bool
     private let state: Locked<State>
-    /// Gives the failure to the caller unless it has an answer.
+    /// Gives the failure to the caller unless it already has an answer.
     private let refuse: @Sendable (StoreError) -> Void
 
     init(
@@ -37,7 +37,7 @@ final class Request: Sendable {
         state = Locked(State(work: work))
     }
 
-    /// Whether the caller has an answer, so that the rest of the work is for nothing.
+    /// Whether the caller already has an answer, so that further work is useless.
     var isOver: Bool { state.withLock(\.isOver) }
 
     /// Gives a failure to the caller, and stops the work.
@@ -51,7 +51,7 @@ final class Request: Sendable {
         running?.raise()
     }
 
-    /// Takes the work to do it on a thread. Nil if the request is over.
+    /// Takes the work for a thread; nil if the request is over.
     func begin(_ signal: WakeSignal) -> Work? {
         state.withLock { state in
             defer { state.work = nil }
@@ -61,7 +61,7 @@ final class Request: Sendable {
         }
     }
 
-    /// The work is done and gave its answer.
+    /// Ends the request after its work gave the answer.
     func finish() {
         state.withLock { state in
             state.isOver = true

@@ -2,16 +2,16 @@ internal import AuthService
 internal import CPostgreSQL
 internal import Foundation
 
-/// The servers of a URL, each with the parameters of a connection to it.
+/// The servers of a URL, each with its connection parameters.
 ///
-/// libpq reads the URL. We connect to one server at a time: libpq's asynchronous calls have no deadline for each of several
-/// servers, so one that hangs would hide the others.
+/// libpq parses the URL. The stores connect to one server at a time: libpq's asynchronous calls have no deadline for each of
+/// several servers, so a server that hangs would hide the others.
 struct ServerAddress: Sendable {
     /// One server.
     struct Server: Sendable {
         /// libpq's parameters. They may hold a password.
         let parameters: [String: String]
-        /// The host and the port, for sentences.
+        /// The host and the port, for error texts.
         let name: String
         /// Whether it is on this machine: a socket or a loopback address.
         let isLocal: Bool
@@ -27,9 +27,9 @@ struct ServerAddress: Sendable {
     ///
     /// - Parameters:
     ///   - url: the URL.
-    ///   - defaults: what libpq uses for parameters that the URL does not have; nil: what it takes from the environment.
+    ///   - defaults: values of parameters that the URL does not have; nil: those that libpq takes from the environment.
     init(_ url: String, defaults: [String: String]? = nil) throws(PostgreSQLOpenError) {
-        // What libpq says about a malformed URL may quote a password.
+        // libpq's message about a malformed URL may quote a password.
         guard url.hasPrefix("postgresql://") || url.hasPrefix("postgres://") else {
             throw PostgreSQLOpenError(
                 .malformedURL, "A PostgreSQL URL begins with postgresql://, as in postgresql://user@host:5432/database."
@@ -49,7 +49,7 @@ struct ServerAddress: Sendable {
         servers = try Self.servers(parameters, defaults: known)
     }
 
-    /// The parameters that have a value. libpq takes an empty one for a missing one.
+    /// The parameters that have a value. libpq treats an empty one as missing.
     private static func values(_ options: UnsafeMutablePointer<PQconninfoOption>) -> [String: String] {
         var values: [String: String] = [:]
         var option = options
@@ -62,7 +62,7 @@ struct ServerAddress: Sendable {
         return values
     }
 
-    /// What libpq uses for parameters that a URL does not have, from the environment (PGHOST, PGHOSTADDR, PGSERVICE …).
+    /// libpq's values for parameters that a URL does not have, from the environment (PGHOST, PGHOSTADDR, PGSERVICE …).
     private static func environment() throws(PostgreSQLOpenError) -> [String: String] {
         guard let options = PQconndefaults() else { throw PostgreSQLOpenError(.unavailable, "There is no memory.") }
         defer { PQconninfoFree(options) }
@@ -121,7 +121,7 @@ struct ServerAddress: Sendable {
             func part(_ list: [String]) -> String {
                 list.count > index ? list[index] : (list.count == 1 ? list[0] : "")
             }
-            // libpq fills what is empty for one of several hosts too.
+            // For one of several hosts, libpq fills empty values with defaults too.
             func given(_ list: [String], _ name: String) -> String {
                 let part = part(list)
                 return part.isEmpty && service == nil ? defaults[name] ?? "" : part
@@ -139,10 +139,10 @@ struct ServerAddress: Sendable {
         parameters["host"] = host.isEmpty ? nil : host
         parameters["hostaddr"] = address.isEmpty ? nil : address
         parameters["port"] = port.isEmpty ? nil : port
-        // A service may lead anywhere.
+        // A service may name any server.
         let isLocal = service == nil && isLocal(address.isEmpty ? host : address)
-        // Without a word in the URL, nothing leaves this machine unencrypted or to an unknown server. Neither the environment
-        // (PGSSLMODE) nor a service weakens that.
+        // Unless the URL says otherwise, no data leaves this machine unencrypted or goes to an unverified server. Neither the
+        // environment (PGSSLMODE) nor a service weakens that.
         let mode = parameters["sslmode"] ?? (isLocal ? "prefer" : "verify-full")
         parameters["sslmode"] = mode
         // libpq prefers GSSAPI's encryption, which checks no certificate, to TLS.
@@ -162,7 +162,7 @@ struct ServerAddress: Sendable {
     }
 
     private static func isLocal(_ host: String) -> Bool {
-        // The environment may have a list for one of our hosts.
+        // The environment may list several addresses for one host of the URL.
         guard !host.contains(",") else { return false }
         return host.isEmpty || host.hasPrefix("/") || host.hasPrefix("@") || host == "localhost" || host == "::1"
             || isLoopback(host)

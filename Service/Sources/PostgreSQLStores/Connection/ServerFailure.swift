@@ -5,7 +5,7 @@ internal import CPostgreSQL
 struct ServerFailure: Sendable {
     /// The five characters of SQLSTATE; empty if the connection was lost.
     let state: String
-    /// One sentence: the server's, without the values of rows.
+    /// One sentence from the server, without values of rows.
     let message: String
 
     static func lost(_ message: String) -> ServerFailure { ServerFailure(state: "", message: message) }
@@ -26,14 +26,15 @@ struct ServerFailure: Sendable {
 
     var isLost: Bool { state.isEmpty }
 
-    /// Whether the same transaction may succeed when it starts again: a serialization failure, a deadlock, or a row that
-    /// another transaction inserted at the same time, which the checks before the insertion now see.
+    /// Whether a new attempt of the same transaction may succeed: after a serialization failure, a deadlock, or a row that
+    /// another transaction inserted concurrently. The next attempt's checks see that row.
     var isRetryable: Bool { ["40001", "40P01", "23505"].contains(state) || isStalePlan }
 
-    /// Whether the connection prepared a statement that no longer fits, such as after a migration.
+    /// Whether the connection has a prepared statement that no longer fits the tables, such as after a migration.
     var isStalePlan: Bool { ["0A000", "26000"].contains(state) }
 
-    /// Whether the connection is of no further use: it leads to a server that shuts down or no longer takes writes.
+    /// Whether the connection must be closed: its server shuts down or no longer accepts writes, or a prepared statement is
+    /// stale.
     var endsConnection: Bool {
         isLost || isStalePlan || state.hasPrefix("57P") || state.hasPrefix("08") || state == "25006"
     }
@@ -44,9 +45,9 @@ struct ServerFailure: Sendable {
 
     private var code: StoreError.Code {
         switch state {
-        // Cancelled, a lock not granted, idle for too long in a transaction.
+        // A cancelled statement, a lock timeout, or a transaction that was idle for too long.
         case "57014", "55P03", "25P03": .tooSlow
-        // A table, column or function that is not there, and damaged pages.
+        // A missing table, column or function, or damaged pages.
         case "42P01", "42703", "42883", "XX001", "XX002": .unreadable
         case _ where state.hasPrefix("22"): .unreadable
         default: .unavailable

@@ -26,7 +26,7 @@ final class StatementResult {
     /// The number of rows that the statement changed.
     var changes: Int { PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0 }
 
-    /// The command that the server carried out.
+    /// The command that the server executed.
     var command: String { PQcmdStatus(result).map { String(cString: $0) } ?? "" }
 
     var rows: [StoredRow] { (0..<PQntuples(result)).map { StoredRow(self, $0) } }
@@ -34,8 +34,7 @@ final class StatementResult {
     var first: StoredRow? { count > 0 ? StoredRow(self, 0) : nil }
 }
 
-/// A row whose columns are read by type. What a database holds comes from outside: another type or a damaged value is an
-/// error.
+/// A row whose columns are read by type. Rows come from outside the process: another type or a damaged value is an error.
 struct StoredRow {
     private let rows: StatementResult
     private let number: Int32
@@ -84,7 +83,7 @@ struct StoredRow {
         return Array(bytes)
     }
 
-    /// A column, read by the parser of its type.
+    /// Reads a column with the parser of its type.
     func parsed<Raw, Value>(
         _ column: String, _ raw: Raw, _ parse: (Raw) throws -> Value?
     ) throws(StoreError) -> Value {

@@ -1,14 +1,14 @@
 internal import AuthService
 
-/// A transaction under way. `BEGIN` travels with its first statement, and what can wait travels with `COMMIT`: so its locks are
-/// held for as short as possible.
+/// A running transaction. `BEGIN` is sent with its first statement, and deferred statements are sent with `COMMIT`. So locks
+/// are held as briefly as possible.
 struct OpenTransaction {
     var isBegun = false
-    /// Statements right before the commit.
+    /// Deferred statements, which run right before the commit.
     var last: [Statement] = []
     /// Whether the server may have committed.
     var isCommitSent = false
-    /// Whether it appends audit events, and tells the other nodes.
+    /// Whether the transaction appends audit events, and whether it notifies the other nodes.
     var hasEvents = false
     var isTelling = false
 }
@@ -18,7 +18,7 @@ extension Connection {
     private static var begin: Statement { Statement("BEGIN") }
     private static var commit: Statement { Statement("COMMIT") }
 
-    /// Runs a statement of the transaction, or by itself outside of one, and returns its rows.
+    /// Runs a statement in the transaction, or on its own outside of one. Returns its rows.
     func rows(_ sql: String, _ parameters: [Parameter] = []) throws(StoreError) -> StatementResult {
         guard let result = try results([Statement(sql, parameters)]).last else {
             throw StoreError(.unavailable, "PostgreSQL: no result")
@@ -26,14 +26,14 @@ extension Connection {
         return result
     }
 
-    /// Runs statements in one round trip, and returns the result of each.
+    /// Runs statements in one round trip. Returns the result of each.
     func results(_ statements: [Statement]) throws(StoreError) -> [StatementResult] {
         guard transaction?.isBegun == false else { return try run(statements) }
         transaction?.isBegun = true
         return Array(try run([Self.begin] + statements).dropFirst())
     }
 
-    /// Runs a statement that is the whole transaction, so that it needs no `BEGIN` and no `COMMIT`.
+    /// Runs a statement as a transaction of its own, without `BEGIN` and `COMMIT`.
     func alone(_ statement: Statement) throws(StoreError) -> StatementResult {
         guard transaction?.isBegun == false else { return try rows(statement.sql, statement.parameters) }
         transaction?.isCommitSent = true
@@ -41,7 +41,7 @@ extension Connection {
         return result
     }
 
-    /// Runs statements that are the whole transaction, with its `BEGIN` and `COMMIT`, in one round trip.
+    /// Runs statements as a whole transaction with `BEGIN` and `COMMIT`, in one round trip.
     func whole(_ statements: [Statement]) throws(StoreError) -> [StatementResult] {
         transaction?.isCommitSent = true
         let results = try run([Self.begin] + statements + [Self.commit])
@@ -51,13 +51,13 @@ extension Connection {
 
     private static var rolledBack: StoreError { StoreError(.unavailable, "PostgreSQL rolled the transaction back") }
 
-    /// Runs a statement right before the commit of the transaction.
+    /// Adds a statement that runs right before the commit.
     func finally(_ statement: Statement) { transaction?.last.append(statement) }
 
-    /// Runs a body and commits what it did. Starts again, within the deadline, if the transaction met another one.
+    /// Runs a body and commits its changes. Retries within the deadline if the transaction conflicts with another one.
     ///
-    /// An attempt whose connection was lost starts again too, unless the commit may have reached the server: then the outcome is
-    /// unknown, and this throws.
+    /// An attempt whose connection was lost is retried too, unless the commit may have reached the server. In that case the
+    /// outcome is unknown, and this throws.
     func inTransaction<Value>(
         _ body: (isolated Connection) throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -88,17 +88,17 @@ extension Connection {
     private func commit() throws(StoreError) {
         guard let state = transaction, state.isBegun || !state.last.isEmpty else { return }
         transaction?.isCommitSent = true
-        // One statement alone is a transaction by itself.
+        // A single statement is a transaction by itself.
         if !state.isBegun, state.last.count == 1 {
             _ = try run(state.last)
             return
         }
         let results = try run((state.isBegun ? [] : [Self.begin]) + state.last + [Self.commit])
-        // The server answers the commit of a failed transaction with a rollback, and without an error.
+        // The server answers the commit of a failed transaction with a rollback and without an error.
         guard results.last?.command == "COMMIT" else { throw Self.rolledBack }
     }
 
-    /// Rolls back within a time of its own: the request may be over. A connection on which that fails is closed.
+    /// Rolls back with its own deadline, because the request may be over. If that fails, closes the connection.
     private func rollBack() {
         guard isInTransaction else { return }
         withOwnTime(.milliseconds(500)) { connection in

@@ -10,7 +10,7 @@ struct PostgreSQLCredentialStore: CredentialStore {
     func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) -> Bool {
         let inserted: Int? = try await database.write { (connection) throws(StoreError) in
             let apps = credential.scope.named.map(\.text).sorted()
-            // Locked, so that none can be removed in between.
+            // The apps are locked, so that none can be removed before the insertion.
             let found = try connection.rows(
                 "SELECT 1 FROM apps WHERE app_id = ANY ($1) ORDER BY app_id FOR KEY SHARE", [.texts(apps)])
             guard found.count == apps.count else { return nil }
@@ -44,7 +44,7 @@ struct PostgreSQLCredentialStore: CredentialStore {
         try all(connection, "ORDER BY created_at DESC, id")
     }
 
-    /// All credentials as they are now, locked until the transaction ends: a revocation or another change of them waits, or is seen.
+    /// All credentials, locked until the transaction ends: their changes and revocations wait.
     static func locked(_ connection: isolated Connection) throws(StoreError) -> [Credential] {
         try all(connection, "ORDER BY id FOR UPDATE")
     }

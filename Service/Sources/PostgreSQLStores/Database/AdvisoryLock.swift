@@ -1,4 +1,4 @@
-/// Locks that all nodes share. Each but `service` ends with its transaction.
+/// Locks that all nodes share. Each except `service` ends with its transaction.
 enum AdvisoryLock: Int {
     case migration = 1
     /// The end of the audit log's chain.
@@ -14,10 +14,10 @@ enum AdvisoryLock: Int {
     case challenges = 7
     /// Held by every node in shared mode for as long as it runs.
     case service = 8
-    /// The check values of the service key: shared by those who rely on them.
+    /// The check values of the service key. Transactions that rely on the values hold it in shared mode.
     case serviceKey = 9
 
-    /// "SyAu": keeps these apart from other programs' locks.
+    /// "SyAu" in ASCII: separates these locks from those of other programs.
     private static let space = 0x5379_4175
 
     /// The two keys of the lock.
@@ -26,12 +26,12 @@ enum AdvisoryLock: Int {
     /// The call that takes the lock.
     var sql: String { "pg_advisory_xact_lock(\(keys))" }
 
-    /// The call that takes the lock together with others that do the same.
+    /// The call that takes the lock in shared mode.
     var sharedSQL: String { "pg_advisory_xact_lock_shared(\(keys))" }
 
     /// A statement that takes the lock for one app.
     func statement(of app: String) -> Statement {
-        // The app is part of the second key: two apps that share a key wait for each other, and no more.
+        // The app's hash is part of the second key. If two apps have the same key, they only wait for each other.
         Statement("SELECT pg_advisory_xact_lock(\(Self.space) + \(rawValue), hashtext($1))", [.text(app)])
     }
 }

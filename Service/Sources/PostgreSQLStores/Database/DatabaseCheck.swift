@@ -1,8 +1,8 @@
 internal import AuthService
 
-/// What a database must be before the stores use it.
+/// The requirements that a database must meet before the stores use it.
 enum DatabaseCheck {
-    /// Checks the server and the tables, and creates the tables if they may be created.
+    /// Checks the server and the tables. Creates the tables if that is allowed.
     static func prepare(_ address: ServerAddress, mayCreate: Bool) async throws(PostgreSQLOpenError) {
         try await withConnection(address, settings: ownSettings, deadline: .seconds(30)) {
             (connection) throws(PostgreSQLOpenError) in
@@ -16,9 +16,9 @@ enum DatabaseCheck {
         }
     }
 
-    /// Migrates, and returns whether there was something to do.
+    /// Migrates the tables. Returns whether a migration was necessary.
     static func migrate(_ address: ServerAddress) async throws(PostgreSQLOpenError) -> Bool {
-        // An index over many rows takes its time.
+        // Creating an index on many rows takes long.
         try await withConnection(address, settings: ownSettings, deadline: .seconds(3600)) {
             (connection) throws(PostgreSQLOpenError) in
             try checkServer(connection)
@@ -77,14 +77,15 @@ enum DatabaseCheck {
 
     static let minimumVersion: Int64 = 150_000
 
-    /// What creates and fills tables is as durable as what the service writes, and no limit of the user's interrupts it.
+    /// The settings for creating and filling tables: as durable as the service's own writes, and without a time limit of the
+    /// database user.
     private static var ownSettings: [Statement] { SessionSettings.statements(deadline: nil) }
 
-    /// Runs a body on a connection of its own.
+    /// Runs a body on a new connection.
     ///
     /// - Parameters:
     ///   - address: the servers.
-    ///   - settings: what the connection runs first.
+    ///   - settings: statements that the connection runs first.
     ///   - deadline: the longest time for everything.
     ///   - body: uses the connection.
     static func withConnection<Value: Sendable>(
@@ -96,7 +97,7 @@ enum DatabaseCheck {
         return try await connection.opened(for: deadline, body)
     }
 
-    /// Runs a body in one transaction, on a connection of its own. It may take hours.
+    /// Runs a body in one transaction on a new connection. It may take hours.
     static func filling<Value: Sendable>(
         _ address: ServerAddress, _ body: @escaping @Sendable (isolated Connection) throws -> Value
     ) async throws -> Value {
@@ -105,7 +106,7 @@ enum DatabaseCheck {
         return try await connection.filling(body)
     }
 
-    /// Runs a body, and names the reason of a failure.
+    /// Runs a body, and turns a failure into an error with its reason.
     static func call<Value>(
         _ connection: isolated Connection, _ body: (isolated Connection) throws(StoreError) -> Value
     ) throws(PostgreSQLOpenError) -> Value {

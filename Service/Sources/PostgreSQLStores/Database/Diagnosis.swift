@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// Checks a server and a database, in an operator's words.
+/// Checks a server and a database, with results for the operator.
 struct Diagnosis: Sendable {
     let address: ServerAddress
     let connections: Int
@@ -9,7 +9,7 @@ struct Diagnosis: Sendable {
     let claims: ClaimPlace
     let clock: any ServiceClock
 
-    /// What the server says about itself.
+    /// The server's properties.
     private struct Facts: Sendable {
         let version: Int64
         let versionName: String
@@ -24,7 +24,7 @@ struct Diagnosis: Sendable {
         let mayCreate: Bool
         let missingRights: [String]
         let schema: Migrator.State
-        /// The keeper of the claims, and how many seconds ago a node renewed its lease; nil: no table says it.
+        /// The keeper of the claims, and how many seconds ago a node renewed its lease; nil: the database has no such table.
         let keeper: (place: ClaimPlace?, renewed: Int64?)?
         let server: ServerAddress.Server?
     }
@@ -99,7 +99,7 @@ struct Diagnosis: Sendable {
         )
     }
 
-    /// The tables that the user may not read and change, and those that it may not truncate.
+    /// The tables that the user may not read and change, and the tables that it may not truncate.
     private static func missingRights(_ connection: isolated Connection) throws(StoreError) -> [String] {
         try connection.rows(
             """
@@ -260,7 +260,7 @@ struct Diagnosis: Sendable {
             )
     }
 
-    /// The finding of a server that has no connection left. It says so in words alone.
+    /// The result for a server that has no connection left. The server reports that only in its message.
     private func connectionsExhausted(_ sentence: String) -> StoreFinding? {
         let words = ["too many clients", "connection slots are reserved", "too many connections for"]
         guard words.contains(where: sentence.contains) else { return nil }
@@ -272,7 +272,7 @@ struct Diagnosis: Sendable {
     }
 
     private func connectionLimit(_ facts: Facts) -> StoreFinding {
-        // One more listens for changes of other nodes.
+        // One more connection listens for the changes of other nodes.
         let needed = Int64(connections) + 1
         return facts.free >= needed
             ? .good("postgresql_connections", "The server has room for the \(needed) connections of this node.")

@@ -2,10 +2,11 @@ internal import AuthService
 internal import Bytes
 internal import Logging
 
-/// Tells listeners that the database changed without their knowledge: another node changed it, or a call of this one did after
-/// its deadline. Listens with a connection of its own, and only while there are listeners.
+/// Tells listeners that the database may have changed without their knowledge: another node changed it, or a call of this node
+/// did after its deadline. It uses its own connection, and only while there are listeners.
 ///
-/// After a lost connection it tells the listeners once it listens again. In between, the service's caches end by themselves.
+/// After a lost connection, it signals the listeners once it listens again. Until then, the service's cached rows expire by
+/// age.
 final class ExternalChanges: Sendable {
     static let channel = "synheart_auth"
 
@@ -16,9 +17,9 @@ final class ExternalChanges: Sendable {
         var isFinished = false
     }
 
-    /// A listener hears at most this often, so that a busy fleet does not empty the caches with each of its changes.
+    /// The shortest time between two signals to a listener, so that a busy fleet does not empty the caches with every change.
     private static let interval: Duration = .milliseconds(250)
-    /// How often the connection is tried. A server that hangs sends nothing.
+    /// The interval of checks of the connection. A hung server sends no notifications.
     private static let heartbeat: Duration = .seconds(5)
     private static let timeout: Duration = .seconds(2)
     private static let pauses: ClosedRange<Duration> = .milliseconds(50)...(.seconds(1))
@@ -27,9 +28,9 @@ final class ExternalChanges: Sendable {
     private let settings: [Statement]
     private let lineage: Lineage
     private let logger: Logger
-    /// Whether this process is a node of the service, which other processes see by a lock.
+    /// Whether this process is a node of the service, and holds the lock that shows it to other processes.
     private let holdsServiceLock: Bool
-    /// What this node's own notifications say. They are no news.
+    /// The payload of this node's own notifications, which are ignored.
     private let node: NodeName
     private let state = Locked(State())
 
@@ -42,7 +43,7 @@ final class ExternalChanges: Sendable {
         self.node = node
     }
 
-    /// Whether the connection listens now.
+    /// Whether the connection currently listens.
     let isListening = Locked(false)
 
     func stream() -> AsyncStream<Void> {
@@ -73,7 +74,7 @@ final class ExternalChanges: Sendable {
         connection?.thread.signal.raise()
     }
 
-    /// Tells the listeners that something changed.
+    /// Signals to the listeners that something changed.
     func announce() {
         for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
@@ -117,10 +118,10 @@ final class ExternalChanges: Sendable {
         }
     }
 
-    /// Whether there are listeners, and this connection listens for them.
+    /// Whether this connection still serves the current listeners.
     private func isCurrent(_ connection: Connection) -> Bool { state.withLock { $0.connection === connection } }
 
-    /// Waits for changes, for the time of a heartbeat. Opens the connection first if it is closed.
+    /// Waits for changes during one heartbeat. Opens the connection first if it is closed.
     private func listen(on connection: isolated Connection) throws(StoreError) {
         connection.begin(nil, deadline: .now + Self.timeout)
         if !connection.isOpen {
@@ -129,7 +130,7 @@ final class ExternalChanges: Sendable {
             if holdsServiceLock { _ = try connection.rows(PostgreSQLServiceLock.shared) }
             _ = try connection.rows("LISTEN \(Self.channel)")
             isListening.withLock { $0 = true }
-            // Changes while nothing listened.
+            // Changes may have been missed while the connection was closed.
             announce()
         } else {
             let isReadOnly = try connection.rows("SELECT pg_is_in_recovery() AS recovers").first?.bool("recovers")

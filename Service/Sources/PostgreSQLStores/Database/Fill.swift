@@ -3,15 +3,15 @@ internal import Bytes
 internal import StrictJSON
 
 extension PostgreSQLStores {
-    /// Fills an empty database with the rows of another engine, in one transaction. Creates the tables if they are not there.
+    /// Fills an empty database with the rows of another engine, in one transaction. Creates the tables if they do not exist.
     ///
     /// - Parameters:
     ///   - url: the database. It must hold no app, device, event or key check.
     ///   - export: visits every row, in the order of `StoredTable`. It runs on the thread of the connection, and may block it.
-    ///   - progress: is told how many rows of a table there are so far, for a person who waits.
-    /// - Returns: how many rows each table got.
-    /// - Throws: `PostgreSQLOpenError` if the database cannot be used or is not empty, and what `export` throws. Then nothing was
-    ///   written.
+    ///   - progress: called with a table and the number of its rows so far, to show progress.
+    /// - Returns: the number of rows of each table.
+    /// - Throws: `PostgreSQLOpenError` if the database cannot be used or is not empty, and errors of `export`. In these cases
+    ///   nothing was written.
     public static func fill(
         _ url: String,
         from export: @escaping @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void,
@@ -23,14 +23,14 @@ extension PostgreSQLStores {
             try filling.requireEmpty(connection)
             try export { table, cells in try filling.add(cells, of: table, on: connection) }
             try filling.flush(on: connection)
-            // The claims stayed behind: what the other engine accepted would be accepted here again.
+            // Claims are not moved. Record a loss, or requests that the other engine accepted would be accepted again.
             _ = try connection.rows("UPDATE claim_history SET identity = 'moved from another engine'")
             return filling.counts
         }
     }
 }
 
-/// Rows on their way into the tables, some hundred in one statement.
+/// Inserts rows into the tables, up to 500 in one statement.
 private struct Filling {
     private static let batch = 500
 
@@ -76,7 +76,7 @@ private struct Filling {
 }
 
 extension StoredTable {
-    /// The table here.
+    /// The name of the table in PostgreSQL.
     fileprivate var place: String { self == .keyChecks ? "facts" : rawValue }
 
     fileprivate var extraNames: String {
@@ -95,15 +95,15 @@ extension StoredTable {
         }
     }
 
-    /// Whether the column is not there: it is the thumbprint of another one, which `keys` has.
+    /// Whether PostgreSQL's table does not have the column: the thumbprint is in `keys` instead.
     fileprivate func lacks(_ column: Column) -> Bool { self == .devices && column.name == "key_thumbprint" }
 }
 
 extension StoredTable.Column {
-    /// The type as which JSON has the value.
+    /// The type of the value in JSON.
     fileprivate var source: String { kind == .integer ? "bigint" : "text" }
 
-    /// The value with its type here.
+    /// The value, converted to the column's type in PostgreSQL.
     fileprivate func expression(in table: StoredTable) -> String {
         switch (table, name) {
         case (.devices, "device_id"), (.keys, "device_id"): "\(name)::uuid"

@@ -1,10 +1,10 @@
 internal import AuthService
 
-/// Brings the tables to this version, and says whether they have it.
+/// Migrates the tables to this version, and reports their version.
 enum Migrator {
     /// The state of a database.
     enum State: Sendable, Equatable {
-        /// No table of ours.
+        /// The database has no table of the service.
         case empty
         /// The version of the tables, and the oldest version of this software that works with them.
         case version(Int64, oldest: Int64)
@@ -21,8 +21,7 @@ enum Migrator {
         return .version(version, oldest: oldest)
     }
 
-    /// Applies the migrations that are missing, in one transaction. Calls at the same time come one after the other. Returns the
-    /// state before.
+    /// Applies the missing migrations in one transaction. Concurrent calls are serialized. Returns the state before.
     static func migrate(_ connection: isolated Connection) throws(StoreError) -> State {
         try connection.inTransaction { (connection) throws(StoreError) in
             _ = try connection.rows("SELECT \(AdvisoryLock.migration.sql)")

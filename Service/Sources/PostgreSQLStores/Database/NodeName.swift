@@ -1,9 +1,9 @@
 internal import AuthContract
 internal import Bytes
 
-/// What a node calls itself to the others: random, so that it is new with each start.
+/// The random id of a node's process, new with each start.
 ///
-/// The number of a server's process would not do. The server gives it to another node's connection later.
+/// The process id of the server's connection would not do, because the server later reuses it for another node's connection.
 struct NodeName: Sendable {
     let text = Hexadecimal.encode(SystemRandom().bytes(16))
 }

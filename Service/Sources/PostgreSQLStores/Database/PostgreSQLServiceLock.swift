@@ -1,20 +1,20 @@
 public import AuthService
 
 extension PostgreSQLStores {
-    /// The lock that every node holds while it uses the database, for a command beside them.
+    /// The lock that every node holds while it uses the database. A command takes it to exclude the nodes.
     public var lock: any ServiceLock { PostgreSQLServiceLock(address: address, lineage: database.lineage) }
 }
 
 /// Excludes all nodes of the service while the service key changes.
 ///
-/// A node holds the lock in shared mode on the connection that listens for changes. If that connection is lost, the node is not
-/// seen for a moment. Then the check value in each of its transactions protects what it writes.
+/// A node holds the lock in shared mode on the connection that listens for changes. If that connection is lost, the node does
+/// not hold the lock until it reconnects. In that time, the check value in each of its transactions protects its writes.
 struct PostgreSQLServiceLock: ServiceLock {
     let address: ServerAddress
-    /// What the process has seen: the lock of a former primary excludes nobody.
+    /// The newest server timeline that the process has seen. The lock of a former primary would exclude no node.
     let lineage: Lineage
 
-    /// What a node's connection runs to hold the lock. It waits while a command has it.
+    /// The statement by which a node takes the lock. It waits while a command holds the lock.
     static let shared = "SELECT pg_advisory_lock_shared(\(AdvisoryLock.service.keys))"
     private static let exclusive = "SELECT pg_try_advisory_lock(\(AdvisoryLock.service.keys)) AS taken"
 
@@ -34,7 +34,7 @@ struct PostgreSQLServiceLock: ServiceLock {
 }
 
 extension Connection {
-    /// Opens the connection, and runs a statement that says whether it took a lock. The lock ends with the connection.
+    /// Opens the connection, and runs a statement that returns whether it took a lock. The lock ends with the connection.
     fileprivate func take(_ sql: String) throws(StoreError) -> Bool {
         begin(nil, deadline: .now + .seconds(10))
         try open()

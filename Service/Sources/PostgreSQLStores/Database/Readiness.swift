@@ -2,7 +2,7 @@ internal import AuthContract
 public import AuthService
 internal import Bytes
 
-/// How the connections to PostgreSQL are used.
+/// The use of the connections to PostgreSQL.
 public struct PostgreSQLUse: Sendable, Hashable {
     /// The largest number of connections.
     public let maximum: Int
@@ -16,9 +16,9 @@ public struct PostgreSQLUse: Sendable, Hashable {
     public let waits: UInt64
     /// Calls that were refused since the start, because too many waited.
     public let refused: UInt64
-    /// Attempts to connect that failed since the start.
+    /// Failed attempts to connect since the start.
     public let failedConnects: UInt64
-    /// Whether this node hears of other nodes' changes. If not, the caches end by themselves.
+    /// Whether this node is notified of other nodes' changes. If not, its cached rows expire by age.
     public let isListening: Bool
 }
 
@@ -26,7 +26,7 @@ extension PostgreSQLStores {
     /// Seconds by which a node's clock may differ from the server's.
     public static let maximumClockDifference: Int64 = 30
 
-    /// How the connections are used now.
+    /// The current use of the connections.
     public var use: PostgreSQLUse {
         let use = database.pool.use
         return PostgreSQLUse(
@@ -35,7 +35,7 @@ extension PostgreSQLStores {
             isListening: database.externalChanges.isListening.withLock { $0 })
     }
 
-    /// Writes a row, as durably as a registration is written, and compares this node's clock with the server's.
+    /// Writes a row with the durability of a registration, and compares this node's clock with the server's.
     ///
     /// - Throws: `StoreError` if the write fails, or the clocks are more than 30 s apart.
     public func check() async throws(StoreError) {
@@ -53,7 +53,7 @@ extension PostgreSQLStores {
         }
     }
 
-    /// The failure of a node whose clock is this many seconds ahead of the server's; less than 0: behind.
+    /// The error of a node whose clock is this many seconds ahead of the server's; below 0: behind.
     static func clocksApart(_ ahead: Int64) -> StoreError {
         StoreError(
             .unavailable,
@@ -61,12 +61,12 @@ extension PostgreSQLStores {
         )
     }
 
-    /// What the operator should know about the server and the database. It changes nothing.
+    /// Checks of the server and the database for the operator. They change nothing.
     public func diagnose() async -> [StoreFinding] {
         await Diagnosis(address: address, connections: database.pool.size, claims: claims, clock: clock).findings()
     }
 
-    /// What the operator should know about the server and the database of a URL, also if the service would not start with it.
+    /// Checks of a URL's server and database for the operator, even if the service would not start with them.
     public static func diagnose(
         _ url: String, options: Options = Options(), clock: any ServiceClock = SystemClock()
     ) async -> [StoreFinding] {

@@ -1,14 +1,14 @@
 internal import AuthService
 
-/// Who keeps the history of the claims, and what depends on it.
+/// The keeper of the claims' history, and the functions that depend on it.
 extension Schema {
-    /// Other names of PostgreSQL as the keeper would be a second owner of this text.
+    /// PostgreSQL's only name as the keeper: a second name would be a second keeper.
     private static let here = "'\(ClaimPlace.postgresql)'"
 
     static let keeper = [
-        // The id under which the claims here were made last.
+        // The keeper's id when claims were last made in this database.
         "ALTER TABLE claim_history ADD COLUMN keeper text",
-        // A node says with `renewed_at` that it uses the keeper.
+        // By renewing `renewed_at`, a node shows that it uses the keeper.
         """
         CREATE TABLE claim_keeper (
           single boolean PRIMARY KEY DEFAULT TRUE CHECK (single),
@@ -17,14 +17,14 @@ extension Schema {
           renewed_at bigint
         )
         """,
-        // A database whose claims no other store had goes on with them. In a new one, any node may begin at once.
+        // A database that kept its own claims stays the keeper. In a new database, any node may become the keeper at once.
         """
         INSERT INTO claim_keeper (id, place, renewed_at)
           SELECT replace(gen_random_uuid()::text, '-', ''), CASE WHEN identity = claim_identity() THEN \(here) END,
             CASE WHEN EXISTS (SELECT 1 FROM devices) THEN \(serverClock) END
           FROM claim_history
         """,
-        // The id is new whenever the history may begin anew, and so the identity is another one then.
+        // The keeper's id is new whenever the history may begin again. As part of the identity, it changes the identity too.
         """
         CREATE OR REPLACE FUNCTION claim_identity() RETURNS text LANGUAGE sql STABLE AS $$
           SELECT concat_ws(':', (pg_control_system()).system_identifier,
@@ -58,11 +58,11 @@ extension Schema {
           END IF;
         END $$
         """,
-        // A node of the version before calls it without a tag.
+        // Nodes of the previous version call the function without a tag.
         "DROP FUNCTION take_claims(uuid[], bigint, bigint, bigint, bigint, bigint)",
-        // A node with a wrong clock writes nothing: its claims would take the tables that the others need.
+        // A node with a wrong clock writes nothing: its claims would occupy tables that the other nodes need.
         //
-        // The tables are read first: that keeps them from being truncated, so `purged_to` fits what was read.
+        // The function reads the tables first. That prevents their truncation, so `purged_to` is consistent with the rows.
         """
         CREATE FUNCTION take_claims(
           wanted uuid[], stamp bigint, expiry bigint, clock bigint, future bigint, tolerance bigint,

@@ -1,11 +1,11 @@
 internal import AuthService
 
-/// What lives for minutes: rings of tables, of which one is emptied at a time.
+/// Rows that live for minutes: rings of tables that are emptied one at a time.
 extension Schema {
-    /// Challenges, in a ring of tables by the time at which they end. A table whose challenges have all ended is truncated.
+    /// Challenges, in a ring of tables by their expiry. A table is truncated when all its challenges have expired.
     ///
-    /// The tables are unlogged. A crash empties them, and clients start again. With logged tables and an asynchronous commit, a
-    /// crash could bring a challenge back that was taken.
+    /// The tables are unlogged. A crash empties them, and clients ask for new challenges. With logged tables and an
+    /// asynchronous commit, a crash could restore a challenge that was taken.
     static let challenges =
         [
             """
@@ -21,7 +21,7 @@ extension Schema {
         ]
         + (0..<slots).map { "CREATE UNLOGGED TABLE challenges_\($0) PARTITION OF challenges FOR VALUES IN (\($0))" } + [
             "CREATE INDEX challenges_by_value ON challenges (challenge)",
-            // Takes the oldest of the busiest source again and again: those with the most later ones of their source.
+            // Evicts the challenges with the most newer ones of the same source: repeatedly the oldest of the busiest source.
             """
             CREATE FUNCTION evict_challenges(most bigint, slack bigint) RETURNS bigint LANGUAGE plpgsql AS $$
             DECLARE
@@ -60,7 +60,7 @@ extension Schema {
             """,
         ]
 
-    /// Replay claims, in a ring of tables by their expiry. `ClaimTable` says what the functions guarantee.
+    /// Replay claims, in a ring of tables by their expiry. `ClaimTable` describes what the functions guarantee.
     static let claims =
         [
             """
@@ -72,13 +72,13 @@ extension Schema {
             ) PARTITION BY LIST (slot)
             """
         ] + (0..<slots).map { "CREATE TABLE claims_\($0) PARTITION OF claims FOR VALUES IN (\($0))" } + [
-            // The stretch of expiry times that a table of the ring holds now; NULL while it is free. `left_at` is when expired rows
-            // last could not be removed; NULL: there are none.
+            // The stretch of expiry times that a table of the ring currently holds; NULL: the table is free. `left_at` is when
+            // expired rows last could not be removed; NULL: there are no such rows.
             "CREATE TABLE claim_slots (slot bigint PRIMARY KEY, stretch bigint, left_at bigint)",
             "INSERT INTO claim_slots (slot) SELECT generate_series(0, \(slots - 1))",
-            // Which claims the tables may be without: those of before `purged_to`, and those of the dates in `lost_from` to
-            // `lost_to` and an app's future window. `clock` is the last reading of the server's clock, and the runs are the times
-            // without a gap between readings.
+            // The claims that may be missing from the tables: claims that expired before `purged_to`, and claims of dates from
+            // `lost_from` to `lost_to` and an app's future window. `clock` is the last reading of the server's clock. The runs
+            // are the times without a gap between readings.
             """
             CREATE TABLE claim_history (
               single boolean PRIMARY KEY DEFAULT TRUE CHECK (single),
@@ -104,9 +104,9 @@ extension Schema {
             $$
             """,
             "INSERT INTO claim_history (identity, clock, purged_to) VALUES (claim_identity(), 0, 0)",
-            // A node with a wrong clock writes nothing: its claims would take the tables that the others need.
+            // A node with a wrong clock writes nothing: its claims would occupy tables that the other nodes need.
             //
-            // The tables are read first: that keeps them from being truncated, so `purged_to` fits what was read.
+            // The function reads the tables first. That prevents their truncation, so `purged_to` is consistent with the rows.
             """
             CREATE FUNCTION take_claims(
               wanted uuid[], stamp bigint, expiry bigint, clock bigint, future bigint, tolerance bigint,
@@ -177,7 +177,8 @@ extension Schema {
               IF FOUND THEN PERFORM note_claim_loss(reading); END IF;
             END $$
             """,
-            // Returns how many tables keep expired rows for now; NULL: another node sweeps, or this one's clock is wrong.
+            // Returns the number of tables that still hold expired rows; NULL: another node sweeps, or this node's clock is
+            // wrong.
             //
             // Expired rows do no harm: a request that they could refuse is refused by `purged_to`. So a table whose rows cannot
             // be removed is freed all the same.
@@ -242,14 +243,14 @@ extension Schema {
             """,
         ]
 
-    /// Records the dates around each reading: the last one recorded, this node's and the server's.
+    /// Records the dates around each reading: the last recorded one, this node's and the server's.
     ///
-    /// If the server's clock fell back, the readings since it was right were wrong. The runs with such readings are lost,
-    /// `purged_to` returns, and the tables that hold claims of the future are freed.
+    /// If the server's clock fell back, its readings since it was last correct were wrong. The runs with such readings are
+    /// lost, `purged_to` goes back, and the tables with claims of the future are freed.
     ///
     /// - Parameters:
-    ///   - lease: seconds for which nodes may have used another keeper after the loss, given the `history` before it.
-    ///   - noting: what else the history notes.
+    ///   - lease: seconds for which nodes may have used another keeper after the loss, as SQL over the former `history`.
+    ///   - noting: further columns that the update sets.
     static func noteClaimLoss(lease: String, noting: String) -> String {
         """
         CREATE OR REPLACE FUNCTION note_claim_loss(reading bigint) RETURNS void LANGUAGE plpgsql AS $$
@@ -281,10 +282,11 @@ extension Schema {
         """
     }
 
-    /// Tables in a ring, and the seconds that each holds. The ring is longer than any claim lives, with clocks that differ.
+    /// The number of tables in the ring, and the seconds that each holds. The ring is longer than any claim lives, even if
+    /// clocks differ.
     private static var slots: Int { ClaimTable.slots }
     private static var stretch: Int { ClaimTable.stretch }
 
-    /// The server's clock in seconds, cut off as a node's is.
+    /// The server's clock in whole seconds, rounded down like a node's clock.
     static let serverClock = "floor(extract(epoch FROM clock_timestamp()))::bigint"
 }

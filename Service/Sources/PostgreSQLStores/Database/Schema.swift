@@ -3,12 +3,12 @@ enum Schema {
     /// A step from one version of the tables to the next.
     struct Migration: Sendable {
         /// The oldest version of this software that works with the tables after this step. Nodes of two adjacent versions run
-        /// side by side, so a step that the version before cannot work with comes one release after the code that can.
+        /// side by side. So a step that the previous version cannot work with is released one version after the code that can.
         let oldest: Int64
         let statements: [String]
     }
 
-    /// The migrations of the versions 1, 2, 3…
+    /// The migrations to the versions 1, 2, 3…
     static let migrations = [
         Migration(oldest: 1, statements: first), Migration(oldest: 1, statements: deviceVersions),
         Migration(oldest: 1, statements: keeper),
@@ -16,7 +16,7 @@ enum Schema {
 
     static var version: Int64 { Int64(migrations.count) }
 
-    /// The table that says which version the database has.
+    /// The table that records the version of the tables.
     static let table = "synheart_auth_schema"
 
     static let creation = """
@@ -27,8 +27,8 @@ enum Schema {
         )
         """
 
-    /// The version of a device's row, over which a decision is saved. A node of the version before changes rows without it: the
-    /// trigger counts those changes, so that neither overwrites what the other decided.
+    /// The version of a device's row, which must be unchanged when a decision is saved. Nodes of the previous version change
+    /// rows without it. The trigger counts those changes too, so that no node overwrites the decision of another.
     private static let deviceVersions = [
         "ALTER TABLE devices ADD COLUMN version bigint NOT NULL DEFAULT 0",
         """
@@ -112,8 +112,8 @@ enum Schema {
           WHERE attested_risk_metric IS NOT NULL
         """,
         "CREATE INDEX devices_receipt_due ON devices (status, receipt_due_at) WHERE receipt_due_at IS NOT NULL",
-        // How many devices an app has in a status is the sum of its slots: counting ten million rows takes seconds. A connection
-        // keeps to one slot, so that two registrations at the same time seldom wait for each other.
+        // The number of devices of an app with a status is the sum of its slots, because counting ten million rows takes
+        // seconds. A connection always uses the same slot, so concurrent registrations seldom wait for each other.
         """
         CREATE TABLE device_counts (
           app_id text COLLATE "C" NOT NULL,
@@ -123,7 +123,7 @@ enum Schema {
           PRIMARY KEY (app_id, status, slot)
         ) WITH (fillfactor = 50)
         """,
-        // In one order, for two transactions that share a slot.
+        // Sorted, so that two transactions that share slots do not wait for each other.
         """
         CREATE FUNCTION count_devices() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
@@ -155,7 +155,7 @@ enum Schema {
         CREATE TRIGGER deleted_devices_are_counted AFTER DELETE ON devices
           FOR EACH ROW EXECUTE FUNCTION count_devices()
         """,
-        // Every key that is or ever was bound: the primary key is what makes a key unique across apps, for good.
+        // Every key that is or ever was bound. The primary key makes a key unique across apps, for good.
         """
         CREATE TABLE keys (
           thumbprint text COLLATE "C" PRIMARY KEY,
@@ -166,9 +166,9 @@ enum Schema {
         "CREATE INDEX keys_of_device ON keys (device_id, role)",
     ]
 
-    /// `AuditChain` in the database, so that the lock on the end of the chain is never held over the network.
+    /// `AuditChain` as SQL functions, so that the lock on the end of the chain is never held during a network round trip.
     private static let audit = [
-        // Events of committed changes, until they have their place in the chain.
+        // Events of committed changes that are not in the chain yet.
         """
         CREATE TABLE audit_waiting (
           number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -208,7 +208,7 @@ enum Schema {
         CREATE TRIGGER audit_is_not_shortened BEFORE TRUNCATE ON audit
           FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only()
         """,
-        // A member with its length before it. A missing member is told from an empty one.
+        // A member with its length before it. The length -1 distinguishes a missing member from an empty one.
         """
         CREATE FUNCTION audit_member(member text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
           SELECT int8send(coalesce(octet_length(convert_to(member, 'UTF8')), -1)::bigint)

@@ -1,6 +1,6 @@
 internal import AuthService
 
-/// What the stores do with a connection.
+/// Statements that the stores run on a connection.
 extension Connection {
     /// The first row of a statement.
     func row(_ sql: String, _ parameters: [Parameter] = []) throws(StoreError) -> StoredRow? {
@@ -12,7 +12,8 @@ extension Connection {
         try rows(sql, parameters).count > 0
     }
 
-    /// Runs one statement and returns the number of changed rows. Unless that is 0, appends the event and tells the other nodes.
+    /// Runs one statement and returns the number of changed rows. If rows changed, appends the event and notifies the other
+    /// nodes.
     func change(
         _ sql: String, _ parameters: [Parameter], recording event: AuditEvent?, telling: Bool = true
     ) throws(StoreError) -> Int {
@@ -23,7 +24,7 @@ extension Connection {
         return count
     }
 
-    /// Tells the other nodes, with the commit, that what they cached may have changed.
+    /// Notifies the other nodes at the commit that their cached rows may have changed.
     func tellOtherNodes() {
         guard transaction?.isTelling == false else { return }
         transaction?.isTelling = true

@@ -2,18 +2,18 @@ internal import AuthService
 internal import Bytes
 internal import Logging
 
-/// The database: a pool of connections, the chain of the audit log, and what other nodes changed.
+/// The database: a pool of connections, the chain of the audit log, and signals of other nodes' changes.
 final class StoreDatabase: Sendable {
     let pool: ConnectionPool
-    /// Which servers this process has seen.
+    /// The newest server timeline that this process has seen.
     let lineage: Lineage
     let externalChanges: ExternalChanges
     private let observer: (any StoreObserver)?
     /// The keys of this process.
     private struct Keys: Sendable {
-        /// The one that must seal for anything to change; nil: any.
+        /// Changes are refused unless this key seals; nil: no condition.
         var command: ServiceKeyCheck?
-        /// The one that must be listed for something sealed to be written; nil: any.
+        /// Sealed writes are refused unless this key is listed; nil: no condition.
         var service: ServiceKeyCheck?
     }
 
@@ -37,7 +37,7 @@ final class StoreDatabase: Sendable {
         chainer = AuditChainer(pool: pool, logger: logger)
     }
 
-    /// Reads. Each statement sees what is committed.
+    /// Runs a read. Each statement sees what is committed.
     func read<Value: Sendable>(
         _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
@@ -53,12 +53,12 @@ final class StoreDatabase: Sendable {
 
     /// Changes the database in one transaction, which is durable when this returns.
     ///
-    /// So is what it found to be done already. A commit whose wait for a replica was cancelled has happened, and its caller got a
-    /// failure. The call that tries again changes nothing, and must not succeed before the replica has the first one.
+    /// A retry waits for the replica too. If only the wait for a replica was cancelled, the commit has happened and the caller
+    /// got a failure. The retry then changes nothing, and must not succeed before the replica has the first commit.
     ///
     /// - Parameters:
-    ///   - sealing: whether it writes something that the service key seals.
-    ///   - isLasting: whether it is about rows that a failover must not lose.
+    ///   - sealing: whether the transaction writes something that the service key seals.
+    ///   - isLasting: whether the rows must survive a failover.
     func write<Value: Sendable>(
         sealing: Bool = false, isLasting: Bool = true,
         _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
@@ -68,19 +68,19 @@ final class StoreDatabase: Sendable {
         }
     }
 
-    /// Gives a transaction that changed nothing a commit that waits for the replicas. Anyone may call the function.
+    /// Makes the commit of a transaction without changes wait for the replicas. Every database user may call this function.
     private static let replicate = Statement(
         """
         SELECT pg_logical_emit_message(TRUE, 'synheart-auth', '') WHERE pg_current_xact_id_if_assigned() IS NULL
         """)
 
-    /// Puts every committed event into the chain of the audit log.
+    /// Appends every committed event to the chain of the audit log.
     func chainAll() async throws(StoreError) { try await chainer.chainAll() }
 
-    /// From now on, changes happen only while this key seals. The check is part of each transaction.
+    /// From now on, changes are refused unless this key seals. Each transaction checks it.
     func allowWrites(whileSealing key: ServiceKeyCheck) { keys.withLock { $0.command = key } }
 
-    /// From now on, nothing sealed is written unless this key is one of the database's.
+    /// From now on, sealed writes are refused unless this key is one of the database's.
     func allowSealing(whileListing key: ServiceKeyCheck) { keys.withLock { $0.service = key } }
 
     func close() async {
@@ -94,7 +94,7 @@ final class StoreDatabase: Sendable {
         _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
         let keys = keys.withLock { $0 }
-        // A change that failed for its caller may have happened, and the caller may have re-read since.
+        // A change whose caller got a failure may still have happened, and the caller may have re-read the rows before it did.
         let late: @Sendable () -> Void = { [externalChanges] in externalChanges.announce() }
         return try await pool.run(late: late) { [chainer] (connection) throws(StoreError) in
             defer { if connection.isOutcomeUnknown { late() } }
@@ -110,7 +110,7 @@ final class StoreDatabase: Sendable {
         }
     }
 
-    /// Makes a call that the observer sees.
+    /// Runs a call and reports it to the observer.
     func observed<Value: Sendable>(
         _ operation: StoreOperation, _ call: () async throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
@@ -119,25 +119,25 @@ final class StoreDatabase: Sendable {
     }
 }
 
-/// What each connection sets when it opens.
+/// The settings of each new connection.
 enum SessionSettings {
     /// - Parameter deadline: the longest time of a statement; nil: none.
     static func statements(deadline: Duration?) -> [Statement] {
         let milliseconds = deadline.map { Int64($0 / .milliseconds(1)) } ?? 0
         let values: [(String, String)] = [
-            // The server's own deadline: it ends what a node no longer waits for.
+            // The server's own deadline: it ends statements that no node waits for.
             ("statement_timeout", "\(milliseconds)"),
-            // A node that stops in the middle of a transaction must not hold its locks.
+            // A node that stops during a transaction must not keep its locks.
             ("idle_in_transaction_session_timeout", "\(milliseconds)"),
             ("default_transaction_isolation", "read committed"),
-            // Plans are kept. One that was made while a table was empty must not read all of it later.
+            // Plans are cached. A plan that was made for an empty table must not scan a large table later.
             ("enable_seqscan", "off"), ("jit", "off"),
         ]
         return [
             Statement(
                 "SELECT set_config(name, value, false) FROM unnest($1, $2) AS settings (name, value)",
                 [.texts(values.map(\.0)), .texts(values.map(\.1))]),
-            // A stronger setting of the operator's (remote_apply) stays.
+            // A stronger setting by the operator (remote_apply) stays.
             Statement(
                 """
                 SELECT set_config('synchronous_commit', 'on', false)

@@ -2,7 +2,7 @@ internal import AuthService
 internal import Bytes
 internal import Logging
 
-/// Removes expired challenges and claims in the background, table by table. Of several nodes one does it at a time.
+/// Removes expired challenges and claims in the background, table by table. One node sweeps at a time.
 final class Sweeper: Sendable {
     static let interval: Duration = .seconds(10)
 
@@ -12,7 +12,7 @@ final class Sweeper: Sendable {
     private let maximumBytes: Int64
     private let clockTolerance: Int64
     private let logger: Logger
-    /// How many tables kept expired rows after the last sweep.
+    /// The number of tables that kept expired rows after the last sweep.
     private let remaining = Locked<Int64>(0)
 
     init(database: StoreDatabase, options: PostgreSQLStores.Options, clock: any ServiceClock, logger: Logger) {
@@ -41,7 +41,7 @@ final class Sweeper: Sendable {
 
     func sweep() async throws(StoreError) {
         let (now, maximumBytes, tolerance) = (clock.now, maximumBytes, clockTolerance)
-        // A truncation waits for the calls under way, and later ones wait for it. So it waits for a moment only.
+        // TRUNCATE waits for running calls and blocks later ones, so wait at most 100 ms for the lock.
         let patience = Statement("SELECT set_config('lock_timeout', '100ms', true)")
         let claims = Statement(
             "SELECT sweep_claims($1, $2, $3) AS remaining", [.time(now), .integer(maximumBytes), .integer(tolerance)])
@@ -58,7 +58,7 @@ final class Sweeper: Sendable {
         if let remaining { note(remaining) }
     }
 
-    /// Tells the operator when expired rows begin to stay.
+    /// Logs when expired rows begin to remain.
     private func note(_ remaining: Int64) {
         let before = self.remaining.withLock { known in
             defer { known = remaining }

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// The statement for one page of devices. Each condition continues one of the indexes.
+/// The statement for one page of devices. Each condition adds a column of an index.
 enum DeviceListing {
     static func statement(_ query: DeviceQuery) -> Statement {
         var conditions = ["TRUE"]
@@ -16,7 +16,7 @@ enum DeviceListing {
         if let from = query.registeredFrom { require({ "registered_at >= \($0)" }, .time(from)) }
         if let before = query.registeredBefore { require({ "registered_at < \($0)" }, .time(before)) }
         if let after = query.after {
-            // The index starts from the first comparison. The second one orders devices of one second.
+            // The index starts at the first comparison. The second one separates devices of the same second.
             require({ "registered_at <= \($0)" }, .time(after.registeredAt))
             let time = parameters.count
             require({ "(registered_at < $\(time) OR device_id > \($0))" }, .uuid(after.deviceID))

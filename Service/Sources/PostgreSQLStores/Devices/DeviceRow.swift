@@ -3,7 +3,7 @@ internal import AuthService
 internal import StrictJSON
 
 extension DeviceRecord {
-    /// The columns of a row, named one by one: a prepared `SELECT *` fails once a newer version adds a column.
+    /// The columns of a row. They are listed, because a prepared `SELECT *` fails once a newer version adds a column.
     static let columns: [String] =
         [
             "device_id", "app_id", "platform", "status", "key", "previous_key", "previous_key_until", "assurance",
@@ -23,7 +23,7 @@ extension DeviceRecord {
         ] + AppAttestEvidence.parameters(appAttest)
     }
 
-    /// Reads a row of `devices`, as strictly as input of a client.
+    /// Reads a row of `devices` as strictly as a client's input.
     init(row: StoredRow) throws(StoreError) {
         let (app, device, platform, status) = (
             try row.text("app_id"), try row.text("device_id"), try row.text("platform"), try row.text("status")

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// The roles of keys. Each statement is part of the transaction of a change.
+/// The statements about keys and their roles. Each is part of a change's transaction.
 enum KeyTable {
     static func bindings(of thumbprints: [String]) -> Statement {
         Statement(
@@ -23,9 +23,9 @@ enum KeyTable {
             [.text(to.rawValue), .uuid(device), .text(from.rawValue)])
     }
 
-    /// Finds another device of the app that has the attested key of this evidence.
+    /// Finds another device of the app with the same attested key.
     static func attestedKey(_ evidence: AppAttestEvidence?, app: AppID, device: DeviceID) -> Statement {
-        // Without evidence the comparison with NULL finds none.
+        // Without evidence the comparison is with NULL, which finds no row.
         Statement(
             "SELECT 1 FROM devices WHERE app_id = $1 AND attested_key_id = $2 AND device_id <> $3",
             [.text(app.text), .bytes(evidence?.keyID), .uuid(device)])

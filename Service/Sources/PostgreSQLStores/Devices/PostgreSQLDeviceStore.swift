@@ -1,7 +1,8 @@
 internal import AuthContract
 internal import AuthService
 
-/// Devices, one row each. A row is saved over the version that was read; facts that only grow change beside it.
+/// Devices, one row each. A row is saved only if its version is still the one that was read. Facts that only grow change
+/// without a new version.
 struct PostgreSQLDeviceStore: DeviceStore {
     let database: StoreDatabase
 
@@ -24,7 +25,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
         guard app.appID == device.appID else { return .appChanged }
         return try await database.write { (connection) throws(StoreError) in
             let keys = [device.key, device.previousKey].compactMap { $0 }
-            // The row of the app is locked, so that it cannot be removed or changed in between.
+            // The app's row is locked, so that the app cannot be removed or changed before the commit.
             let found = try connection.results([
                 Statement(
                     "SELECT 1 FROM apps WHERE app_id = $1 AND record = $2 FOR SHARE",
@@ -42,7 +43,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
             if device.status == .pending {
                 guard try connection.countPending(like: device) < maximumPending else { return .tooManyPending }
             }
-            // With the commit: should another transaction insert one of the keys meanwhile, the checks run again and see it.
+            // Sent with the commit. If another transaction inserts one of the keys first, the checks run again and see it.
             connection.finally(
                 Statement(
                     """
@@ -60,7 +61,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
 
     func save(_ changes: [DeviceChange]) async throws(StoreError) -> [SaveOutcome] {
         try await database.write { (connection) throws(StoreError) in
-            // In one order, so that two calls that lock several rows do not wait for each other.
+            // Sorted, so that two calls that lock several rows do not wait for each other.
             let order = changes.indices.sorted { changes[$0].before.deviceID.text < changes[$1].before.deviceID.text }
             let areFree = try connection.haveFreeKeys(changes)
             let saved = try connection.results(order.filter { areFree[$0] }.map { Self.statement(changes[$0]) })
@@ -126,7 +127,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
             case .scheme(let scheme):
                 ("highest_scheme = $3 WHERE highest_scheme < $3", [.integer(Int64(scheme.rawValue))])
             }
-        // Other nodes read the counter anew for each assertion.
+        // A change of the counter needs no notification, because other nodes re-read the counter for each assertion.
         let isTelling = if case .scheme = fact { true } else { false }
         return try await database.write { (connection) throws(StoreError) in
             try connection.change(
@@ -136,7 +137,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
     }
 
     func observedDevices(of app: AppID, limit: Int) async throws(StoreError) -> [DeviceRecord] {
-        // The status is a literal, as in the partial index.
+        // The status is a literal, because the partial index has it.
         let statement = Statement(
             """
             SELECT \(DeviceRecord.selection) FROM devices
@@ -153,7 +154,8 @@ struct PostgreSQLDeviceStore: DeviceStore {
         let parameters: [Parameter] = [
             .uuids(Array(seen.keys)), .integers(seen.values.map(\.seconds)), .integer(LastSeen.grain),
         ]
-        // Rows that another node is changing are skipped: their time is written an hour later, and no node waits for another.
+        // Rows that another node is changing are skipped, so that no node waits for another. Their time is written an hour
+        // later.
         try await database.write(isLasting: false) { (connection) throws(StoreError) in
             _ = try connection.rows(
                 """
@@ -220,7 +222,7 @@ func assignments(_ columns: [String], after count: Int) -> String {
 }
 
 extension Connection {
-    /// Whether nothing else has the new keys of each change.
+    /// Whether the new keys of each change are free: no other device has or had them.
     fileprivate func haveFreeKeys(_ changes: [DeviceChange]) throws(StoreError) -> [Bool] {
         var areFree = changes.map { _ in true }
         let replacing = changes.indices.filter { changes[$0].replacesKey || changes[$0].replacesAppAttest }
@@ -237,7 +239,7 @@ extension Connection {
         return areFree
     }
 
-    /// The pending devices of the same app and kind. Insertions of an app's pending devices come one after the other.
+    /// Counts the pending devices of the same app and kind. Insertions of an app's pending devices are serialized.
     fileprivate func countPending(like device: DeviceRecord) throws(StoreError) -> Int {
         let counted = try results([
             AdvisoryLock.pendingDevices.statement(of: device.appID.text),

@@ -7,7 +7,7 @@ struct PostgreSQLReceiptStore: ReceiptStore {
 
     func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt? {
         try await database.write { (connection) throws(StoreError) in
-            // Of several nodes each locks another row.
+            // Concurrent nodes lock different rows.
             let row = try connection.row(
                 """
                 UPDATE devices SET receipt_due_at = $2 WHERE device_id = (

@@ -12,7 +12,7 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
         guard let text else { return [] }
         var checks: [ServiceKeyCheck] = []
         for word in text.split(separator: " ", omittingEmptySubsequences: false) {
-            // Not an empty list: the service would adopt whatever key it has.
+            // Do not return an empty list: the service would adopt any key.
             guard let check = ServiceKeyCheck(String(word)) else {
                 throw StoreError(.unreadable, "the check value of the service key is damaged")
             }
@@ -26,7 +26,7 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
     ) async throws(StoreError) -> Bool {
         let (before, after) = (Self.text(current), Self.text(checks))
         return try await database.write { (connection) throws(StoreError) in
-            // Waits for the transactions that rely on the present values.
+            // Waits for transactions that rely on the current values.
             _ = try connection.rows("SELECT \(AdvisoryLock.serviceKey.sql)")
             let sql =
                 before.isEmpty
@@ -53,7 +53,7 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
     }
 
     func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int {
-        // In one order, so that two of these wait for each other and never both.
+        // Sorted, so that two concurrent calls do not wait for each other.
         let rows = rows.sorted { ($0.row.kind.rawValue, $0.row.id) < ($1.row.kind.rawValue, $1.row.id) }
         return try await database.write { (connection) throws(StoreError) in
             var count = 0
@@ -70,7 +70,7 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
         }
     }
 
-    /// Throws unless this key is the one that seals, and keeps it so until the transaction ends.
+    /// Throws unless this key seals. The key cannot change until the transaction ends.
     static func check(_ key: ServiceKeyCheck, seals connection: isolated Connection) throws(StoreError) {
         guard try held(connection).first == key.text else {
             throw StoreError(
@@ -78,15 +78,15 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
         }
     }
 
-    /// Throws unless this key is one of the database's, and keeps it so until the transaction ends. What another key sealed could not
-    /// be opened any more once a rotation has ended.
+    /// Throws unless this key is one of the database's. The keys cannot change until the transaction ends. After a rotation,
+    /// values sealed with another key could not be opened.
     static func check(_ key: ServiceKeyCheck, isListedIn connection: isolated Connection) throws(StoreError) {
         guard try held(connection).contains(key.text) else {
             throw StoreError(.unavailable, "the service key was rotated, and this node does not have the new one")
         }
     }
 
-    /// The texts of the check values, which no other transaction can change until this one ends.
+    /// The texts of the check values. No other transaction can change them until this one ends.
     private static func held(_ connection: isolated Connection) throws(StoreError) -> [String] {
         let row = try connection.results([
             Statement("SELECT \(AdvisoryLock.serviceKey.sharedSQL)"),

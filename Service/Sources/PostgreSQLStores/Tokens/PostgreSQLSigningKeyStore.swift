@@ -1,12 +1,12 @@
 internal import AuthContract
 internal import AuthService
 
-/// Signing keys. Their private halves arrive sealed.
+/// Signing keys. The private keys are already sealed when they arrive.
 struct PostgreSQLSigningKeyStore: SigningKeyStore {
     let database: StoreDatabase
 
     private static let newest = "(SELECT id FROM signing_keys ORDER BY number DESC LIMIT 1)"
-    /// Changes come one after the other, so that each sees the newest key.
+    /// Changes are serialized, so that each sees the newest key.
     private static let lock = "SELECT \(AdvisoryLock.signingKeys.sql)"
     private static let insertion = "INSERT INTO signing_keys (id, sealed_key, created_at)"
 

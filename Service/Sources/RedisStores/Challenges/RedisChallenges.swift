@@ -2,17 +2,16 @@ internal import AuthContract
 internal import AuthService
 internal import RESP
 
-/// Challenges in Redis: kept by a script (`SET NX PX`), taken by `GETDEL`.
+/// Challenges in Redis. A script stores them (`SET NX PX`), and `GETDEL` takes them.
 ///
-/// The epoch is a part of the key. So after a loss of history, when a challenge that was taken may be there again, no challenge of
-/// before can be taken.
+/// The epoch is part of the key. A taken challenge that reappears after a loss of history cannot be taken in the new epoch.
 struct RedisChallenges: ChallengeStore {
     let router: Router
     let clock: any ServiceClock
-    /// The most challenges, of all buckets together.
+    /// The largest number of challenges, of all buckets together.
     let maximum: Int
 
-    /// Seconds that a key is kept longer, for a node whose clock is behind that of the one that put it.
+    /// Seconds that a key is kept after its expiry, for a node whose clock is behind that of the node that stored it.
     private static let margin = Epoch.nodesApart
 
     func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError) {
@@ -21,7 +20,7 @@ struct RedisChallenges: ChallengeStore {
         let bucket = router.buckets.bucket(of: challenge.bytes)
         let (session, epoch) = try router.route(bucket)
         let keys = router.buckets[bucket]
-        // The index must not be made large by a long text.
+        // A long text must not make the index large.
         let source = String(source.prefix(64))
         let name = "\(epoch.id):"
         let share = max(16, (maximum + router.buckets.count - 1) / router.buckets.count)
@@ -43,7 +42,7 @@ struct RedisChallenges: ChallengeStore {
     }
 
     func take(_ bytes: [UInt8]) async throws(StoreError) -> IssuedChallenge? {
-        // The client's bytes may be anything; ours are 32.
+        // A client may send any bytes; issued challenges have 32.
         guard bytes.count == 32 else { return nil }
         let bucket = router.buckets.bucket(of: bytes)
         let (session, epoch) = try router.route(bucket)

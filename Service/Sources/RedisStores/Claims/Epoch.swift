@@ -3,23 +3,24 @@ internal import AuthService
 internal import Bytes
 internal import RESP
 
-/// A time during which a bucket has lost no claims.
+/// A time in which a bucket has lost no claims.
 ///
-/// Redis keeps it in a hash beside the claims. Every claim compares its id in the same script. It names the process, its time as a
-/// master and the number of evicted keys. If one of them is another now, the next epoch begins, and with it the dates around these
-/// readings of the clock are refused (protocol, *Loss of history*).
+/// Redis keeps the epoch in a hash beside the claims. The claim script compares the epoch's id in the same step. The hash holds
+/// the run id, the replication id and the number of evicted keys. If one of them changes, the next epoch begins, and requests
+/// dated around the recorded clock readings are refused (protocol, *Loss of history*).
 struct Epoch: Sendable, Hashable {
     let id: String
     /// The readings of the clock around which claims were lost.
     let losses: [Int64]
 
-    /// Seconds for which a node may use a server after a majority named it.
+    /// Seconds for which a node may use a server after a majority confirmed it.
     static let lease: Int64 = 5
-    /// Seconds that the clocks of a node and its server may be apart: a node uses no server beyond it.
+    /// The largest difference between the clocks of a node and its server, in seconds. Beyond it, the node does not use the
+    /// server.
     static let clockTolerance: Int64 = 30
-    /// Seconds that the clocks of two nodes may be apart: one is ahead of the server, the other behind.
+    /// The largest difference between the clocks of two nodes, in seconds: one is ahead of the server, the other behind.
     static let nodesApart = 2 * clockTolerance
-    /// The least future window that is assumed.
+    /// The smallest future window that is assumed, in seconds.
     private static let leastWindow: Int64 = 5
 
     init(id: String, losses: [Int64]) {
@@ -27,7 +28,7 @@ struct Epoch: Sendable, Hashable {
         self.losses = losses
     }
 
-    /// Reads what the script answers: the id, and the readings with commas between them.
+    /// Reads a script's answer: the id, and the readings, separated by commas.
     init?(_ words: [RESPValue]) {
         guard let id = words[0].text, (1...64).contains(id.utf8.count), let text = words[1].text else { return nil }
         var losses: [Int64] = []
@@ -40,14 +41,14 @@ struct Epoch: Sendable, Hashable {
 
     static func newID() -> String { Hexadecimal.encode(SystemRandom().bytes(8)) }
 
-    /// Whether requests dated now may still be refused, with the widest future window.
+    /// Whether requests dated now may be refused, with the widest future window.
     func refuses(at now: UnixTime) -> Bool {
         retryAfter(timestamp: now, futureWindow: SignaturePolicy.maximumFutureWindow) != nil
     }
 
-    /// The seconds after which a new request can be judged; nil if a request of this date can be judged.
+    /// The seconds until a request dated now can be judged; nil if a request of this date can be judged.
     ///
-    /// A claim that was lost was dated at most `ReplayClaim.life` before, and `futureWindow` after, a reading of some node's
+    /// A lost claim was dated at most `ReplayClaim.life` before, and at most `futureWindow` after, a reading of some node's
     /// clock. Nodes may have used the lost data until their lease ended.
     func retryAfter(timestamp: UnixTime, futureWindow: Int64) -> Int64? {
         guard !losses.isEmpty else { return nil }

@@ -4,9 +4,9 @@ internal import RESP
 
 /// Replay claims in Redis.
 ///
-/// A claim is a key whose value is its expiry. Whether it is taken is judged by the caller's clock. Redis removes it 60 s after its
-/// expiry by its own clock, and from then on the script answers that a claim with this expiry has expired, whatever the caller's
-/// clock says.
+/// A claim is a key whose value is its expiry. The caller's clock decides whether a claim is still live. Redis removes the key
+/// 60 s after its expiry by its own clock. From then on, the script answers that a claim with this expiry has expired, whatever
+/// the caller's clock says.
 struct RedisReplay: ReplayStore {
     let router: Router
 
@@ -50,20 +50,20 @@ struct RedisReplay: ReplayStore {
 }
 
 extension RESPCommand {
-    /// Adds the keys of claims and their tag.
+    /// Adds the keys of claims and of their tag.
     mutating func add(_ claims: [ReplayClaim], _ tag: ClaimTag?, _ keys: Buckets.Keys) {
         for claim in claims { add(keys.claims, claim.high, claim.low) }
         if let tag { add(keys.claims, tag.claim.high, tag.claim.low) }
     }
 
-    /// Adds the expiry of a tag; empty: there is none.
+    /// Adds the expiry of a tag; an empty word if there is none.
     mutating func add(_ tag: ClaimTag?, at now: UnixTime) {
         if tag == nil { add("") } else { add(now.seconds + ClaimTag.life) }
     }
 }
 
 extension Router {
-    /// The outcome that a script answered.
+    /// The outcome in a script's reply.
     func outcome(
         _ reply: RESPValue, _ claims: [ReplayClaim], _ bucket: Int, _ session: ServerSession, _ epoch: Epoch
     ) throws(StoreError) -> ClaimOutcome {
@@ -72,7 +72,7 @@ extension Router {
         }
         switch code {
         case 0:
-            // Taken on a server that may have been replaced before: it proves nothing.
+            // The server may have been replaced before it answered. Then its answer proves nothing.
             guard holds(bucket, session) else {
                 throw StoreError(.unavailable, "Redis answered after its confirmation as the master had ended")
             }

@@ -6,16 +6,16 @@ internal import NIOSSL
 internal import RESP
 internal import Synchronization
 
-/// One connection to one server process. Commands are pipelined: each call sends its commands and waits for their replies, and any
-/// number of calls wait at once.
+/// One connection to one server process. Commands are pipelined: each call sends its commands and waits for their replies, and
+/// many calls can wait at once.
 ///
-/// - A reply that is overdue closes the connection. All calls in flight fail, because nothing says which of them were executed.
+/// - An overdue reply closes the connection. All calls in flight fail, because it is not known which of them were executed.
 /// - A cancelled call stops waiting. Its reply is still matched, and dropped.
 /// - The number of commands in flight is bounded. A call beyond it fails at once.
 final class RedisConnection: Sendable {
     private typealias Continuation<Value> = CheckedContinuation<Result<Value, StoreError>, Never>
 
-    /// Who waits for a call.
+    /// The continuation that waits for a call.
     private enum Waiter: Sendable {
         case one(Continuation<RESPValue>)
         case all(Continuation<[RESPValue]>)
@@ -36,10 +36,10 @@ final class RedisConnection: Sendable {
     }
 
     private struct Call: Sendable {
-        /// Nil once the caller was cancelled.
+        /// Nil after the caller was cancelled.
         var waiter: Waiter?
         let deadline: NIODeadline
-        /// Commands without a reply.
+        /// The number of commands without a reply.
         var missing = 1
         /// The replies to the commands before the last one.
         var replies: [RESPValue] = []
@@ -49,9 +49,9 @@ final class RedisConnection: Sendable {
     private struct InFlight: Sendable {
         private var calls: [Call] = []
         private var head = 0
-        /// The number of the first call. No call has the number 0.
+        /// The number of the first call. 0 is not used.
         private var first: UInt64 = 1
-        /// Commands without a reply.
+        /// The number of commands without a reply.
         private(set) var commands = 0
 
         private var count: Int { calls.count - head }
@@ -107,7 +107,7 @@ final class RedisConnection: Sendable {
 
     private struct State: Sendable {
         var inFlight = InFlight()
-        /// Commands that were not written yet. One write takes all of them.
+        /// Commands that are not written yet. One write sends all of them.
         var unwritten = ByteBuffer()
         var isWriteScheduled = false
         var isTimerSet = false
@@ -126,13 +126,13 @@ final class RedisConnection: Sendable {
         self.maximumInFlight = maximumInFlight
     }
 
-    /// Whether the connection takes calls.
+    /// Whether the connection accepts calls.
     var isOpen: Bool { state.withLock { $0.closed == nil } }
 
     /// The event loop of the connection.
     var eventLoop: any EventLoop { channel.eventLoop }
 
-    /// Calls `body` once the connection is closed, also if it is closed already.
+    /// Calls `body` once the connection is closed, or at once if it is closed already.
     func onClose(_ body: @escaping @Sendable () -> Void) {
         let isClosed = state.withLock { state in
             if state.closed == nil { state.onClose = body }
@@ -143,9 +143,9 @@ final class RedisConnection: Sendable {
 
     // MARK: Calls
 
-    /// Sends a command and returns its reply. A reply that is an error is returned too.
+    /// Sends a command and returns its reply. An error reply is returned too.
     ///
-    /// - Parameter asking: whether `ASKING` goes before it, for a slot that is being imported.
+    /// - Parameter asking: whether to send `ASKING` first, for a slot that is being imported.
     func call(_ command: RESPCommand, asking: Bool = false) async throws(StoreError) -> RESPValue {
         guard command.isComplete else { throw StoreError(.unavailable, "an incomplete command") }
         return try await wait { continuation in
@@ -153,10 +153,10 @@ final class RedisConnection: Sendable {
         }
     }
 
-    /// Sends commands in one piece and returns their replies in the same order. Replies that are errors are returned too.
+    /// Sends commands in one write and returns their replies in the same order. Error replies are returned too.
     ///
-    /// - Parameter isBounded: whether the call counts against the limit of commands in flight. A check of the server must not fail
-    ///   because of the load that it is to judge.
+    /// - Parameter isBounded: whether the limit of commands in flight applies. A check of the server must not fail because of
+    ///   the load that it measures.
     func call(_ commands: [RESPCommand], isBounded: Bool = true) async throws(StoreError) -> [RESPValue] {
         guard commands.allSatisfy(\.isComplete) else { throw StoreError(.unavailable, "an incomplete command") }
         guard !commands.isEmpty else { return [] }
@@ -165,7 +165,7 @@ final class RedisConnection: Sendable {
         }
     }
 
-    /// Waits for a call that `send` makes; it returns the call's number, or nil if it has failed.
+    /// Waits for the call that `send` starts. `send` returns the call's number; nil if the call has failed.
     private func wait<Value: Sendable>(
         _ send: @escaping (Continuation<Value>) -> UInt64?
     ) async throws(StoreError) -> Value {
@@ -174,7 +174,7 @@ final class RedisConnection: Sendable {
             await withCheckedContinuation { continuation in
                 guard let sent = send(continuation) else { return }
                 ticket.number.store(sent, ordering: .sequentiallyConsistent)
-                // The handler may have run before there was a number.
+                // The cancellation handler may have run before the call had a number.
                 if Task.isCancelled { cancel(sent) }
             }
         } onCancel: {
@@ -224,7 +224,7 @@ final class RedisConnection: Sendable {
         waiter?.fail(StoreError(.unavailable, "the call to Redis was cancelled"))
     }
 
-    /// Writes everything that waits. Runs on the event loop.
+    /// Writes all unwritten commands. Runs on the event loop.
     private func write() {
         let (bytes, setTimer) = state.withLock { state in
             state.isWriteScheduled = false
@@ -238,7 +238,8 @@ final class RedisConnection: Sendable {
         if setTimer { channel.eventLoop.scheduleTask(in: deadline) { self.checkDeadline() } }
     }
 
-    /// Closes the connection if the oldest call is overdue. Calls have their deadlines in the order of the wire.
+    /// Closes the connection if the oldest call is overdue. Calls are sent in the order of their deadlines, so only the oldest
+    /// needs a check.
     private func checkDeadline() {
         let oldest = state.withLock { state in
             let oldest = state.inFlight.oldest?.deadline
@@ -255,7 +256,7 @@ final class RedisConnection: Sendable {
 
     // MARK: The handler's side
 
-    /// Takes replies. Data that the server sends by itself is ignored: this client subscribes to nothing.
+    /// Handles replies. Data that the server sends unasked is ignored, because this client has no subscriptions.
     fileprivate func received(_ replies: [RESPValue]) {
         let (complete, failure) = state.withLock { state -> ([(Call, RESPValue)], StoreError?) in
             var complete: [(Call, RESPValue)] = []
@@ -287,7 +288,7 @@ final class RedisConnection: Sendable {
     }
 }
 
-/// Reads replies off a channel.
+/// Reads replies from a channel.
 private final class ReplyHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -297,11 +298,11 @@ private final class ReplyHandler: ChannelInboundHandler {
     var connection: RedisConnection?
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // After an error, TLS may still bring what was on its way.
+        // After an error, TLS may still deliver received data.
         guard connection != nil else { return }
         var part = unwrapInboundIn(data)
         if received.readableBytes == 0 { received = part } else { received.writeBuffer(&part) }
-        // What one read brought is handed over at once.
+        // All replies of one read are handed over together.
         var replies: [RESPValue] = []
         do throws(RESPError) {
             while let value = try decoder.next(&received) { replies.append(value) }
@@ -330,7 +331,7 @@ private final class ReplyHandler: ChannelInboundHandler {
     }
 }
 
-/// What every connection of a deployment needs.
+/// The settings of every connection of a deployment.
 struct ConnectionSettings: Sendable {
     var login = RedisURL.Login()
     var database = 0
@@ -342,7 +343,7 @@ struct ConnectionSettings: Sendable {
 }
 
 extension RedisConnection {
-    /// Connects, and logs in. `HELLO 3` where the server knows it, RESP2 elsewhere.
+    /// Connects and logs in. Uses `HELLO 3` if the server knows it, and RESP2 otherwise.
     static func open(
         _ endpoint: RedisURL.Endpoint, _ settings: ConnectionSettings
     ) async throws(StoreError) -> RedisConnection {
@@ -367,7 +368,7 @@ extension RedisConnection {
                 channel.eventLoop.makeCompletedFuture {
                     let handler = ReplyHandler()
                     if let tls = settings.tls {
-                        // An address cannot be a server name. The certificate must then be for the address.
+                        // An IP address cannot be sent as a server name. The certificate must then be for the address.
                         let isAddress = (try? SocketAddress(ipAddress: endpoint.host, port: 0)) != nil
                         try channel.pipeline.syncOperations.addHandler(
                             NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : endpoint.host))
@@ -390,14 +391,14 @@ extension RedisConnection {
         if let password = login.password { hello += ["AUTH", login.user ?? "default", password] }
         let greeting = try await call(RESPCommand(hello))
         if case .error(let text) = greeting {
-            // Servers before Redis 6, and proxies.
+            // For servers before Redis 6, and for proxies.
             guard ["NOPROTO", "ERR"].contains(RedisError(text).code) else { throw RedisError(text).loginError }
             if let password = login.password {
                 let reply = try await call(RESPCommand(["AUTH"] + (login.user.map { [$0] } ?? []) + [password]))
                 if case .error(let text) = reply { throw RedisError(text).loginError }
             }
         }
-        // An ACL may forbid the name; it only helps operators.
+        // An ACL may forbid `SETNAME`. The name only helps operators.
         var commands = [RESPCommand("CLIENT", "SETNAME", settings.clientName)]
         if settings.database != 0 { commands.append(RESPCommand("SELECT", "\(settings.database)")) }
         let replies = try await call(commands)
@@ -406,14 +407,14 @@ extension RedisConnection {
         }
     }
 
-    /// Sends commands whose replies must not be errors.
+    /// Sends commands and throws if a reply is an error.
     func require(_ commands: [RESPCommand], isBounded: Bool = true) async throws(StoreError) -> [RESPValue] {
         let replies = try await call(commands, isBounded: isBounded)
         for case .error(let text) in replies { throw RedisError(text).storeError }
         return replies
     }
 
-    /// Sends a command whose reply must not be an error.
+    /// Sends a command and throws if the reply is an error.
     @discardableResult
     func require(_ command: RESPCommand) async throws(StoreError) -> RESPValue {
         let reply = try await call(command)

@@ -1,6 +1,6 @@
 internal import AuthService
 
-/// An error that a server answered: its first word is the code.
+/// An error reply. Its first word is the code.
 struct RedisError: Sendable, Hashable {
     let code: Substring
     let text: String
@@ -10,7 +10,7 @@ struct RedisError: Sendable, Hashable {
         code = text.prefix { $0 != " " }
     }
 
-    /// The slot and the server of `MOVED` and `ASK`; nil for another error.
+    /// The slot and the server of `MOVED` and `ASK`; nil for other errors.
     var redirection: (isAsk: Bool, slot: Int, host: String, port: Int)? {
         let words = text.split(separator: " ")
         guard words.count == 3, code == "MOVED" || code == "ASK", let slot = Int(words[1]),
@@ -20,14 +20,14 @@ struct RedisError: Sendable, Hashable {
         return (code == "ASK", slot, String(words[2][..<colon]), port)
     }
 
-    /// Whether the server that answered is not, or no longer, the right one. The connection is not used again.
+    /// Whether the server is not, or no longer, the right one. The connection is not used again.
     var meansWrongServer: Bool {
         ["READONLY", "LOADING", "MASTERDOWN", "MOVED", "CLUSTERDOWN", "NOREPLICAS", "UNKILLABLE", "NOAUTH"].contains(
             code)
     }
 
-    /// For a caller, of a login. A server repeats the arguments of a command that it does not know, and the password is among them.
-    /// So the error has nothing that the server wrote but a code that is known.
+    /// The error that a caller sees after a failed login. A server repeats the arguments of an unknown command, which include
+    /// the password. So the error contains only a known code of the server's reply.
     var loginError: StoreError {
         switch code {
         case "WRONGPASS", "NOAUTH": StoreError(.unavailable, "Redis refuses the user or the password")
@@ -39,12 +39,13 @@ struct RedisError: Sendable, Hashable {
         }
     }
 
-    /// For a caller, of the `SELECT` that ends the login.
+    /// The error that a caller sees if the `SELECT` that ends the login fails.
     func selectionError(_ database: Int) -> StoreError {
         code == "ERR" ? StoreError(.unavailable, "Redis refuses database \(database)") : loginError
     }
 
-    /// For a caller. The text of a server contains no secret of ours, except that some versions name the user.
+    /// The error that a caller sees. A server's text contains no secret of this service, except that some versions name the
+    /// user.
     var storeError: StoreError {
         switch code {
         case "OOM": StoreError(.unavailable, "Redis is full: \(text)")

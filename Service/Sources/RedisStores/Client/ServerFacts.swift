@@ -2,10 +2,10 @@ internal import AuthContract
 internal import AuthService
 internal import RESP
 
-/// What a server says of itself: `INFO` and `TIME`.
+/// The properties that a server reports in `INFO` and `TIME`.
 struct ServerFacts: Sendable {
-    /// Which data set this is: the process, its time as a master, and how much of it was evicted. If any of them changes, claims
-    /// may be gone.
+    /// Identifies a data set: the process, its time as a master, and the number of evicted keys. If one of them changes, claims
+    /// may be missing.
     struct Identity: Sendable, Hashable {
         var runID: String
         var replicationID: String
@@ -26,7 +26,7 @@ struct ServerFacts: Sendable {
     var isLoading: Bool { info["loading"] == "1" }
     var isClusterNode: Bool { info["cluster_enabled"] == "1" }
 
-    /// Reads them on a connection.
+    /// Reads the properties on a connection.
     init(of connection: RedisConnection) async throws(StoreError) {
         let replies = try await connection.require(
             [RESPCommand("INFO"), RESPCommand("TIME")], isBounded: false)

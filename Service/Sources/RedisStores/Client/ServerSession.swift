@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// A few connections to one server process, which was a master when each of them was opened.
 ///
-/// If one of them ends, all do: a session never moves to another process.
+/// If one connection ends, all are closed, so a session never moves to another process.
 final class ServerSession: Sendable {
     let endpoint: RedisURL.Endpoint
     private let connections: [RedisConnection]
@@ -16,9 +16,9 @@ final class ServerSession: Sendable {
 
     private struct State: Sendable {
         var facts: ServerFacts
-        /// Until when this server is known to be the master.
+        /// The time until which this server is known to be the master.
         var leaseEnd: ContinuousClock.Instant?
-        /// A session that was closed gets no lease any more: a reply may have arrived before, and not be judged yet.
+        /// A closed session gets no lease: a reply that arrived before may not have been judged yet.
         var isClosed = false
     }
 
@@ -79,7 +79,7 @@ final class ServerSession: Sendable {
     var isOpen: Bool { connections.allSatisfy(\.isOpen) }
     var facts: ServerFacts { state.withLock { $0.facts } }
 
-    /// Whether this server is known to be the master now.
+    /// Whether this server is currently known to be the master.
     var hasLease: Bool { state.withLock { $0.leaseEnd.map { ContinuousClock.now < $0 } ?? false } }
 
     /// Extends the lease, which never becomes shorter.
@@ -89,7 +89,7 @@ final class ServerSession: Sendable {
         }
     }
 
-    /// Reads the facts again, and keeps them.
+    /// Reads the server's properties again, and stores them.
     func readFacts() async throws(StoreError) -> ServerFacts {
         guard let connection = connections.first else { throw StoreError(.unavailable, "no connection") }
         let facts = try await ServerFacts(of: connection)
@@ -97,18 +97,18 @@ final class ServerSession: Sendable {
         return facts
     }
 
-    /// Sends a command on one of the connections. A reply that is an error is returned too.
+    /// Sends a command on one of the connections. An error reply is returned too.
     func call(_ command: RESPCommand, asking: Bool = false) async throws(StoreError) -> RESPValue {
         try await connection.call(command, asking: asking)
     }
 
-    /// Sends commands in one piece on one of the connections. Replies that are errors are returned too.
+    /// Sends commands in one write on one of the connections. Error replies are returned too.
     func call(_ commands: [RESPCommand]) async throws(StoreError) -> [RESPValue] {
         try await connection.call(commands)
     }
 
-    /// The connection of the caller's event loop: then no thread has to be woken for the call, nor for its reply. Elsewhere they
-    /// take turns.
+    /// The connection of the caller's event loop, so that neither the call nor its reply has to wake a thread. Callers
+    /// elsewhere use the connections in turn.
     var connection: RedisConnection {
         if let near = connections.first(where: { $0.eventLoop.inEventLoop }) { return near }
         let number = next.wrappingAdd(1, ordering: .relaxed).oldValue

@@ -3,14 +3,14 @@ internal import AuthService
 internal import Bytes
 internal import RESP
 
-/// Rates and shares of all nodes, in Redis. A bucket is one key, which expires when the bucket is full again. Time is the server's:
-/// otherwise two nodes with different clocks would fill a bucket by turns.
+/// The rate limits and quotas of all nodes, in Redis. A token bucket is one key, which expires when the bucket is full again.
+/// Redis supplies the time: nodes with different clocks would refill a bucket alternately.
 struct RedisLimits: LimitStore {
     let router: Router
     let observer: (any StoreObserver)?
-    /// For tests; nil: the clock of Redis.
+    /// The clock in tests; nil: the clock of Redis.
     let clock: (any ServiceClock)?
-    /// This node, among those that announce their live claims.
+    /// The random id of this node, under which it reports its live claims.
     let node = Hexadecimal.encode(SystemRandom().bytes(8))
 
     private var time: String { clock.map { "\($0.now.seconds)" } ?? "" }
@@ -76,7 +76,7 @@ struct RedisLimits: LimitStore {
 
     func exchange(_ liveClaims: [AppID: Int]) async throws(StoreError) -> [AppID: Int] {
         var (elsewhere, failure) = ([AppID: Int](), StoreError?.none)
-        // A server that cannot be used must not keep the apps of the others from theirs.
+        // One unusable server must not block the exchange for apps on other servers.
         for (app, count) in liveClaims {
             do throws(StoreError) { elsewhere[app] = try await exchange(app, count) } catch { failure = error }
         }
@@ -110,7 +110,7 @@ struct RedisLimits: LimitStore {
     }
 
     private func named(_ kind: String, _ address: ClientAddress) -> (Int, String) {
-        // Other text than an address may be of any length.
+        // A client address that is no IP address may be of any length.
         let text = String(address.network.prefix(64))
         let bucket = router.buckets.bucket(of: text)
         return (bucket, router.buckets[bucket].prefix + kind + text)

@@ -2,24 +2,24 @@ internal import AuthService
 internal import Bytes
 internal import RESP
 
-/// Knows which server is the master, from a source that cannot name two at once for longer than a lease (*Redis.md*).
+/// Finds the master, from a source that cannot name two masters at once for longer than a lease (*Redis.md*).
 protocol Authority: Sendable {
-    /// The masters now. Throws if no quorum says so.
+    /// The current masters. Throws if no quorum names them.
     func placement() async throws(StoreError) -> Placement
     func close() async
 }
 
 /// The master of each bucket.
 struct Placement: Sendable {
-    /// Nil: no quorum names one.
+    /// The master of each bucket; nil: no quorum names one.
     var owners: [RedisURL.Endpoint?]
-    /// The process that the authority itself saw at an address.
+    /// The run id of the process that the authority reached at an address.
     var runIDs: [RedisURL.Endpoint: String] = [:]
-    /// How many Sentinels answered, each process once, and how many there are.
+    /// The number of Sentinels that answered, each process once, and the number that are known.
     var sentinels: (answering: Int, all: Int)?
 }
 
-/// One server at one address. A connection made anew shows where the address leads now.
+/// One server at one address. A new connection shows where the address currently leads.
 struct SingleServer: Authority {
     let endpoint: RedisURL.Endpoint
     let settings: ConnectionSettings
@@ -34,14 +34,14 @@ struct SingleServer: Authority {
     func close() {}
 }
 
-/// Connections to servers that are asked now and then, opened when they are needed.
+/// On-demand connections to servers that are queried occasionally.
 actor Respondents {
     private let settings: ConnectionSettings
     private var connections: [RedisURL.Endpoint: RedisConnection] = [:]
 
     init(_ settings: ConnectionSettings) { self.settings = settings }
 
-    /// Asks each server at once. What one of them answers is from one connection, and so from one process.
+    /// Queries all servers concurrently. All answers of a server come from one connection, and so from one process.
     func ask(
         _ endpoints: [RedisURL.Endpoint], _ commands: [RESPCommand]
     ) async -> [RedisURL.Endpoint: Result<[RESPValue], StoreError>] {
@@ -71,7 +71,7 @@ actor Respondents {
         }
     }
 
-    /// Closes the connections to all servers but these.
+    /// Closes the connections to all other servers.
     func keep(_ endpoints: Set<RedisURL.Endpoint>) {
         for (endpoint, connection) in connections where !endpoints.contains(endpoint) {
             connection.close(because: StoreError(.unavailable, "no longer needed"))
@@ -82,18 +82,18 @@ actor Respondents {
 
 /// The master that a majority of the Sentinels names.
 ///
-/// An entry of the list is an address, which may lead to one process now and to another later. So processes are counted, by their
-/// ids, and a majority is one of the list or of all Sentinels that are known, whichever is larger.
+/// A listed address may lead to different processes over time. So votes are counted by process, by the Sentinels' ids. The
+/// majority is of the list, or of all known Sentinels if they are more.
 struct Sentinels: Authority {
     let endpoints: [RedisURL.Endpoint]
     let master: String
     let respondents: Respondents
 
-    /// What one Sentinel says.
+    /// One Sentinel's reply.
     private struct Voice {
         let id: String
         let master: RedisURL.Endpoint
-        /// The other Sentinels that it knows.
+        /// The number of other Sentinels that it knows.
         let others: Int
 
         init?(_ replies: [RESPValue]) {
@@ -127,7 +127,7 @@ struct Sentinels: Authority {
             }
         }
         var votes: [RedisURL.Endpoint: Int] = [:]
-        // A Sentinel that changed its mind between two questions has no vote.
+        // A Sentinel that named two masters in this round has no vote.
         for masters in named.values where masters.count == 1 {
             for master in masters { votes[master, default: 0] += 1 }
         }
@@ -145,15 +145,15 @@ struct Sentinels: Authority {
 
 /// The owners of slots that a majority of the Cluster's masters names.
 ///
-/// A promoted replica takes the seat of its master, and both would vote for themselves. So the vote of a server for itself counts
-/// only where this node used that server last: two majorities then share a server (*Redis.md*).
+/// A promoted replica takes over the vote of its master, and each of the two would vote for itself. So a server's vote for
+/// itself is only valid if this node last used that server. Any two majorities then have a server in common (*Redis.md*).
 final class ClusterMap: Authority {
     private let seeds: [RedisURL.Endpoint]
     private let buckets: Buckets
     private let respondents: Respondents
     /// The masters of the last map.
     private let masters = Locked<[RedisURL.Endpoint]>([])
-    /// The owners that this node used last.
+    /// The owners that this node last used.
     private let incumbents: Locked<[RedisURL.Endpoint?]>
 
     init(seeds: [RedisURL.Endpoint], buckets: Buckets, respondents: Respondents) {
@@ -169,9 +169,9 @@ final class ClusterMap: Authority {
 
         var masters: Set<RedisURL.Endpoint> { Set(ranges.map(\.owner)) }
 
-        /// Reads the answer to `CLUSTER SLOTS`.
+        /// Reads the reply to `CLUSTER SLOTS`.
         ///
-        /// - Parameter asked: the node that answered. It may leave out its own host.
+        /// - Parameter asked: the node that answered. Its reply may leave out its own host.
         init?(_ value: RESPValue, from asked: RedisURL.Endpoint) {
             guard let entries = value.elements, !entries.isEmpty else { return nil }
             var ranges: [(ClosedRange<Int>, RedisURL.Endpoint)] = []
@@ -199,7 +199,7 @@ final class ClusterMap: Authority {
         var voters = masters.withLock { $0 }
         if voters.isEmpty { voters = try await discover() }
         var views = await ask(voters)
-        // Masters that the others name vote too.
+        // Masters that the other nodes name vote too.
         let others = views.values.reduce(into: Set<RedisURL.Endpoint>()) { $0.formUnion($1.masters) }
             .subtracting(voters)
         if !others.isEmpty { views.merge(await ask(Array(others))) { $1 } }
@@ -224,9 +224,9 @@ final class ClusterMap: Authority {
     /// The server that more than half of the masters name as the owner of a slot.
     ///
     /// - Parameters:
-    ///   - views: what each master says.
+    ///   - views: the reply of each master.
     ///   - electorate: the number of masters.
-    ///   - incumbent: the owner that this node used last.
+    ///   - incumbent: the owner that this node last used.
     static func winner(
         of slot: Int, _ views: [RedisURL.Endpoint: View], electorate: Int, incumbent: RedisURL.Endpoint?
     ) -> RedisURL.Endpoint? {

@@ -1,12 +1,12 @@
 @_spi(Service) internal import AuthContract
 
-/// Which keys lie together. Every key belongs to a bucket, and the bucket's number is the hash tag of its key, so that all keys
-/// of one script are in one slot of a Cluster. A device has one bucket.
+/// Partitions of the key space. Every key belongs to a bucket, and the bucket's number is the key's hash tag, so all keys of
+/// one script are in one slot of a Cluster. A device has one bucket.
 ///
-/// Each bucket has an epoch of its own. A Cluster has 1024 of them: enough to spread over its servers, and few enough to renew
-/// all epochs of a server in an instant. Elsewhere there is one.
+/// Each bucket has its own epoch. A Cluster has 1024 buckets: enough to spread over its servers, and few enough to renew all
+/// epochs of a server at once. Other deployments have one.
 struct Buckets: Sendable {
-    /// What the keys of one bucket are, or begin with. Put together once, because every request needs them.
+    /// The keys, or the prefixes of keys, of one bucket. Computed once, because every request needs them.
     struct Keys: Sendable {
         let prefix: String
         let epoch: String
@@ -25,7 +25,7 @@ struct Buckets: Sendable {
 
     let count: Int
     private let keys: [Keys]
-    /// The Cluster's slot of each bucket.
+    /// The Cluster slot of each bucket.
     let slots: [Int]
 
     static let ofACluster = 1024

@@ -4,47 +4,47 @@ internal import Bytes
 internal import Logging
 internal import RESP
 
-/// Leads each call to the master of its bucket, and keeps the epochs.
+/// Routes each call to the master of its bucket, and maintains the epochs.
 ///
-/// A round, once a second or when something failed, asks the authority for the masters, checks each server, and begins or confirms
-/// the epoch of each bucket. A server is used only within `lease` of the beginning of a round that confirmed it.
+/// A round runs once a second, and after failures. It asks the authority for the masters, checks each server, and begins or
+/// confirms the epoch of each bucket. A server is used only within `lease` of the beginning of a round that confirmed it.
 final class Router: Sendable {
     struct Settings: Sendable {
         var connections = 2
-        /// How long a confirmation of a master holds.
+        /// How long the confirmation of a master is valid.
         var lease: Duration = .seconds(Epoch.lease)
         var interval: Duration = .seconds(1)
-        /// How long a server may take to answer a check. Two rounds and the pause between them are shorter than a lease.
+        /// The longest time for a server's answer to a check. Two rounds and the pause between them are shorter than a lease.
         var patience: Duration = .seconds(1)
         var retryInterval: Duration = .milliseconds(50)
         var connection = ConnectionSettings()
-        /// Names the store that keeps the claims' history; nil: this Redis, whatever it holds.
+        /// Names the store that keeps the claims' history; nil: this Redis, whatever data it has.
         var keeper: (any ClaimKeeper)?
-        /// Whether claims may have been accepted before; asked where there is no epoch.
+        /// Whether claims may have been accepted before. Called if there is no epoch.
         var mayHaveHistory: @Sendable () async -> Bool = { true }
     }
 
     /// A server that may be used for a bucket, and the epoch of its data.
     struct Route: Sendable {
         let session: ServerSession
-        /// Nil: the epoch must be looked up again.
+        /// Nil: a round must look up the epoch again.
         var epoch: Epoch?
         let identity: ServerFacts.Identity
-        /// The claims' history that the epoch belongs to; nil: nothing names one.
+        /// The claims' history that the epoch belongs to; nil: there is no keeper.
         let history: ClaimHistoryID?
     }
 
     private struct State: Sendable {
         var routes: [Route?]
-        /// The server that each bucket had last, also while it has no route.
+        /// The last server of each bucket, even if the bucket has no route now.
         var lastOwners: [RedisURL.Endpoint?]
         var sessions: [RedisURL.Endpoint: ServerSession] = [:]
-        /// Whether this node has used the bucket. Then there is history, whatever the deployment says.
+        /// Whether this node has used the bucket. If so, there is history, even if `mayHaveHistory` denies it.
         var wasUsed: [Bool]
-        /// The latest reading of the owner's clock that is not in the epoch of the bucket, although it should be.
+        /// The latest reading of the owner's clock that still has to be recorded in the bucket's epoch.
         var unrecorded: [UnixTime?]
         var watches: [RedisURL.Endpoint: ServerWatch] = [:]
-        /// Why a bucket has no route.
+        /// The reason why a bucket has no route.
         var trouble = StoreError(.unavailable, "Redis was not reached yet")
         var isClosed = false
     }
@@ -75,26 +75,26 @@ final class Router: Sendable {
 
     // MARK: Calls
 
-    /// The route of a bucket. Throws if no server may be used for it now.
+    /// The route of a bucket. Throws if no server may currently be used for it.
     func route(_ bucket: Int) throws(StoreError) -> (session: ServerSession, epoch: Epoch) {
         let (route, trouble) = state.withLock { ($0.routes[bucket], $0.trouble) }
-        // Within its lease, and another id is another history.
+        // `current` throws outside the keeper's lease. A different id means a different history.
         let history = try settings.keeper?.current()
         guard let route, let epoch = route.epoch, route.history?.text == history?.text else { throw trouble }
         guard route.session.hasLease else { throw trouble }
         return (route.session, epoch)
     }
 
-    /// Whether a server could still be used for a bucket when its answer had arrived.
+    /// Whether the server was still valid for the bucket when its reply arrived.
     func holds(_ bucket: Int, _ session: ServerSession) -> Bool {
         state.withLock { $0.routes[bucket]?.session === session } && session.hasLease
     }
 
     /// Sends a command for a bucket, and follows a Cluster's `ASK` once.
     ///
-    /// - Parameter followsAsk: false for a command that must not be repeated after a loss of the importing server, whose losses the
-    ///   bucket's epoch does not tell.
-    /// - Throws: also if the server answers an error. `NOSCRIPT` is the exception: it is returned.
+    /// - Parameter followsAsk: false for a command that must not follow it, because the bucket's epoch does not reveal losses
+    ///   of the importing server.
+    /// - Throws: also if the reply is an error. `NOSCRIPT` is the exception: it is returned.
     func call(
         _ command: RESPCommand, _ bucket: Int, on session: ServerSession, followsAsk: Bool = true
     ) async throws(StoreError) -> RESPValue {
@@ -108,7 +108,7 @@ final class Router: Sendable {
         let error = RedisError(text)
         if error.code == "NOSCRIPT" { return reply }
         if error.meansWrongServer {
-            // A Cluster's server stays the right one for its other slots.
+            // In a Cluster, the server is still the owner of its other slots.
             if error.code == "MOVED" || error.code == "CLUSTERDOWN" {
                 dropRoute(bucket, to: session)
             } else {
@@ -126,13 +126,13 @@ final class Router: Sendable {
     ) async throws(StoreError) -> RESPValue {
         let reply = try await call(script.command(words: words, add), bucket, on: session)
         guard case .error = reply else { return reply }
-        // The server has lost its scripts. This brings it back.
+        // The server lost its script cache. EVAL loads the script again.
         let again = try await call(script.command(words: words, isLoaded: false, add), bucket, on: session)
         if case .error(let text) = again { throw RedisError(text).storeError }
         return again
     }
 
-    /// The epoch of a bucket turned out not to be the server's. No claim is made until a round has found out why.
+    /// Drops the epoch of a bucket, because the server has another one. No claim is made until a round has found the reason.
     func doubtEpoch(_ bucket: Int, _ epoch: Epoch) {
         state.withLock { state in
             guard state.routes[bucket]?.epoch?.id == epoch.id else { return }
@@ -148,7 +148,7 @@ final class Router: Sendable {
         }
     }
 
-    /// The session to a server that imports a slot. It is in use for other slots, or there is none yet.
+    /// The session to a server that imports a slot. It must already be in use for other slots.
     private func importing(_ endpoint: RedisURL.Endpoint) async throws(StoreError) -> ServerSession {
         if let known = state.withLock({ $0.sessions[endpoint] }), known.isOpen, known.hasLease { return known }
         throw StoreError(.unavailable, "a slot is being moved to \(endpoint), which has no other slots yet")
@@ -157,7 +157,7 @@ final class Router: Sendable {
     /// The open sessions, for checks.
     var sessions: [ServerSession] { state.withLock { Array($0.sessions.values) } }
 
-    /// Throws the reason why a bucket cannot be used; nothing if all can.
+    /// Throws the reason if a bucket cannot be used.
     func requireAllRoutes() throws(StoreError) {
         let (routes, trouble) = state.withLock { ($0.routes, $0.trouble) }
         let history = try settings.keeper?.current()
@@ -170,7 +170,7 @@ final class Router: Sendable {
 
     // MARK: Rounds
 
-    /// Runs rounds until the task is cancelled. Closes everything then.
+    /// Runs rounds until the task is cancelled, and then closes all connections.
     func run() async {
         var failures = 0
         var iterator = wakes.makeAsyncIterator()
@@ -184,7 +184,7 @@ final class Router: Sendable {
             } catch {
                 if failures == 0 { logger.warning("Redis cannot be used: \(error)") }
                 failures += 1
-                // With jitter, so that many nodes do not return at one instant.
+                // With jitter, so that many nodes do not return at the same moment.
                 let longest = min(settings.interval, settings.retryInterval * (1 << min(failures, 6)))
                 pause = longest * Double.random(in: 0.5...1)
             }
@@ -195,7 +195,7 @@ final class Router: Sendable {
                     wake.yield()
                 }
             }
-            // A failure must not make rounds follow each other without a pause.
+            // After a failure, rounds must not follow each other without a pause.
             if failures > 0 { try? await Task.sleep(for: settings.retryInterval) }
             guard await iterator.next() != nil else { break }
         }
@@ -203,11 +203,11 @@ final class Router: Sendable {
         await close()
     }
 
-    /// One round. Throws if a bucket has no route afterwards.
+    /// Runs one round. Throws if a bucket has no route afterwards.
     func confirm() async throws(StoreError) {
         let started = ContinuousClock.now
         do throws(StoreError) {
-            // Another store is the keeper: there is nothing to use here.
+            // Throws if another store is the keeper, because this Redis must then not be used.
             let history = try settings.keeper?.current()
             let placement = try await authority.placement()
             dropMoved(placement)
@@ -228,7 +228,7 @@ final class Router: Sendable {
         }
     }
 
-    /// Forgets the routes that the placement does not confirm. A bucket that moved must not be used on its old server under a new
+    /// Drops the routes that the placement does not confirm. A moved bucket must not be used on its old server under a new
     /// lease.
     private func dropMoved(_ placement: Placement) {
         state.withLock { state in
@@ -246,7 +246,7 @@ final class Router: Sendable {
         }
     }
 
-    /// Extends the lease of a server that is what it was, without waiting for the others: one that hangs must not cost them theirs.
+    /// Extends the lease of an unchanged server at once. Waiting for a server that hangs would cost the others their leases.
     private func extendLease(of session: ServerSession, to end: ContinuousClock.Instant) {
         let identity = session.facts.identity
         let isUnchanged = state.withLock { state in
@@ -275,7 +275,7 @@ final class Router: Sendable {
         return isPublished
     }
 
-    /// An open session to each master, checked now. A master that cannot be used is left out.
+    /// Open sessions to all masters, each just checked. A master that cannot be used is left out.
     private func checkedSessions(
         of placement: Placement, leaseEnd: ContinuousClock.Instant
     ) async -> ([RedisURL.Endpoint: ServerSession], StoreError?) {
@@ -314,13 +314,14 @@ final class Router: Sendable {
         let asked = ContinuousClock.now
         if let known {
             let before = known.facts.identity
-            // After a longer pause this node cannot know what the server was in between.
+            // After a longer pause, this node does not know what happened to the server in between.
             let wasWatched = known.hasLease
             let facts = try await within(settings.patience) { () async throws(StoreError) in
                 try await known.readFacts()
             }
             try await watch(facts, asked: asked, on: known, placement)
-            // After a promotion there is a previous id. Without one, the master has only begun a new backlog for replicas.
+            // After a promotion there is a previous replication id. Without one, the master has only created a new backlog for
+            // replicas.
             let wasPromoted =
                 facts.identity.replicationID != before.replicationID
                 && (facts.previousReplicationID != nil || !wasWatched)
@@ -350,9 +351,9 @@ final class Router: Sendable {
         return session
     }
 
-    /// Compares what a server says with what it said before. If its clock may have jumped ahead, the reading is recorded in every
-    /// epoch of the server before anything else: Redis may remove claims early until the clock comes back, and a bucket in which no
-    /// claim is made meanwhile would not show it.
+    /// Compares a server's clock with earlier readings. If the clock may have jumped ahead, the reading is recorded in every
+    /// epoch of the server before anything else. Redis may remove claims early until the clock comes back, and a bucket without
+    /// claims in that time would not show it.
     private func watch(
         _ facts: ServerFacts, asked: ContinuousClock.Instant, on session: ServerSession, _ placement: Placement
     ) async throws(StoreError) {
@@ -412,7 +413,7 @@ final class Router: Sendable {
 
     // MARK: Epochs
 
-    /// The routes of all buckets, with their epochs.
+    /// The routes and epochs of all buckets.
     private func routes(
         _ placement: Placement, _ sessions: [RedisURL.Endpoint: ServerSession], _ history: ClaimHistoryID?
     ) async -> ([Route?], StoreError?) {
@@ -420,8 +421,9 @@ final class Router: Sendable {
         var (routes, lacking, failure) = await routes(placement, sessions, history, naming: nil, hasHistory)
         guard !lacking.isEmpty, let history else { return (routes, failure) }
         do throws(StoreError) {
-            // Where a part of a Cluster has the id, the others may get it. A Redis without it may be another one than the
-            // keeper: it gets a new id, which only this process has. Two servers with one id would accept a request twice.
+            // If a part of a Cluster already has the id, the other parts may get it. A Redis without the id may be
+            // another one than the keeper. So it gets a new id, which only this process knows. Two servers with one id would
+            // accept a request twice.
             let isKeeper = routes.contains { $0 != nil }
             guard let named = isKeeper ? history : try await settings.keeper?.renew(history) else {
                 throw StoreError(.unavailable, "another node just made a new id of the claims' history")
@@ -433,7 +435,8 @@ final class Router: Sendable {
         return (routes, failure)
     }
 
-    /// The routes of all buckets; or of those to name, which lack the id of the history. Beside them, those that lack the id.
+    /// The routes of all buckets, or only of `naming`, which lack the history's id and get it. Also returns the buckets that
+    /// lack the id.
     private func routes(
         _ placement: Placement, _ sessions: [RedisURL.Endpoint: ServerSession], _ history: ClaimHistoryID?,
         naming: Set<Int>?, _ hasHistory: OnceAsked
@@ -483,7 +486,7 @@ final class Router: Sendable {
         }
     }
 
-    /// Whether Redis still holds the epoch of a route, and nothing newer than the node's primary.
+    /// Whether Redis still has the epoch of a route, and no newer timeline than the node's primary.
     private func isUnchanged(
         _ bucket: Int, _ route: Route, _ history: ClaimHistoryID?
     ) async throws(StoreError) -> Bool {
@@ -496,7 +499,7 @@ final class Router: Sendable {
         return words[2].text == primary.system && words[3].text == "\(primary.timeline)"
     }
 
-    /// The route of a bucket, with its epoch; nil: the bucket lacks the id of the history.
+    /// The route and epoch of a bucket; nil: the bucket lacks the history's id.
     private func route(
         _ bucket: Int, _ session: ServerSession, adopting adopted: ServerFacts.Identity?, _ history: ClaimHistoryID?,
         mayName: Bool, _ hasHistory: OnceAsked
@@ -507,17 +510,17 @@ final class Router: Sendable {
         return epoch.map { Route(session: session, epoch: $0, identity: identity, history: history) }
     }
 
-    /// Whether each round confirms the epoch of a bucket. The claims confirm those of the others; but none comes through
-    /// while the dates around a loss are refused, and another loss must not wait for the end of that.
+    /// Whether each round confirms the epoch of a bucket. For other buckets, the claims confirm it. But no claim is made while
+    /// the dates around a loss are refused, and a further loss must be noticed in that time too.
     private func mustConfirm(_ bucket: Int, _ route: Route) -> Bool {
         bucket == 0 || route.epoch?.refuses(at: clock.now) ?? true
     }
 
-    /// Confirms the epoch of a bucket, or begins another one if the server's data are not those of the epoch.
+    /// Confirms the epoch of a bucket, or begins a new one if the server's data do not belong to it.
     ///
     /// - Parameters:
-    ///   - adopted: the identity that the server had before, under which this node used it without interruption.
-    ///   - mayName: whether the bucket may get the id of the history.
+    ///   - adopted: the server's former identity, under which this node used it without interruption.
+    ///   - mayName: whether the bucket may get the history's id.
     /// - Returns: nil if the bucket lacks the id.
     private func epoch(
         _ bucket: Int, _ session: ServerSession, _ identity: ServerFacts.Identity,
@@ -525,7 +528,7 @@ final class Router: Sendable {
     ) async throws(StoreError) -> Epoch? {
         let newID = Epoch.newID()
         let (wasUsed, unrecorded) = state.withLock { ($0.wasUsed[bucket], $0.unrecorded[bucket]) }
-        // One bucket is enough for the nodes to tell each other of a promotion.
+        // One bucket is enough for the nodes to inform each other of a promotion.
         let primary = bucket == 0 ? history?.primary : nil
         for isAsked in [false, true] {
             let mayHaveHistory = wasUsed ? "1" : isAsked ? (await hasHistory.value ? "1" : "0") : "?"
@@ -586,7 +589,7 @@ final class Router: Sendable {
     }
 }
 
-/// The value of a call that ends when it is cancelled; an error after the limit.
+/// Runs a cancellable call with a time limit. Throws after the limit.
 private func within<Value: Sendable>(
     _ limit: Duration, _ body: @escaping @Sendable () async throws(StoreError) -> Value
 ) async throws(StoreError) -> Value {
@@ -604,7 +607,7 @@ private func within<Value: Sendable>(
     }.get()
 }
 
-/// A question that is asked at most once.
+/// An async Bool that is evaluated at most once.
 private actor OnceAsked {
     private let ask: @Sendable () async -> Bool
     private var asked: Task<Bool, Never>?

@@ -4,11 +4,11 @@ internal import Foundation
 internal import GRDB
 internal import StrictJSON
 
-/// The audit log: a table that triggers protect from changes, and a hash chain that finds a change made all the same.
+/// The audit log: a table that triggers protect from changes, and a hash chain that reveals changes made despite the triggers.
 struct SQLiteAuditLog: AuditLog {
     let database: StoreDatabase
 
-    /// The number of events checked in one transaction. A long log must not hold one open.
+    /// The number of events checked in one transaction. A check of a long log must not keep one transaction open.
     private static let step: Int64 = 2000
 
     func append(_ event: AuditEvent) async throws(StoreError) {
@@ -71,7 +71,7 @@ struct SQLiteAuditLog: AuditLog {
             arguments: [start.sequence, step])
         while let row = try rows.next().map({ StoredRow($0) }) {
             let sequence = try row.integer("sequence")
-            // A row that cannot be read is a broken link, not a failure of the store.
+            // A row that cannot be read breaks the chain. It is not a failure of the store.
             guard sequence == link.sequence + 1, let entry = try? AuditChain.Entry(row: row),
                 let stored = try? row.bytes("hash")
             else { return .broken(link.sequence + 1) }
@@ -115,7 +115,7 @@ extension Database {
         }
     }
 
-    /// Runs one statement and returns the number of changed rows. Appends the event unless that is 0.
+    /// Runs one statement and returns the number of changed rows. Appends the event if rows changed.
     func change(_ sql: String, _ arguments: StatementArguments, recording event: AuditEvent?) throws -> Int {
         try cachedStatement(sql: sql).execute(arguments: arguments)
         let count = changesCount

@@ -1,6 +1,6 @@
 /// Finds the source with the most challenges, and its oldest challenge.
 struct BusySources {
-    /// The numbers of one source, ascending. A taken number leaves the set at once and the queue later.
+    /// The numbers of one source, ascending. A taken number leaves the set at once, and the queue later.
     private struct Queue {
         var live: Set<UInt64> = []
         var order: [UInt64] = []
@@ -20,7 +20,7 @@ struct BusySources {
     }
 
     private var queues: [String: Queue] = [:]
-    /// The sources that have this many.
+    /// The sources by the number of their challenges.
     private var byCount: [Int: Set<String>] = [:]
     private var busiest = 0
 

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 
 /// A bounded set of challenges. When it is full, the oldest of the busiest source is evicted. Each step takes constant time on
-/// average, also during a flood.
+/// average, even in a flood.
 struct ChallengeBook {
     private struct Entry {
         let challenge: IssuedChallenge

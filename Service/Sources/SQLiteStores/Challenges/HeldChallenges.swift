@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import Bytes
 
-/// Challenges in memory. This process needs each of them once, for seconds, and may lose it.
+/// Challenges in memory. Only this process needs them, for seconds, and losing them is allowed.
 final class HeldChallenges: ChallengeStore {
     private let book: Locked<ChallengeBook>
     private let clock: any ServiceClock

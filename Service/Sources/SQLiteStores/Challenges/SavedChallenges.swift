@@ -4,7 +4,7 @@ internal import GRDB
 
 /// Carries challenges from one run of the service to the next.
 extension StoreDatabase {
-    /// Saves the challenges that a closing service holds. They are lost if that fails, as the rules allow.
+    /// Saves the challenges of a closing service. If that fails they are lost, which the protocol allows.
     func save(_ challenges: [(challenge: IssuedChallenge, source: String)]) async {
         try? await write { database in
             let statement = try database.cachedStatement(

@@ -9,7 +9,7 @@
             return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
 
-        /// Seconds since the machine started, sleep included.
+        /// Seconds since the machine started, including sleep.
         @Sendable static func seconds() -> Int64 {
             var time = timespec()
             clock_gettime(CLOCK_MONOTONIC, &time)

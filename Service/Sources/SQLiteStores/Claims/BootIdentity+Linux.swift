@@ -6,7 +6,7 @@
             try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
         }
 
-        /// Seconds since the machine started, sleep included.
+        /// Seconds since the machine started, including sleep.
         @Sendable static func seconds() -> Int64 {
             var time = timespec()
             clock_gettime(CLOCK_BOOTTIME, &time)

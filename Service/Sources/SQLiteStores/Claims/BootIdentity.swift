@@ -1,7 +1,7 @@
 internal import Crypto
 internal import Foundation
 
-/// Identifies one boot of the machine. After another boot, data that was not on the disk is gone.
+/// Identifies one boot of the machine. After a reboot, data that was not on the disk is gone.
 struct BootIdentity: Sendable, Hashable {
     /// 128 bits of SHA-256 over the system's boot id.
     let words: (UInt64, UInt64)
@@ -14,7 +14,7 @@ struct BootIdentity: Sendable, Hashable {
         }
     }
 
-    /// This boot. If the system has no boot id, each call returns another identity, so that history counts as lost.
+    /// This boot. If the system has no boot id, each call returns a new identity, so that history is treated as lost.
     static var current: BootIdentity { BootIdentity(systemText ?? "unknown \(UUID())") }
 
     static func == (left: BootIdentity, right: BootIdentity) -> Bool { left.words == right.words }

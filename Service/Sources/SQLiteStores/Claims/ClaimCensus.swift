@@ -2,14 +2,14 @@
 ///
 /// It keeps past minutes for a while: if the clock was ahead, their claims are live again.
 struct ClaimCensus {
-    /// The count at the time of the last call of `advance`.
+    /// The number of live claims at the last call of `advance`.
     private(set) var live = 0
     private var byMinute: [Int64: Int] = [:]
     private var countedTo = Int64.min
-    /// The number of minutes that it keeps.
+    /// The number of minutes with counts.
     var minutes: Int { byMinute.count }
 
-    /// More minutes than a claim lives.
+    /// More minutes than the life of a claim.
     private static let maximumMinutes = 64
 
     mutating func add(_ count: Int, expiry: UInt32) {
@@ -31,7 +31,7 @@ struct ClaimCensus {
         live = byMinute.reduce(0) { $1.key < minute ? $0 : $0 + $1.value }
     }
 
-    /// Drops the minutes after that of this expiry.
+    /// Drops the minutes after the minute of this expiry.
     mutating func forget(after expiry: Int64) {
         for minute in byMinute.keys where minute > expiry / 60 { byMinute[minute] = nil }
         live = byMinute.reduce(0) { $1.key < countedTo ? $0 : $0 + $1.value }

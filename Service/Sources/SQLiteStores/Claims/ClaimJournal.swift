@@ -6,15 +6,15 @@ internal import Logging
 /// The replay store: all live claims in memory, and a journal of them in files. Each claim is in the journal before its answer.
 ///
 /// Guarantees:
-/// - An answered claim survives the end of the process, however it ends.
+/// - An answered claim survives the end of the process, however the process ends.
 /// - The machine's boot id reveals a loss of power. Requests whose claims may not have reached the disk are then refused.
 /// - No live claim is evicted. Claims that do not fit are refused.
-/// - After the clock was ahead and fell back, the dates of claims that were purged too early are refused, and no others.
+/// - After the clock was ahead and fell back, the dates of claims that were purged too early are refused, and no other dates.
 final class ClaimJournal: ReplayStore {
     struct Settings: Sendable {
         var maximumClaims = 24_000_000
         var deadline: Duration = .seconds(2)
-        /// The longest time that a record is only in the system's memory.
+        /// The longest time that a record is only in the operating system's memory.
         var syncInterval: Duration = .milliseconds(50)
         /// The pause before another attempt to create a segment.
         var retryInterval: Duration = .milliseconds(250)
@@ -24,7 +24,7 @@ final class ClaimJournal: ReplayStore {
         var segmentSeconds: Int64 = 60
         var segmentRecords = 50_000
 
-        /// Twice the records, so that there is space until the next segment exists.
+        /// Room for twice the records, so that claims can continue until the next segment exists.
         var segmentCapacity: Int { SegmentHeader.size + 2 * segmentRecords * ClaimRecord.size }
     }
 
@@ -32,12 +32,12 @@ final class ClaimJournal: ReplayStore {
     private let keeper: JournalKeeper
     private let watchdog: DeadlineWatchdog
 
-    /// Opens the journal in a folder, and reads back the live claims.
+    /// Opens the journal in a folder, and restores the live claims.
     ///
     /// - Parameters:
     ///   - path: the folder.
     ///   - expectation: the journal that the database expects.
-    ///   - noted: called with what the database must record, on the journal's own thread.
+    ///   - noted: called with the note that the database must record, on the journal's own thread.
     init(
         folder path: String, settings: Settings, expecting expectation: JournalExpectation, boot: BootIdentity,
         now: UnixTime, logger: Logger, noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
@@ -56,7 +56,7 @@ final class ClaimJournal: ReplayStore {
         } catch {
             throw OpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")
         }
-        // Only now: their replacement is on the disk.
+        // Only now, because their replacement is on the disk.
         if let damaged = recovery.damaged { folder.putAside(damaged) }
         for sequence in recovery.obsolete { folder.remove(sequence) }
 
@@ -67,10 +67,10 @@ final class ClaimJournal: ReplayStore {
 
     deinit { state.beginClosing(sealing: true) }
 
-    /// What the database must record of the journal.
+    /// The note about the journal that the database must record.
     var note: JournalNote { state.note }
 
-    /// The number of live claims, and of the slots that they take.
+    /// The number of live claims, and of the slots that they use.
     var size: (live: Int, slots: Int) { state.size }
 
     func claim(
@@ -93,7 +93,7 @@ final class ClaimJournal: ReplayStore {
     /// Syncs everything to the disk, seals the journal and closes it.
     func close() async { await end(sealing: true) }
 
-    /// Ends like a killed process: writes nothing more.
+    /// Ends like a killed process, without writing.
     func abandon() async { await end(sealing: false) }
 
     private func end(sealing: Bool) async {

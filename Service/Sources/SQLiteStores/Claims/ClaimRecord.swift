@@ -15,7 +15,7 @@ struct ClaimRecord {
         case purged = 0x85EB_CA77_C2B2_AE63
         /// Dates whose requests are refused: the first and the last.
         case loss = 0x27D4_EB2F_1656_67C5
-        /// The same, extended by an app's future window.
+        /// Like `loss`, extended by an app's future window.
         case openLoss = 0xD6E8_FEB8_6659_FD93
         /// The seal: everything before it is on the disk, because the service shut down in order.
         case seal = 0x1656_67B1_9E37_79F9
@@ -69,8 +69,8 @@ struct ClaimRecord {
         return nil
     }
 
-    /// Writes the record over zeros. The expiry and the checksum come last, in one store: a killed process leaves a whole
-    /// record, or one whose last word is zero.
+    /// Writes the record over zeros. The expiry and the checksum are written last, in one store. So a killed process leaves
+    /// either a complete record or one whose last word is zero.
     ///
     /// - Parameter place: 24 bytes, aligned to 8.
     func write(to place: UnsafeMutableRawPointer, seed: UInt64) {

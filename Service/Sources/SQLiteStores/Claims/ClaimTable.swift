@@ -1,12 +1,12 @@
 internal import AuthService
 
-/// All live claims: open addressing in many small tables, 20 bytes a slot, one place to look.
+/// All live claims: open addressing in many small tables with 20 bytes a slot. A claim is in exactly one of the tables.
 ///
-/// A shard is rebuilt without its expired claims when it fills. Expiry needs no other work, and no pause is long.
+/// A shard is rebuilt without its expired claims when it is full. Expiry needs no other work, and no pause is long.
 struct ClaimTable {
-    /// The latest expiry of a dropped claim. Claims that expire by then are no longer recognised.
+    /// The latest expiry of a dropped claim. The table may no longer know claims that expired by then.
     private(set) var purgedTo: Int64
-    /// Slots in use, expired ones included.
+    /// Slots in use, including those of expired claims.
     private(set) var used = 0
 
     private static let shardBits: UInt64 = 12
@@ -26,7 +26,7 @@ struct ClaimTable {
         return Int64(shard.slots[index].expiry) > now
     }
 
-    /// Takes the claim until `expiry`, or until its present expiry if that is later.
+    /// Takes the claim until `expiry`, or until its current expiry if that is later.
     mutating func insert(_ claim: ReplayClaim, expiry: UInt32, now: Int64) {
         let hash = hash(claim)
         let shard = shardIndex(hash)
@@ -40,13 +40,13 @@ struct ClaimTable {
         used += 1
     }
 
-    /// Records that claims were dropped elsewhere.
+    /// Records that claims up to this expiry were dropped elsewhere.
     mutating func raisePurged(to expiry: Int64) { purgedTo = max(purgedTo, expiry) }
 
-    /// Lowers the purged expiry after wrong readings of the clock. The caller must refuse the requests by date.
+    /// Lowers the purged expiry after wrong readings of the clock. The caller must refuse the affected requests by date.
     mutating func returnPurged(to expiry: Int64) { purgedTo = min(purgedTo, expiry) }
 
-    /// Takes a claim from the journal, or counts it as purged if it has expired.
+    /// Takes a claim from the journal. If it has expired, treats it as purged.
     mutating func restore(_ claim: ReplayClaim, expiry: UInt32, now: Int64) {
         if Int64(expiry) > now {
             insert(claim, expiry: expiry, now: now)
@@ -62,7 +62,7 @@ struct ClaimTable {
 
     /// Drops the expired claims of one shard and releases its memory.
     ///
-    /// - Parameter latest: claims that expire later are dropped too, and do not count as purged.
+    /// - Parameter latest: claims that expire later are dropped too, and do not raise the purged expiry.
     mutating func sweep(shard: Int, now: Int64, latest: Int64 = .max) {
         rebuild(shard, now: now, latest: latest, room: 0)
     }
@@ -90,8 +90,8 @@ struct ClaimTable {
         return product.high ^ product.low
     }
 
-    /// The slot at which the search in a shard begins: by the lower half of the hash; the shard's number is its top. The
-    /// parentheses matter: in Swift, a shift binds closer than a product.
+    /// The slot at which the search in a shard begins, from the lower half of the hash. The top bits of the hash are the
+    /// shard's number. The parentheses matter: in Swift, a shift binds more tightly than a product.
     static func place(of hash: UInt64, among slots: Int) -> Int { Int(((hash & 0xFFFF_FFFF) * UInt64(slots)) >> 32) }
 
     private func shardIndex(_ hash: UInt64) -> Int { Int(hash >> (64 - Self.shardBits)) }
@@ -144,7 +144,7 @@ private struct Shard {
         return nil
     }
 
-    /// Adds a claim that is not there. There must be a free slot.
+    /// Adds a claim that is not in the shard. There must be a free slot.
     mutating func add(_ slot: Slot, _ hash: UInt64) {
         var index = start(hash)
         while !slots[index].isEmpty { index = index + 1 == slots.count ? 0 : index + 1 }

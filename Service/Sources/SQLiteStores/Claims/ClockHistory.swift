@@ -8,7 +8,7 @@ struct ClockHistory {
     struct Stretch: Equatable {
         let first: Int64
         var last: Int64
-        /// The least and the greatest distance from the monotonic clock.
+        /// The smallest and the greatest distance from the monotonic clock.
         var lowest: Int64
         var highest: Int64
     }
@@ -16,22 +16,22 @@ struct ClockHistory {
     /// What a new reading shows about the clock.
     enum Finding: Equatable {
         case steady
-        /// The clock jumped ahead, to the right time or a wrong one.
+        /// The clock jumped ahead, to the correct time or to a wrong one.
         case ahead
         case wrong(WrongReadings)
     }
 
     /// Readings that were ahead of the true time.
     struct WrongReadings: Equatable {
-        /// The readings of each stretch, the earliest stretch first. Between two stretches there need be none.
+        /// The readings of each stretch, the earliest stretch first. There may be no readings between two stretches.
         var stretches: [ClosedRange<Int64>]
-        /// The last reading before them; nil if none is known.
+        /// The last correct reading before them; nil if none is known.
         var lastRight: Int64?
     }
 
-    /// Seconds.
+    /// In seconds.
     static let tolerance: Int64 = 5
-    /// The largest number of stretches. Beyond it, the nearest two are joined.
+    /// The largest number of stretches. Beyond it, the two nearest ones are joined.
     private static let maximum = 16
 
     private(set) var stretches: [Stretch] = []
@@ -39,19 +39,19 @@ struct ClockHistory {
     /// The latest reading that is not known to be wrong.
     var latest: Int64? { stretches.last?.last }
 
-    /// Readings from which `note` makes this history again: what a segment begins with, because the segments in which they were
-    /// recorded are deleted. Empty if the next reading says as much.
+    /// Readings from which `note` rebuilds this history. A segment begins with them, because the segments in which they were
+    /// recorded are deleted. Empty if the next reading alone is enough.
     var summary: [(wall: Int64, monotonic: Int64)] {
         if stretches.count == 1, stretches[0].first == stretches[0].last { return [] }
         return stretches.flatMap { stretch in
-            // The greater distance first: by the least one, the reading could belong to the stretch before.
+            // Emit the greatest distance first: with the smallest, `note` could add the reading to the previous stretch.
             let first = (wall: stretch.first, monotonic: stretch.first.subtracting(stretch.highest))
             guard stretch.first != stretch.last else { return [first] }
             return [first, (wall: stretch.last, monotonic: stretch.last.subtracting(stretch.lowest))]
         }
     }
 
-    /// Takes a reading.
+    /// Adds a reading.
     ///
     /// - Parameters:
     ///   - wall: the service's clock, unix seconds.
@@ -70,8 +70,8 @@ struct ClockHistory {
         return wrong.map { .wrong($0) } ?? (isFirst ? .steady : .ahead)
     }
 
-    /// Continues after a reboot. The monotonic clock does not measure the time in between, so the last reading counts as the
-    /// present.
+    /// Continues after a reboot. The monotonic clock does not measure the time in between, so the last reading is used as the
+    /// current time.
     mutating func restart(monotonic: Int64) {
         for index in stretches.indices {
             let distance = stretches[index].last.subtracting(monotonic)
@@ -92,13 +92,13 @@ struct ClockHistory {
         if stretches.count > Self.maximum { joinNearest() }
     }
 
-    /// Joins the two stretches with the smallest jump between them: if the later one is wrong, the earlier one counts as wrong
-    /// too, and that refuses few dates more. The present stretch is not joined.
+    /// Joins the two stretches with the smallest jump between them. If the later one turns out to be wrong, the earlier one is
+    /// treated as wrong too, which refuses only a few more dates. The current stretch is not joined.
     private mutating func joinNearest() {
         let jumps = zip(stretches, stretches.dropFirst().dropLast()).map { $1.lowest.subtracting($0.highest) }
         guard let index = jumps.indices.min(by: { jumps[$0] < jumps[$1] }) else { return }
         let (earlier, later) = (stretches[index], stretches[index + 1])
-        // With the distances of the later one alone, which lie close together, `summary` makes one stretch again.
+        // Only the distances of the later stretch are kept. They are close together, so `summary` yields one stretch again.
         stretches[index + 1] = Stretch(
             first: min(earlier.first, later.first), last: max(earlier.last, later.last), lowest: later.lowest,
             highest: later.highest)

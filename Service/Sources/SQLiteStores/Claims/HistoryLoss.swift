@@ -3,17 +3,17 @@ internal import AuthService
 
 /// The dates of requests whose claims may be lost.
 ///
-/// A loss is intervals of request time, never one upper bound: otherwise a clock that was once far ahead would refuse
-/// everything until that time (protocol, *Loss of history*).
+/// A loss is a set of intervals of request time, never one upper bound. Otherwise a clock that was once far ahead would cause
+/// refusals of all requests until that time (protocol, *Loss of history*).
 struct HistoryLoss: Sendable, Hashable {
-    /// Dates that are refused, both ends included.
+    /// Dates that are refused, including both ends.
     struct Interval: Sendable, Hashable {
         let first: Int64
         let last: Int64
         /// Whether to refuse requests dated after `last` too, up to their app's future window.
         let isOpen: Bool
 
-        /// The end for an app with this future window.
+        /// The end of the interval for an app with this future window.
         func end(futureWindow: Int64) -> Int64 {
             isOpen ? last.adding(max(futureWindow, HistoryLoss.boundary)) : last
         }
@@ -31,9 +31,9 @@ struct HistoryLoss: Sendable, Hashable {
     /// Ordered by their first date. No two of one kind touch.
     private(set) var intervals: [Interval] = []
 
-    /// Seconds after a reading up to which a claim need not be on the disk before the answer.
+    /// The largest number of seconds after a clock reading for which a claim may be answered before it is on the disk.
     static let boundary: Int64 = 5
-    /// One second less than the boundary: the record of the clock's last second may be lost with the power too.
+    /// One second less than the boundary, because a loss of power may also lose the record of the clock's last second.
     static let durableAhead: Int64 = 4
     /// The largest number of intervals. More are joined, the earliest first.
     static let maximum = 32
@@ -59,7 +59,7 @@ struct HistoryLoss: Sendable, Hashable {
             return true
         }
         insert(new)
-        // Refusing the dates between two old losses costs nothing: their requests are too old by now.
+        // Refusing the dates between two old losses has no effect: requests with these dates are too old by now.
         while intervals.count > Self.maximum {
             let joined = intervals[0].joined(intervals[1])
             intervals.removeFirst(2)
@@ -67,12 +67,12 @@ struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// Adds the dates of claims that wrong readings of the clock lost: claims that expired too early, and claims so far ahead
-    /// that the store does not keep them until the clock gets there.
+    /// Adds the dates of claims that wrong clock readings lost: claims that expired too early, and claims so far ahead that the
+    /// store does not keep them until their time.
     ///
     /// - Parameters:
     ///   - wrong: the wrong readings.
-    ///   - now: the reading that showed them to be wrong.
+    ///   - now: the reading that revealed them.
     ///   - purgedTo: the latest expiry of the purged claims.
     mutating func add(_ wrong: ClockHistory.WrongReadings, now: Int64, purgedTo: Int64) {
         let purged = purgedTo.subtracting(ReplayClaim.life)
@@ -92,13 +92,13 @@ struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// Adds the dates around wrong readings and the last right one before them, as `add(around:isWhole:)` does for readings.
+    /// Adds the dates around wrong readings and around the last correct reading before them, as `add(around:isWhole:)` does.
     mutating func add(around wrong: ClockHistory.WrongReadings, isWhole: Bool) {
         for stretch in wrong.stretches { add(around: stretch, isWhole: isWhole) }
         if let right = wrong.lastRight { add(around: right...right, isWhole: isWhole) }
     }
 
-    /// Adds the dates around the readings before each jump ahead, of which no claim is known.
+    /// Adds the dates around the readings before each jump ahead, whose claims are unknown.
     mutating func add(belowTopOf clock: ClockHistory) {
         for stretch in clock.stretches.dropLast() { add(around: stretch.first...stretch.last, isWhole: false) }
     }
@@ -123,7 +123,7 @@ struct HistoryLoss: Sendable, Hashable {
         intervals.insert(new, at: intervals.firstIndex { $0.first > new.first } ?? intervals.count)
     }
 
-    /// The seconds after which a new request can be judged; nil if a request of this date can be judged.
+    /// The seconds until a request dated now can be judged; nil if a request of this date can be judged.
     func retryAfter(timestamp: UnixTime, futureWindow: Int64) -> Int64? {
         guard !intervals.isEmpty else { return nil }
         var next = timestamp.seconds

@@ -13,7 +13,7 @@ final class JournalFile: @unchecked Sendable {
 
     /// Opens a lock file and takes its lock; nil if another process has it. Closing the file releases the lock.
     ///
-    /// - Parameter marking: whether others see that a service has the lock.
+    /// - Parameter marking: whether to set the mark that shows other processes a running service.
     static func locked(_ path: String, marking: Bool = true) throws(SystemError) -> JournalFile? {
         let file = try JournalFile(descriptor: Foundation.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600))
         guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
@@ -21,8 +21,8 @@ final class JournalFile: @unchecked Sendable {
         return file
     }
 
-    /// Whether a process holds the lock at this path. The query must not take the lock, not even for a moment: a starting
-    /// service would find it taken. So it queries the mark beside the lock, which needs no lock.
+    /// Whether a service holds the lock at this path. The query must not take the lock, not even for a moment, because a
+    /// starting service would find it taken. So it queries the separate mark.
     static func isLocked(_ path: String) -> Bool {
         guard let file = try? JournalFile(descriptor: Foundation.open(path, O_RDONLY | O_CLOEXEC)) else { return false }
         return JournalFile.isMarked(file.descriptor)
@@ -47,7 +47,7 @@ final class JournalFile: @unchecked Sendable {
 
     deinit { Foundation.close(descriptor) }
 
-    /// Writes everything, at `offset`.
+    /// Writes all bytes at `offset`.
     func write(_ bytes: ArraySlice<UInt8>, at offset: Int) throws(SystemError) {
         var (rest, position) = (bytes, offset)
         while !rest.isEmpty {
@@ -73,7 +73,7 @@ final class JournalFile: @unchecked Sendable {
         return filled
     }
 
-    /// Waits until everything written is on the disk, also through `mapping`.
+    /// Waits until all written data is on the disk, including data stored through `mapping`.
     func synchronize(_ mapping: UnsafeRawBufferPointer? = nil) throws(SystemError) {
         guard JournalFile.synchronizeData(descriptor, mapping) == 0 else { throw .current }
     }

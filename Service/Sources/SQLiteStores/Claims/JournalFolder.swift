@@ -27,11 +27,11 @@ struct JournalFolder: Sendable {
 
     func unlock() { lock.unlock() }
 
-    /// Takes the lock. A command holds it for the time of one change, without the mark (`SQLiteServiceLock`): wait for that.
+    /// Takes the lock. A command may hold it during one change, without the mark (`SQLiteServiceLock`). In that case, waits.
     private static func locked(_ path: String) throws(SystemError) -> JournalFile? {
         for attempt in 0..<3000 {
             if let file = try JournalFile.locked(path) { return file }
-            // The mark comes and goes an instant after the lock.
+            // The mark is set shortly after the lock is taken, and removed shortly after it is released.
             if attempt >= 20, JournalFile.isLocked(path) { return nil }
             usleep(10_000)
         }
@@ -51,7 +51,7 @@ struct JournalFolder: Sendable {
         return names.compactMap { $0.hasPrefix("claims-") ? UInt64($0.dropFirst(7)) : nil }.sorted()
     }
 
-    /// How many records the segments can hold, by their sizes.
+    /// The number of records that the segments can hold, by their sizes.
     func recordCount(_ sequences: [UInt64]) -> Int {
         sequences.reduce(0) { count, sequence in
             let attributes = try? FileManager.default.attributesOfItem(atPath: path(of: sequence))
@@ -59,7 +59,7 @@ struct JournalFolder: Sendable {
         }
     }
 
-    /// Removes a segment. Returns false if it is still there.
+    /// Removes a segment. Returns false if it still exists.
     @discardableResult
     func remove(_ sequence: UInt64) -> Bool { unlink(path(of: sequence)) == 0 || errno == ENOENT }
 

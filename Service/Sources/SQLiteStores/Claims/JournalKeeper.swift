@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Logging
 
-/// The thread behind the claims: syncs them to the disk, creates segments, deletes expired ones, and releases memory.
+/// The background thread of the journal: syncs claims to the disk, creates segments, deletes expired ones, and releases memory.
 final class JournalKeeper: @unchecked Sendable {
     // Unchecked: after `start` only the thread uses the variables.
     private let state: JournalState
@@ -57,18 +57,19 @@ final class JournalKeeper: @unchecked Sendable {
                 metadata: ["wrong": "\(wrong.stretches)", "last_right": "\(wrong.lastRight ?? 0)"])
         }
         guard error == nil else { return }
-        // The purged expiry is on the disk now. Delete in order, and stop at the first failure: segments have no gap.
+        // The purged expiry is on the disk now. Delete in order and stop at the first failure, because segments must have no
+        // gap.
         while let oldest = deletable.first, folder.remove(oldest) { deletable.removeFirst() }
         if upkeep.retired != nil || upkeep.wrong != nil { noted(upkeep.note) }
     }
 
-    /// Stops after the work that was due at the call.
+    /// Stops after the work that was due when it was called.
     private func end(_ upkeep: JournalState.Upkeep) {
         if state.endsInOrder {
-            // It would be the newest segment, and it has no seal.
+            // Delete the unused segment: recovery would take it as the newest and find no seal.
             if let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
             keepUp(upkeep)
-            // A caller whose claim was decided earlier may wait by now.
+            // A caller whose claim was decided earlier may be waiting now.
             keepUp(state.upkeep())
             if state.endsInOrder { seal(upkeep.current) }
         }
@@ -90,7 +91,7 @@ final class JournalKeeper: @unchecked Sendable {
         do throws(SystemError) {
             try upkeep.retired?.synchronize()
             if upkeep.isDirty { try upkeep.current.synchronize() }
-            // A failure costs only disk space.
+            // A failure only costs disk space.
             try? upkeep.retired?.trim()
             return nil
         } catch {

@@ -1,11 +1,11 @@
-/// What the database records of the journal beside it, so that a journal that is missing, older or of another database is found.
+/// The journal state that the database stores, to detect a missing, outdated or foreign journal.
 struct JournalNote: Sendable, Hashable {
-    /// The newest segment in use, and how many of its bytes are on the disk.
+    /// The newest segment in use, and the number of its bytes on the disk.
     var sequence: UInt64
     var length: Int
     /// The latest recorded reading of the clock.
     var clock: Int64
-    /// What is refused if the journal is gone or damaged.
+    /// The dates that are refused if the journal is missing or damaged.
     var loss: HistoryLoss
 
     private static let version = "2"
@@ -40,11 +40,11 @@ struct JournalNote: Sendable, Hashable {
     }
 }
 
-/// What the database expects of the journal beside it.
+/// The journal state that the database expects.
 enum JournalExpectation: Sendable, Hashable {
-    /// There never was one.
+    /// There never was a journal.
     case nothing
-    /// There was one. An older version recorded no more.
+    /// There was a journal. An older version recorded only that.
     case kept
     case note(JournalNote)
     /// The record is unreadable.

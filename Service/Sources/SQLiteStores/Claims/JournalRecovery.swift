@@ -1,13 +1,13 @@
 internal import AuthContract
 internal import Logging
 
-/// What the journal restores when it is opened: the live claims, and the dates whose claims it may have lost.
+/// The restored state of a journal: the live claims, and the dates whose claims it may have lost.
 struct JournalRecovery {
     var table: ClaimTable
     var census = ClaimCensus()
     var clock = ClockHistory()
     var loss = HistoryLoss()
-    /// What to refuse in addition if the claims are lost later.
+    /// The dates to refuse in addition if the claims are lost later.
     var lossOfClaims = HistoryLoss()
     /// Segments that still hold live claims, oldest first.
     var segments: [ClosedSegment] = []
@@ -17,7 +17,7 @@ struct JournalRecovery {
     var damaged: UInt64?
     var nextSequence: UInt64 = 1
 
-    /// The inputs besides the folder.
+    /// Inputs other than the folder.
     struct Opening {
         let boot: BootIdentity
         let now: Int64
@@ -37,9 +37,9 @@ struct JournalRecovery {
         contents.table.reserve(folder.recordCount(sequences))
 
         var last: UInt64?
-        // A segment without its first records does not tell what was lost, so it never counts as the newest.
+        // A segment without its first records does not tell what was lost, so it is never treated as the newest.
         var newest: SegmentContents?
-        // But if it is of another boot, claims may have followed that never reached the disk.
+        // But if it is of another boot, there may be later claims that never reached the disk.
         var isOvertaken = false
         let reader = SegmentReader(folder: folder, boot: opening.boot, now: opening.now)
         for sequence in sequences {
@@ -58,7 +58,7 @@ struct JournalRecovery {
             } catch {
                 switch error {
                 case .unfinished where sequence == sequences.last:
-                    // It has no claims. Its number is reused.
+                    // The segment has no claims. Its number is reused.
                     folder.remove(sequence)
                     recovery.nextSequence = sequence
                 case .unfinished:
@@ -82,7 +82,7 @@ struct JournalRecovery {
         return recovery
     }
 
-    /// Restores a journal that is whole, or was whole until power was lost.
+    /// Restores a journal that is complete, or was complete until the power was lost.
     private mutating func finish(_ contents: JournalContents, powerLost: Bool, _ opening: Opening) {
         var contents = contents
         let (last, now) = (contents.lastReading, opening.now)
@@ -101,7 +101,7 @@ struct JournalRecovery {
         opening.logger.warning(
             "the clock was ahead",
             metadata: ["now": "\(now)", "wrong": "\(wrong.stretches)", "last_right": "\(wrong.lastRight ?? 0)"])
-        // Claims that expired by this reading are refused by date. Only earlier purges can have been too early.
+        // Claims that expired by this reading are refused by date. Only purges before it can have been too early.
         loss.add(wrong, now: now, purgedTo: contents.purgedTo)
         loss.add(lossOfClaims, after: now)
         table.returnPurged(to: now)
@@ -111,7 +111,8 @@ struct JournalRecovery {
         for index in segments.indices { segments[index].latestExpiry = min(segments[index].latestExpiry, latest) }
     }
 
-    /// Starts over: refuses by date every request that could have been claimed before. Nothing that was read is needed then.
+    /// Starts over: refuses by date every request whose claims may have been made before. The claims that were read are not
+    /// needed.
     private func startingOver(
         _ contents: JournalContents, _ sequences: [UInt64], _ damaged: UInt64?, _ reason: String, _ opening: Opening
     ) -> JournalRecovery {
@@ -131,14 +132,14 @@ struct JournalRecovery {
         fresh.loss.add(contents.lossOfClaims)
         fresh.loss.add(belowTopOf: contents.clock)
         fresh.clock = contents.clock
-        // No purged claim may be claimed again. Claims purged by a wrong reading are refused by date.
+        // Purged claims must not be claimed again. Claims that a wrong reading purged are refused by date.
         fresh.table.raisePurged(to: min(contents.purgedTo, opening.now))
         return fresh
     }
 }
 
 extension JournalExpectation {
-    /// The fault of a journal that ends with this segment; nil if there is none.
+    /// The fault of a journal whose newest segment is this one; nil if there is none.
     fileprivate func reasonAgainst(_ newest: SegmentContents?) -> String? {
         guard let newest else { return self == .nothing ? nil : "it is gone" }
         switch self {

@@ -2,13 +2,13 @@ internal import Foundation
 
 /// The segment that is being written: a memory-mapped file of a fixed size.
 ///
-/// Storing a record needs no system call, and the record survives the end of the process, however it ends. The space on the
-/// disk is allocated beforehand, so storing never meets a full disk. If the disk fails, the process ends (SIGBUS), which
-/// refuses everything. If it hangs, so does the thread that stores.
+/// Storing a record needs no system call, and the record survives the end of the process, however the process ends. The disk
+/// space is allocated in advance, so storing does not fail on a full disk. If the disk fails, the process ends (SIGBUS), which
+/// refuses all requests. If the disk hangs, the storing thread hangs too.
 final class JournalSegment: @unchecked Sendable {
     // Unchecked: only the state appends, and its lock guards `length` and `latestExpiry`.
     let header: SegmentHeader
-    /// The bytes of the header and the records: the offset of the next record.
+    /// The number of bytes of the header and the records, which is the offset of the next record.
     private(set) var length = SegmentHeader.size
     private(set) var latestExpiry: Int64 = .min
 
@@ -37,7 +37,7 @@ final class JournalSegment: @unchecked Sendable {
     /// Whether this many records and the seal fit.
     func hasRoom(for count: Int) -> Bool { length + (count + 1) * ClaimRecord.size <= memory.count }
 
-    /// Appends a record. Precondition: it fits. Otherwise the process ends and nothing is written.
+    /// Appends a record. Precondition: it fits. Otherwise the process ends without writing.
     func append(_ record: ClaimRecord) {
         let place = UnsafeMutableRawBufferPointer(rebasing: memory[length..<length + ClaimRecord.size])
         guard let address = place.baseAddress else { return }
@@ -46,13 +46,13 @@ final class JournalSegment: @unchecked Sendable {
         if record.kind == .claim { latestExpiry = max(latestExpiry, Int64(record.expiry)) }
     }
 
-    /// Lowers the latest expiry: claims that expire later are not needed that long.
+    /// Lowers the latest expiry, because claims that expire later are not needed that long.
     func capExpiry(at latest: Int64) { latestExpiry = min(latestExpiry, latest) }
 
     /// Waits until every record is on the disk.
     func synchronize() throws(SystemError) { try file.synchronize(UnsafeRawBufferPointer(memory)) }
 
-    /// Releases the unused space. Nothing is appended afterwards.
+    /// Releases the unused space. No record may be appended afterwards.
     func trim() throws(SystemError) { try file.truncate(to: length) }
 }
 

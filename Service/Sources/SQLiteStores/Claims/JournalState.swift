@@ -3,17 +3,17 @@ internal import AuthService
 internal import Dispatch
 internal import Synchronization
 
-/// The state that callers and the keeper share, behind one lock that is never held for long.
+/// The state that callers and the keeper share, behind one lock that is held only briefly.
 ///
-/// A claim is decided and stored in the segment under the lock. Most callers are answered at once. A caller whose claims must
-/// be on the disk waits for the keeper.
+/// A claim is decided and stored in the segment under the lock. Most callers are answered at once. If a caller's claims must be
+/// on the disk, the caller waits for the keeper.
 final class JournalState: Sendable {
     typealias Continuation = CheckedContinuation<Result<ClaimOutcome, StoreError>, Never>
 
     /// The decision about a call.
     enum Decision {
         case answered(Result<ClaimOutcome, StoreError>)
-        /// Claimed, and answered once it is on the disk.
+        /// The claims are made, and are answered once they are on the disk.
         case claimedAhead
     }
 
@@ -28,14 +28,14 @@ final class JournalState: Sendable {
         let retired: JournalSegment?
         let current: JournalSegment
         let isDirty: Bool
-        /// The last recorded reading of the clock, and how often the clock had fallen back by then.
+        /// The last recorded reading of the clock, and the number of its falls by then.
         let reading: Int64
         let falls: Int
         /// Segments without live claims.
         let deletable: [UInt64]
         /// Wrong readings.
         let wrong: ClockHistory.WrongReadings?
-        /// What the database records once this is on the disk.
+        /// The note that the database records once this work is on the disk.
         let note: JournalNote
         let isClosing: Bool
         let wantsRotation: Bool
@@ -48,9 +48,10 @@ final class JournalState: Sendable {
         var census: ClaimCensus
         var segment: JournalSegment
         var segmentStart: Int64
-        /// Created by the keeper; the next claim starts to use it.
+        /// A segment that the keeper created. The next claim switches to it.
         var prepared: JournalSegment?
-        /// Complete, and not yet seen by the keeper. There is at most one, because the keeper creates the next one.
+        /// A complete segment that the keeper has not handled. There is at most one, because only the keeper creates the next
+        /// one.
         var retired: JournalSegment?
 
         var awaitingSync: [Waiter] = []
@@ -60,27 +61,27 @@ final class JournalState: Sendable {
 
         var clock: ClockHistory
         var loss: HistoryLoss
-        /// What the database is told to refuse in addition if the journal is lost: dates around wrong readings, of which the
-        /// journal knows the claims.
+        /// The dates that the database must refuse in addition if the journal is lost: those around wrong readings. The journal
+        /// itself has their claims.
         var lossOfClaims: HistoryLoss
         /// Complete segments with live claims, oldest first.
         var closed: [ClosedSegment]
         var deletable: [UInt64] = []
         var wrong: ClockHistory.WrongReadings?
-        /// How often the clock fell back.
+        /// The number of times that the clock fell back.
         var falls = 0
         /// The latest reading whose record is on the disk.
         var durableReading = Int64.min
-        /// Claims that expire later are dropped; nil: none are.
+        /// Claims that expire later are dropped; nil: none are dropped.
         var latestKept: Int64?
-        /// Whether the segment has no space for the losses that a wrong reading revealed.
+        /// Whether the segment has no room for the losses that a wrong reading revealed.
         var mustSwitch = false
         var recordedNow: Int64 = .min
         var isClosing = false
         var isSealing = false
         var isEnded = false
-        /// A sync failed. Its data may never reach the disk, even if later syncs succeed: the system no longer knows that it is
-        /// dirty.
+        /// Whether a sync failed. Its data may never reach the disk even if later syncs succeed, because the system no longer
+        /// marks it as dirty.
         var hasLostWrites = false
     }
 
@@ -88,7 +89,7 @@ final class JournalState: Sendable {
     private let keeperSignal = DispatchSemaphore(value: 0)
     private let settings: ClaimJournal.Settings
 
-    /// Takes over the recovered state, and records it at the beginning of the first segment.
+    /// Takes over the recovered state, and records it at the start of the first segment.
     init(_ recovery: JournalRecovery, segment: JournalSegment, now: Int64, settings: ClaimJournal.Settings) {
         self.settings = settings
         var initial = Shared(
@@ -103,7 +104,7 @@ final class JournalState: Sendable {
 
     var size: (live: Int, slots: Int) { shared.withLock { ($0.census.live, $0.table.used) } }
 
-    /// The present state of the journal, for the database.
+    /// The current note about the journal for the database.
     var note: JournalNote { shared.withLock { Self.note($0) } }
 
     private static func note(_ shared: borrowing Shared) -> JournalNote {
@@ -136,7 +137,7 @@ final class JournalState: Sendable {
         shared.withLock { $0.table.contains(tag.claim, now: now.seconds) }
     }
 
-    /// Takes a reading of the clock, and corrects the state if it shows earlier ones to be wrong. Returns the latest reading that
+    /// Adds a reading of the clock. If it reveals wrong earlier readings, corrects the state. Returns the latest reading that
     /// is not known to be wrong.
     private func note(_ now: Int64, _ monotonic: Int64, _ shared: inout Shared) -> Int64 {
         guard !shared.isClosing else { return now }
@@ -156,10 +157,10 @@ final class JournalState: Sendable {
         _ wrong: ClockHistory.WrongReadings, now: Int64, _ monotonic: Int64, _ shared: inout Shared
     ) {
         shared.loss.add(wrong, now: now, purgedTo: shared.table.purgedTo)
-        // Claims of earlier wrong readings are dropped too if they expire too late.
+        // Claims under earlier wrong readings are dropped too if they expire too late.
         shared.loss.add(shared.lossOfClaims, after: now)
         shared.lossOfClaims.add(around: wrong, isWhole: false)
-        // At the last right reading, nothing beyond this was purged.
+        // With a correct clock, no claim that expires after `now` would have been purged.
         shared.table.returnPurged(to: now)
         let latest = HistoryLoss.latestKept(now: now)
         shared.latestKept = latest
@@ -172,7 +173,7 @@ final class JournalState: Sendable {
         shared.falls += 1
         shared.durableReading = .min
         shared.wrong = wrong
-        // Without space, claims are refused until the next segment, which begins with these records.
+        // Without room, claims are refused until the next segment, which begins with these records.
         shared.recordedNow = .min
         if shared.segment.hasRoom(for: shared.loss.intervals.count + 2) {
             Self.writeState(&shared)
@@ -184,14 +185,14 @@ final class JournalState: Sendable {
         keeperSignal.signal()
     }
 
-    /// Records the losses and the purged expiry. Later records count. The purged expiry comes last: a segment without it was
-    /// never used.
+    /// Records the losses and the purged expiry. If there are several such records, the last ones are valid. The purged expiry
+    /// comes last: a segment without it was never used.
     private static func writeState(_ shared: inout Shared) {
         for interval in shared.loss.intervals { shared.segment.append(.loss(interval)) }
         shared.segment.append(.purged(to: shared.table.purgedTo))
     }
 
-    /// Records what the segments before a new one say of the clock, and the rest of the state.
+    /// Records the clock's history from earlier segments, and the rest of the state.
     private static func writeBeginning(_ shared: inout Shared) {
         for reading in shared.clock.summary {
             shared.segment.append(.clock(reading.wall, monotonic: reading.monotonic))
@@ -204,7 +205,7 @@ final class JournalState: Sendable {
         shared.recordedNow = now
     }
 
-    /// Returns once everything claimed so far is on the disk.
+    /// Resumes the caller once everything claimed so far is on the disk.
     func awaitSync(_ continuation: Continuation) {
         let deadline = Self.monotonicNow &+ UInt64(max(0, settings.deadline.nanoseconds))
         let refusal: StoreError? = shared.withLock { shared in
@@ -221,7 +222,7 @@ final class JournalState: Sendable {
         }
     }
 
-    /// The outcome if the claims cannot be made; nil if they can.
+    /// The outcome if the claims cannot be made; nil if they can be made.
     ///
     /// - Parameters:
     ///   - latest: the latest reading of the clock that is not known to be wrong.
@@ -230,7 +231,7 @@ final class JournalState: Sendable {
         _ request: ClaimRequest, latest: Int64, _ monotonic: Int64, _ shared: inout Shared
     ) -> Result<ClaimOutcome, StoreError>? {
         let now = request.now.seconds
-        // Its claims may not be on the disk yet: the answer waits for them as the first one did.
+        // The claims of the first call may not be on the disk yet. The answer waits for them, as the first answer did.
         if let tag = request.tag, shared.table.contains(tag.claim, now: now) {
             return shared.isClosing ? .failure(Self.closed) : nil
         }
@@ -250,7 +251,7 @@ final class JournalState: Sendable {
         let records = request.records(until: expiry)
         guard !records.isEmpty else { return nil }
         switchSegment(&shared, latest)
-        // One more, for the reading of the clock.
+        // Plus one record for the reading of the clock.
         guard !shared.mustSwitch, shared.segment.hasRoom(for: records.count + 1) else {
             return .failure(
                 StoreError(.unavailable, "the disk has no room for the claims, or does not keep up with them"))
@@ -266,8 +267,8 @@ final class JournalState: Sendable {
         return nil
     }
 
-    /// Switches to the next segment if there is one. It begins with everything that earlier segments know, so that those whose
-    /// claims have all expired can be deleted.
+    /// Switches to the next segment if it exists. The new segment begins with all knowledge of the earlier ones, so that those
+    /// can be deleted when all their claims have expired.
     private func switchSegment(_ shared: inout Shared, _ latest: Int64) {
         guard let next = shared.prepared else { return }
         shared.prepared = nil
@@ -285,7 +286,7 @@ final class JournalState: Sendable {
         shared.closed.removeFirst(expired.count)
         Self.writeBeginning(&shared)
         shared.isDirty = true
-        // Later claims find the state dirty and signal nothing.
+        // Later claims find the state dirty and send no signal.
         keeperSignal.signal()
     }
 
@@ -315,11 +316,11 @@ final class JournalState: Sendable {
 
     // MARK: The keeper
 
-    /// Waits for work. Returns at once if a caller waits for the disk; else waits a little, so that several claims share one
-    /// sync.
+    /// Waits for work. Returns at once if a caller waits for the disk. Otherwise waits briefly, so that several claims share
+    /// one sync.
     func nextUpkeep() -> Upkeep {
         if shared.withLock({ wantsRotation($0) }) {
-            // The last attempt failed, or work became due meanwhile. No later call may signal it.
+            // The last attempt failed, or work became due meanwhile. No later call may signal that, so wait with a timeout.
             _ = keeperSignal.wait(timeout: .now() + .nanoseconds(Int(clamping: settings.retryInterval.nanoseconds)))
         } else {
             keeperSignal.wait()
@@ -333,7 +334,7 @@ final class JournalState: Sendable {
         return upkeep()
     }
 
-    /// The work that is due now.
+    /// The work that is currently due.
     func upkeep() -> Upkeep {
         shared.withLock { shared in
             shared.synchronizing += shared.awaitingSync
@@ -354,11 +355,11 @@ final class JournalState: Sendable {
             || !shared.segment.hasRoom(for: settings.segmentRecords) || shared.mustSwitch
     }
 
-    /// Answers the waiters of a sync: their claims are on the disk, or it is unknown.
+    /// Answers the waiters of a sync: their claims are on the disk, or that is unknown.
     ///
     /// - Parameters:
     ///   - reading: the last recorded reading of the clock when the sync began.
-    ///   - falls: how often the clock had fallen back by then.
+    ///   - falls: the number of the clock's falls by then.
     func didSynchronize(_ error: SystemError?, reading: Int64, falls: Int) {
         let (waiters, isLost) = shared.withLock { shared in
             if error != nil {
@@ -387,7 +388,7 @@ final class JournalState: Sendable {
     func sweep(shard: Int) {
         shared.withLock { shared in
             let latest = shared.clock.latest ?? .min
-            // The clock advances during the sweep. A claim of the present is never swept away.
+            // The clock advances during the sweep. A claim of the current time must not be swept away.
             if let kept = shared.latestKept,
                 latest.adding(SignaturePolicy.maximumFutureWindow + ReplayClaim.life) > kept
             {
@@ -409,13 +410,13 @@ final class JournalState: Sendable {
         keeperSignal.signal()
     }
 
-    /// Whether the journal closes in order: on request, and with everything on the disk.
+    /// Whether the journal closes in order: after a request to close, and with everything on the disk.
     var endsInOrder: Bool { shared.withLock { $0.isSealing && !$0.hasLostWrites } }
 
     /// Appends the seal. Called once everything before it is on the disk.
     func seal() { shared.withLock { $0.segment.append(.seal) } }
 
-    /// Answers the callers that can no longer be served.
+    /// Refuses the waiting callers, which can no longer be served.
     func refuseWaiters() {
         let left = shared.withLock { shared in
             shared.isEnded = true
@@ -429,7 +430,7 @@ final class JournalState: Sendable {
 }
 
 extension ClaimRequest {
-    /// What the call takes, each with its expiry.
+    /// The claims that the call makes, each with its expiry.
     fileprivate func records(until expiry: UInt32) -> [(ReplayClaim, UInt32)] {
         let records = claims.map { ($0, expiry) }
         guard let tag else { return records }

@@ -4,7 +4,8 @@ internal import Foundation
 struct SegmentHeader: Sendable {
     static let size = 96
     private static let magic = Array("SyClaims".utf8)
-    /// The format. Version 1 had no readings of the monotonic clock, and kept losses and the purged expiry in the header.
+    /// The version of the format. Version 1 had no readings of the monotonic clock, and kept losses and the purged expiry in
+    /// the header.
     static let version: UInt64 = 2
 
     /// 1, 2, 3… The kept segments have no gap.

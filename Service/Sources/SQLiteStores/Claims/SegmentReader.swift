@@ -6,17 +6,17 @@ struct SegmentContents {
     let header: SegmentHeader
     var latestExpiry: Int64 = .min
     var isSealed = false
-    /// Whether it has all its first records. A segment that has not was never used: it has no claims, and the segments before it
+    /// Whether the segment has all its first records. Otherwise it was never used: it has no claims, and the segments before it
     /// still hold everything.
     var isBegun: Bool
-    /// The clock's history as it was when the segment began.
+    /// The clock's history at the start of the segment.
     var history = ClockHistory()
-    /// The bytes of the header and of whole records.
+    /// The number of bytes of the header and of complete records.
     var length = SegmentHeader.size
 
     init(_ header: SegmentHeader) {
         self.header = header
-        // Its header has them.
+        // In version 1, the header has this state.
         isBegun = header.version == 1
     }
 }
@@ -29,7 +29,7 @@ struct JournalContents {
     /// The latest purged expiry on record.
     var purgedTo = Int64.min
     private(set) var clock = ClockHistory()
-    /// What to refuse in addition if the claims are lost: dates around readings that turned out to be wrong.
+    /// The dates to refuse in addition if the claims are lost: those around readings that turned out to be wrong.
     private(set) var lossOfClaims = HistoryLoss()
     /// The newest reading. After the clock fell back, it is not the latest time.
     private(set) var lastReading: Int64?
@@ -37,13 +37,13 @@ struct JournalContents {
     private var source: Source?
 
     private enum Source: Equatable {
-        /// Version 1 recorded none, so only a fall behind the last reading is found.
+        /// Version 1 recorded no monotonic clock, so only a fall behind the last reading can be found.
         case none
         case boot(BootIdentity)
     }
 
-    /// Takes a reading of a segment, or the one at opening. The journal already records what it shows about earlier ones, except
-    /// at opening.
+    /// Adds a reading of a segment, or the reading at opening. Unless it is the latter, the journal already records what it
+    /// reveals about earlier readings.
     @discardableResult
     mutating func note(
         _ wall: Int64, monotonic: Int64, boot: BootIdentity, version: UInt64 = SegmentHeader.version
@@ -57,13 +57,13 @@ struct JournalContents {
         return finding
     }
 
-    /// Goes on from the history with which a segment begins.
+    /// Continues from the history at the start of a segment.
     mutating func begin(_ history: ClockHistory, boot: BootIdentity) {
         guard let latest = history.latest else { return }
         (clock, source, lastReading) = (history, .boot(boot), latest)
     }
 
-    /// Takes the database's record if the journal itself cannot be read.
+    /// Uses the database's note if the journal itself cannot be read.
     mutating func take(_ note: JournalNote) {
         for interval in note.loss.intervals {
             loss.add(from: interval.first, to: interval.last, isOpen: interval.isOpen)
@@ -72,14 +72,14 @@ struct JournalContents {
     }
 }
 
-/// Reads segments back.
+/// Reads segments.
 struct SegmentReader {
     let folder: JournalFolder
     let boot: BootIdentity
     let now: Int64
 
     enum Failure: Error {
-        /// Created, but its header never reached the disk: it has no claims.
+        /// The segment was created, but its header never reached the disk. It has no claims.
         case unfinished
         case damaged(String)
         case newerVersion
@@ -102,7 +102,7 @@ struct SegmentReader {
             journal.loss.add(from: lost.first, to: lost.last, isOpen: lost.isOpen)
         }
         var offset = SegmentHeader.size
-        // The end of the valid records, and the bytes there.
+        // The offset after the valid records, and the bytes there.
         var end: Int?
         while true {
             let filled = try read(file, buffer, at: offset)
@@ -117,7 +117,7 @@ struct SegmentReader {
                     } else {
                         end = offset + position
                         contents.isSealed = false
-                        // A killed process leaves a record whose last word is zero. Only a loss of power leaves worse.
+                        // A killed process leaves a record whose last word is zero. Only a loss of power leaves other damage.
                         guard contents.header.boot != boot || ClaimRecord.isUnwritten(bytes[position...]) else {
                             throw .damaged("the record at byte \(offset + position) is damaged")
                         }
@@ -148,7 +148,7 @@ struct SegmentReader {
         case .clock:
             journal.note(words.0, monotonic: words.1, boot: contents.header.boot, version: contents.header.version)
         case .purged:
-            // The last of a segment's first records.
+            // This is the last of a segment's first records.
             if !contents.isBegun { journal.begin(contents.history, boot: contents.header.boot) }
             contents.isBegun = true
             journal.purgedTo = words.0
@@ -178,7 +178,7 @@ struct SegmentReader {
         }
     }
 
-    /// Whether it is shorter than a header or only zeros: allocated, and never written.
+    /// Whether the file is shorter than a header or has only zeros: it was allocated, and never written.
     private func isUnwritten(_ file: JournalFile, _ buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Bool {
         var offset = 0
         while true {

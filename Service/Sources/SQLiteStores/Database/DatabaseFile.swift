@@ -2,7 +2,7 @@ internal import AuthService
 internal import Foundation
 internal import GRDB
 
-/// Opens the file, or throws a sentence that says why not. It writes nothing to a file that is not ours.
+/// Opens the database file, or throws an error with the reason. It does not write to a file of another program.
 enum DatabaseFile {
     /// Opens the file at a resolved path. Creates or migrates it first if it is incomplete.
     static func open(_ path: String, busyTimeout: Duration) throws(OpenError) -> DatabasePool {
@@ -46,12 +46,12 @@ enum DatabaseFile {
         }
     }
 
-    /// The errors of a read-only connection after a process was killed, or while another one creates the file: only a writing
+    /// Errors of a read-only connection after a process was killed, or while another process creates the file. Only a writing
     /// connection can roll a transaction back.
     private static let needsRecovery: [ResultCode] = [.SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_BUSY]
 
-    /// Rolls back what a killed process left and marks the file as ours, in a transaction of its own. From then on the file is
-    /// recognised, wherever the process ends.
+    /// Rolls back an unfinished transaction of a killed process, and marks the file as the service's in a transaction of its
+    /// own. From then on the file is recognised, wherever the process ends.
     private static func claim(_ path: String) throws {
         let queue = try DatabaseQueue(path: path, configuration: configuration(.seconds(10)))
         defer { try? queue.close() }
@@ -76,7 +76,7 @@ enum DatabaseFile {
                 .notWritable, "\(path) cannot be written. The user of the service needs to own it and its folder.")
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             OpenError(.inUse, "\(path) is locked by another process that is changing it. Try again.")
-        // The shared memory of the write-ahead log is a file too. SQLite has another code if it does not fit.
+        // The shared memory of the write-ahead log is a file too. If it does not fit on the disk, SQLite reports another code.
         case .SQLITE_FULL,
             .SQLITE_IOERR where isFull(path):
             OpenError(.unavailable, "There is no room for \(path): the disk is full.")
@@ -112,7 +112,7 @@ enum DatabaseFile {
                 throw OpenError(.notWritable, "\(path) cannot be written.")
             }
         } else {
-            // SQLite gives the files beside it the mode of this one.
+            // SQLite gives its other files the mode of this file.
             let descriptor = Foundation.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
             guard descriptor >= 0 || errno == EEXIST else {
                 throw OpenError(.notWritable, "\(path) cannot be made: \(SystemError.current).")
@@ -121,7 +121,7 @@ enum DatabaseFile {
         }
     }
 
-    /// Reads before anything is changed: opening a pool alone would already write to the file.
+    /// Reads the file before it is changed. Opening a pool would already write to it.
     static func inspect<Value>(_ path: String, _ look: (Database) throws -> Value) throws -> Value {
         let queue = try DatabaseQueue(path: path, configuration: configuration(.seconds(2), readonly: true))
         defer { try? queue.close() }
@@ -135,7 +135,7 @@ enum DatabaseFile {
     private static func check(_ database: Database, _ path: String) throws {
         let application = try Int32.fetchOne(database, sql: "PRAGMA application_id") ?? 0
         let tables = try Set(String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
-        // The migrator creates its own table before the first migration. A first start may end right there.
+        // The migrator creates its own table before the first migration. A first start may end at that point.
         let isUnused = tables.isEmpty || tables == [Schema.migrations]
         guard application == Schema.applicationID || (application == 0 && isUnused) else {
             throw OpenError(.notADatabase, "\(path) is the database of another program. Name another file.")

@@ -1,18 +1,18 @@
 internal import Foundation
 internal import GRDB
 
-/// The state of a database file, found without changing it, also while a service has it open.
+/// The state of a database file, read without changing the file, even while a service has it open.
 public struct DatabaseInspection: Sendable, Hashable {
-    /// Whether opening it as a store would migrate it first.
+    /// Whether opening the file as a store would migrate it first.
     public let isOlder: Bool
     /// The findings of SQLite's own check; empty: none.
     public let damages: [String]
-    /// Whether a service has it open now.
+    /// Whether a service currently has the file open.
     public let isServed: Bool
 
     /// Inspects the file at this path.
     ///
-    /// - Throws: `OpenError` if the file could not be opened as a store either.
+    /// - Throws: `OpenError` if the file could not be opened as a store.
     public static func of(_ path: String) throws(OpenError) -> DatabaseInspection {
         let path = try DatabasePath.resolve(path)
         try DatabasePath.checkKind(path)

@@ -2,13 +2,13 @@ internal import Foundation
 
 /// The path of a database file with every symbolic link resolved.
 ///
-/// The key, the claim journal and the lock of the service lie beside the file. Their names must follow from the file itself.
-/// Under a second name of the file, a second service would have a lock and a journal of its own.
+/// The key, the claim journal and the service's lock are beside the file, so their names must follow from the file itself.
+/// Under a second name of the file, a second service would have a separate lock and journal.
 enum DatabasePath {
-    /// As many links as Linux follows.
+    /// The number of links that Linux follows.
     private static let maximumLinks = 40
 
-    /// Resolves every link of a path. The file need not exist; its folder must.
+    /// Resolves every link of a path. The file need not exist, but its folder must.
     static func resolve(_ path: String) throws(OpenError) -> String {
         var path = path
         for _ in 0..<maximumLinks {
@@ -21,7 +21,7 @@ enum DatabasePath {
                 throw OpenError(.noSuchFolder, "The folder \(folder) does not exist. Create it, or name another file.")
             }
             let file = realFolder + (realFolder.hasSuffix("/") ? "" : "/") + (path as NSString).lastPathComponent
-            // A link whose target does not exist: opening it would create the target.
+            // The link's target does not exist. Opening the link would create the target.
             guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: file) else { return file }
             path = target.hasPrefix("/") ? target : "\(realFolder)/\(target)"
         }
@@ -37,7 +37,7 @@ enum DatabasePath {
     /// Whether there is a database: a file that is not empty.
     static func hasContent(_ path: String) -> Bool { (FileStatus(path)?.size ?? 0) > 0 }
 
-    /// Refuses anything but a regular file with one name. A second hard link is a second name that cannot be resolved.
+    /// Refuses anything except a regular file with one name. A second hard link is a second name that cannot be resolved.
     static func checkKind(_ path: String) throws(OpenError) {
         guard let status = FileStatus(path) else { return }
         guard !status.isFolder else { throw OpenError(.notADatabase, "\(path) is a folder. Name a file.") }

@@ -5,10 +5,10 @@ internal import GRDB
 extension SQLiteStores {
     /// Visits every row of every table, in the order of `StoredTable`, while no other process can write.
     ///
-    /// It blocks its thread, which the visitor may do too. No service may use the file: the caller holds its lock
+    /// It blocks its thread, and the visitor may block it too. No service may use the file: the caller holds its lock
     /// (`SQLiteServiceLock`).
     ///
-    /// - Throws: `StoreError` for a row whose columns do not have their types, and what the visitor throws.
+    /// - Throws: `StoreError` if a column of a row has another type, and errors of the visitor.
     public func export(_ visit: (StoredTable, [StoredTable.Cell]) throws -> Void) throws {
         try database.excludingWriters { database in
             for table in StoredTable.allCases {
@@ -24,7 +24,7 @@ extension SQLiteStores {
 }
 
 extension StoredTable {
-    /// What to select from, with the order of the rows.
+    /// The table or query to select from, with the order of the rows.
     fileprivate var source: String {
         switch self {
         case .apps: "apps ORDER BY app_id"

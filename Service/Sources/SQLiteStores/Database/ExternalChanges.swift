@@ -10,8 +10,8 @@ final class ExternalChanges: Sendable {
         var lastListener = 0
         var polling: Task<Void, Never>?
         var isFinished = false
-        /// The version of the last poll. The first one is taken at opening: a listener may get a signal for an earlier change,
-        /// and never misses one for a later change.
+        /// The version at the last poll. The first version is read at opening: a listener may get a signal for an earlier
+        /// change, but never misses a later one.
         var lastVersion: Int64
     }
 
@@ -68,7 +68,7 @@ final class ExternalChanges: Sendable {
         }
     }
 
-    /// Tells the listeners that something changed.
+    /// Signals to the listeners that something changed.
     func announce() {
         for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }

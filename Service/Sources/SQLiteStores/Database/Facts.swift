@@ -3,10 +3,10 @@ internal import GRDB
 
 extension StoreDatabase {
     private static let journal = "claim_journal"
-    /// What older versions wrote: only that there was a journal.
+    /// The value that older versions wrote: it only says that there was a journal.
     private static let kept = "kept"
 
-    /// The recorded state of the claim journal beside this file. A journal that is missing or older was lost.
+    /// The recorded state of the claim journal beside this file. If the journal is missing or older, claims were lost.
     func journalExpectation() throws(OpenError) -> JournalExpectation {
         let text = try writeNow { database in
             try String.fetchOne(database, sql: "SELECT value FROM facts WHERE name = ?", arguments: [Self.journal])
@@ -16,12 +16,12 @@ extension StoreDatabase {
         return JournalNote(text).map { .note($0) } ?? .unreadable
     }
 
-    /// Records the state of the claim journal, before anything is claimed in it.
+    /// Records the state of the claim journal before any claim is made in it.
     func note(_ journal: JournalNote) throws(OpenError) {
         try writeNow { try Self.note(journal, $0) }
     }
 
-    /// Records the new state of the claim journal. If that fails, the older record finds less.
+    /// Records the new state of the claim journal. If that fails, the older record remains, which detects fewer losses.
     func keep(_ journal: JournalNote) async {
         try? await write { try Self.note(journal, $0) }
     }

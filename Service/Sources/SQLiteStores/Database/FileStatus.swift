@@ -1,9 +1,9 @@
 internal import Foundation
 
-/// What the file system says about a file. A symbolic link is not followed.
+/// The properties of a file. A symbolic link is not followed.
 ///
-/// Read through Foundation: several C modules declare `stat`, and which one the compiler credits depends on the order in which
-/// it loads them.
+/// Foundation reads them: several C modules declare `stat`, and which one the compiler uses depends on the order in which it
+/// loads them.
 struct FileStatus: Sendable {
     let isRegular: Bool
     let isFolder: Bool
@@ -13,7 +13,7 @@ struct FileStatus: Sendable {
     let owner: UInt32
     let group: UInt32
 
-    /// Nil if there is no such file, or if the system does not say all of this.
+    /// Nil if the file does not exist, or if the system does not report all properties.
     init?(_ path: String) {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
             let type = attributes[.type] as? FileAttributeType, let size = attributes[.size] as? NSNumber,

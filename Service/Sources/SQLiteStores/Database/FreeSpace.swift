@@ -2,10 +2,10 @@ internal import AuthService
 internal import Bytes
 internal import Foundation
 
-/// Asks the file system for its free bytes, on a thread of its own and within a deadline.
+/// Asks the file system for its free bytes, on a separate thread and with a deadline.
 ///
-/// A file system that hangs, such as a network mount whose server is gone, keeps the thread that asks it. So there is at most
-/// one such thread, and callers that come meanwhile wait for its answer. The threads that run deadlines stay free.
+/// A file system that hangs, such as a network mount whose server is gone, blocks the thread that asks it. So at most one such
+/// thread exists, and further callers wait for its answer. The threads that run deadlines stay free.
 final class FreeSpace: Sendable {
     private typealias Waiter = OnceValue<Result<Int64?, StoreError>>
 
@@ -19,14 +19,14 @@ final class FreeSpace: Sendable {
     private let ask: @Sendable () -> Int64?
 
     /// - Parameters:
-    ///   - deadline: the longest that a caller waits.
-    ///   - ask: the free bytes; nil if the system does not say. It may block.
+    ///   - deadline: the longest time that a caller waits.
+    ///   - ask: returns the free bytes; nil if the system does not report them. It may block.
     init(deadline: Duration, ask: @escaping @Sendable () -> Int64?) {
         self.deadline = deadline
         self.ask = ask
     }
 
-    /// The free bytes; nil if the system does not say.
+    /// The free bytes; nil if the system does not report them.
     func bytes() async throws(StoreError) -> Int64? {
         let waiter = Waiter()
         let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
@@ -34,7 +34,7 @@ final class FreeSpace: Sendable {
             waiter?.give(.failure(StoreError(.tooSlow, "the file system did not report its free space in time")))
         }
         let isFirst = state.withLock { state in
-            // Do not collect waiters that gave up while the file system hangs.
+            // Do not collect waiters that have given up while the file system hangs.
             state.waiting.removeAll(where: \.isGiven)
             state.waiting.append(waiter)
             defer { state.isAsking = true }

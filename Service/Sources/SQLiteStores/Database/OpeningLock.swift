@@ -1,8 +1,8 @@
 internal import Foundation
 
-/// Lets one process at a time make or migrate a database: an advisory lock on the folder, so that no file is left behind.
+/// Serializes processes that create or migrate a database. It is an advisory lock on the folder, so no lock file remains.
 ///
-/// The migrator reads which migrations are applied and then applies the others. Two processes at once would apply one twice.
+/// The migrator reads which migrations are applied and then applies the others. Two concurrent processes would apply one twice.
 final class OpeningLock {
     private let folder: Int32
 
@@ -10,7 +10,7 @@ final class OpeningLock {
     ///
     /// - Parameters:
     ///   - folder: the folder of the database.
-    ///   - patience: how long to wait for another process.
+    ///   - patience: the longest wait for another process.
     init(_ folder: String, patience: Duration = .seconds(30)) throws(OpenError) {
         self.folder = Foundation.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard self.folder >= 0 else {
@@ -18,7 +18,7 @@ final class OpeningLock {
         }
         let limit = ContinuousClock.now + patience
         while flock(self.folder, LOCK_EX | LOCK_NB) != 0 {
-            // A file system without locks: SQLite's own locking is all there is.
+            // The file system has no locks. Rely on SQLite's own locking.
             guard errno == EWOULDBLOCK || errno == EINTR else { return }
             guard ContinuousClock.now < limit else {
                 throw OpenError(

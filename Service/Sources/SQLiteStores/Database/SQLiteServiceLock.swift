@@ -1,10 +1,10 @@
 public import AuthService
 internal import Foundation
 
-/// The lock of the service that uses a database, for a command beside it.
+/// The lock of the service that uses a database, for commands.
 ///
-/// It is the lock of the claim journal, which a service takes when it opens the database. The command holds it without the mark
-/// that says a service runs: a service that starts meanwhile waits for the end of the change.
+/// It is the lock of the claim journal, which a service takes when it opens the database. A command holds it without the mark
+/// of a running service, so a service that starts meanwhile waits until the change is done.
 public struct SQLiteServiceLock: ServiceLock {
     private let database: String
 
@@ -13,7 +13,7 @@ public struct SQLiteServiceLock: ServiceLock {
 
     /// See `ServiceLock`.
     ///
-    /// - Throws: `OpenError` if the lock cannot be taken or asked for, and what the change throws.
+    /// - Throws: `OpenError` if the lock cannot be taken or queried, and errors of the change.
     public func withoutService(_ change: () async throws -> Void) async throws -> Bool {
         guard let lock = try await locked() else { return false }
         defer { lock.unlock() }
@@ -21,7 +21,7 @@ public struct SQLiteServiceLock: ServiceLock {
         return true
     }
 
-    /// Nil if a service has the lock, or other commands have it for a long time.
+    /// Takes the lock; nil if a service has it, or if other commands hold it for a long time.
     private func locked() async throws -> JournalFile? {
         let folder = database + "-claims"
         do throws(SystemError) { try makeFolder(folder) } catch {
@@ -37,8 +37,8 @@ public struct SQLiteServiceLock: ServiceLock {
         return nil
     }
 
-    /// Makes the folder and the lock file if no service was ever started. Both belong to the owner of the database: a command
-    /// that root runs must not lock the service out. What is there already stays as it is.
+    /// Creates the folder and the lock file if no service was ever started. Both get the owner of the database, so that a
+    /// command that root runs does not lock the service out. Existing files stay unchanged.
     private func makeFolder(_ path: String) throws(SystemError) {
         guard mkdir(path, 0o700) == 0 else {
             guard errno == EEXIST else { throw .current }
@@ -49,13 +49,13 @@ public struct SQLiteServiceLock: ServiceLock {
         defer { close(folder) }
         let lock = openat(folder, "lock", O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard lock >= 0 else {
-            // A service made it in between.
+            // A service created it meanwhile.
             guard errno == EEXIST else { throw .current }
             return
         }
         defer { close(lock) }
         guard let status = FileStatus(database) else { throw .current }
-        // The file first: from then on the folder is its owner's to change.
+        // The file first: once the folder has its owner, the owner can change the folder.
         for descriptor in [lock, folder] where status.owner != geteuid() {
             guard fchown(descriptor, status.owner, status.group) == 0 else { throw .current }
         }

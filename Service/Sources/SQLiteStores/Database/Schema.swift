@@ -2,7 +2,7 @@ internal import GRDB
 
 /// The tables. A released migration never changes: the next version adds one.
 enum Schema {
-    /// "SyAu": `file` and this code recognise our databases by it.
+    /// "SyAu" in ASCII: the program `file` and this code recognise the service's databases by it.
     static let applicationID: Int32 = 0x5379_4175
     /// The migrator's table of applied migrations.
     static let migrations = "grdb_migrations"
@@ -24,7 +24,7 @@ enum Schema {
         return migrator
     }
 
-    /// The version of a device's row, over which a decision is saved.
+    /// The version of a device's row, which must be unchanged when a decision is saved.
     private static let deviceVersions = "ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;"
 
     /// The time from which a key signs after its predecessor was revoked, and the revoked keys: a revocation may be repeated.

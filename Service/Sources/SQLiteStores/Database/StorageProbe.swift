@@ -3,16 +3,16 @@ internal import Foundation
 internal import GRDB
 
 extension SQLiteStores {
-    /// Replaces a row of several pages, as durably as a registration is written.
+    /// Replaces a row of several pages with the durability of a registration.
     public func probeWrite() async throws(StoreError) { try await database.probeWrite() }
 
-    /// The free bytes of the file systems of the database and the replay claims, the smaller number; nil if the system does
-    /// not say.
+    /// The smaller number of free bytes of the file systems with the database and the replay claims; nil if the system does not
+    /// report them.
     ///
     /// - Throws: `StoreError` if a file system does not answer within the deadline.
     public func freeBytes() async throws(StoreError) -> Int64? { try await freeSpace.bytes() }
 
-    /// The bytes left for an unprivileged user.
+    /// The bytes that an unprivileged user can still write.
     static func freeBytes(at path: String) -> Int64? {
         var statistics = statvfs()
         guard statvfs(path, &statistics) == 0 else { return nil }
@@ -27,7 +27,7 @@ extension StoreDatabase {
     private static let probeBytes = 12 * 1024
 
     fileprivate func probeWrite() async throws(StoreError) {
-        // Another text each time, so that SQLite has something to write.
+        // A different text each time, so that SQLite has a change to write.
         let text = String(repeating: UUID().uuidString, count: Self.probeBytes / 36)
         try await write { database in
             try database.execute(

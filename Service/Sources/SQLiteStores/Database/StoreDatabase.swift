@@ -3,12 +3,12 @@ internal import Bytes
 internal import Foundation
 internal import GRDB
 
-/// The database file: one writing connection, several that read, and a deadline on every call.
+/// The database file: one writing connection, several reading ones, and a deadline for every call.
 final class StoreDatabase: Sendable {
     private let pool: DatabasePool
     private let deadline: Duration
     private let observer: (any StoreObserver)?
-    /// The key without which nothing is changed; nil: any.
+    /// Changes are refused unless this key seals; nil: no condition.
     private let sealingKey = Locked<ServiceKeyCheck?>(nil)
     let externalChanges: ExternalChanges
     var path: String { pool.path }
@@ -44,22 +44,22 @@ final class StoreDatabase: Sendable {
         let sealingKey = sealingKey.withLock { $0 }
         return try await answered(.write) { [externalChanges] pool, answer in
             pool.asyncWrite { database in
-                // After the deadline the caller knows that the change failed. So it must not begin now.
+                // After the deadline, the caller was told that the change failed. So the change must not begin now.
                 guard !answer.isGiven else { throw StoreError(.tooSlow, "not begun within its deadline") }
                 if let sealingKey { try SQLiteServiceKeyStore.check(sealingKey, seals: database) }
                 return try body(database)
             } completion: { _, result in
-                // The caller knows that this change failed, and may have re-read since.
+                // The caller was told that this change failed, and may have re-read the rows before it happened.
                 if !answer.resume(with: result), case .success = result { externalChanges.announce() }
             }
         }
     }
 
-    /// From now on, changes happen only while this key seals. The check is part of each transaction.
+    /// From now on, changes are refused unless this key seals. Each transaction checks it.
     func allowWrites(whileSealing key: ServiceKeyCheck) { sealingKey.withLock { $0 = key } }
 
-    /// A number that changes when another process commits. Our own commits do not change it, because they all use the writing
-    /// connection.
+    /// A number that changes when another process commits. Commits of this process do not change it, because they all use the
+    /// writing connection.
     func dataVersion() async throws(StoreError) -> Int64 {
         try await answered(nil) { pool, answer in
             pool.asyncWriteWithoutTransaction { database in
@@ -73,12 +73,12 @@ final class StoreDatabase: Sendable {
         try Int64.fetchOne(database, sql: "PRAGMA data_version") ?? 0
     }
 
-    /// Writes while the database is being opened, when nothing else uses it.
+    /// Writes while the database is being opened, before any other use.
     func writeNow<Value>(_ body: (Database) throws -> Value) throws(OpenError) -> Value {
         do { return try pool.write(body) } catch { throw DatabaseFile.openError(error, pool.path) }
     }
 
-    /// Reads while no other process and no other call can write. It blocks its thread.
+    /// Reads while neither another process nor another call can write. It blocks its thread.
     func excludingWriters(_ body: (Database) throws -> Void) throws {
         do {
             try pool.writeWithoutTransaction { database in
@@ -103,7 +103,7 @@ final class StoreDatabase: Sendable {
         }
     }
 
-    /// The first of the result and the deadline.
+    /// Either the result or the deadline, whichever comes first.
     private typealias FirstAnswer<Value: Sendable> = OnceValue<Result<Value, StoreError>>
 
     /// Waits for the answer until the deadline. The observer sees only calls with an operation.
@@ -128,7 +128,7 @@ final class StoreDatabase: Sendable {
 }
 
 extension OnceValue {
-    /// Gives what the database returned or threw. Returns false if the deadline came first.
+    /// Resumes with what the database returned or threw. Returns false if the deadline came first.
     @discardableResult
     fileprivate func resume<Success>(with result: Result<Success, any Error>) -> Bool
     where Value == Result<Success, StoreError> {

@@ -15,7 +15,7 @@ extension StoreError {
         switch result {
         case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT, .SQLITE_MISMATCH, .SQLITE_SCHEMA: .unreadable
         case .SQLITE_INTERRUPT: .tooSlow
-        // Busy, full, read-only, I/O error, out of memory: these may pass.
+        // Busy, full, read-only, I/O error, out of memory: these errors may be temporary.
         default: .unavailable
         }
     }

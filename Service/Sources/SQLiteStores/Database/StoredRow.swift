@@ -3,8 +3,8 @@ internal import Foundation
 internal import GRDB
 internal import StrictJSON
 
-/// A row whose columns are read by type. GRDB's typed subscripts trap on a value of another type. A file comes from outside,
-/// so here that is an error.
+/// A row whose columns are read by type. GRDB's typed subscripts trap on a value of another type. The file comes from outside
+/// the process, so here such a value is an error.
 struct StoredRow {
     private let row: Row
 
@@ -24,7 +24,7 @@ struct StoredRow {
         try (value(column) as Data?).map { Array($0) }
     }
 
-    /// A column, read by the parser of its type.
+    /// Reads a column with the parser of its type.
     func parsed<Raw, Value>(
         _ column: String, _ raw: Raw, _ parse: (Raw) throws -> Value?
     ) throws(StoreError) -> Value {
@@ -49,11 +49,11 @@ struct StoredRow {
 }
 
 extension Array<UInt8> {
-    /// As a blob.
+    /// The bytes as a blob.
     var data: Data { Data(self) }
 }
 
 extension JSONValue.Limits {
-    /// For text that we wrote ourselves.
+    /// Limits for text that this service wrote.
     static let stored = JSONValue.Limits(bytes: 1 << 20, depth: 64)
 }

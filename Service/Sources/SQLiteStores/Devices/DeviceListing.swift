@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// The statement for one page of devices. Each condition continues one of the indexes.
+/// The statement for one page of devices. Each condition adds a column of an index.
 enum DeviceListing {
     static func statement(_ query: DeviceQuery) -> (sql: String, arguments: StatementArguments) {
         var conditions = ["TRUE"]
@@ -17,7 +17,7 @@ enum DeviceListing {
         if let from = query.registeredFrom { require("registered_at >= ?", [from.seconds]) }
         if let before = query.registeredBefore { require("registered_at < ?", [before.seconds]) }
         if let after = query.after {
-            // The index starts from the first comparison. The second one orders devices of one second.
+            // The index starts at the first comparison. The second one separates devices of the same second.
             require("registered_at <= ?", [after.registeredAt.seconds])
             require("(registered_at < ? OR device_id > ?)", [after.registeredAt.seconds, after.deviceID.text])
         }

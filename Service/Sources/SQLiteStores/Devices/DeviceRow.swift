@@ -4,7 +4,7 @@ internal import GRDB
 internal import StrictJSON
 
 extension DeviceRecord {
-    /// Reads a row of `devices`, as strictly as input of a client.
+    /// Reads a row of `devices` as strictly as a client's input.
     init(row: StoredRow) throws(StoreError) {
         let (app, device, platform, status) = (
             try row.text("app_id"), try row.text("device_id"), try row.text("platform"), try row.text("status")

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// The roles of keys. Each call is part of the transaction of a change.
+/// The statements about keys and their roles. Each call is part of a change's transaction.
 extension Database {
     func binding(of thumbprint: String) throws -> KeyBinding? {
         try Row.fetchOne(
@@ -30,7 +30,7 @@ extension Database {
             .execute(arguments: [to.rawValue, device.text, from.rawValue])
     }
 
-    /// Whether another device of the app has the attested key of this evidence.
+    /// Whether another device of the app has the same attested key.
     func isAttestedKeyTaken(_ evidence: AppAttestEvidence?, app: AppID, device: DeviceID) throws -> Bool {
         guard let evidence else { return false }
         return try Bool.fetchOne(

@@ -2,7 +2,8 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Devices, one row each. A row is saved over the version that was read; facts that only grow change beside it.
+/// Devices, one row each. A row is saved only if its version is still the one that was read. Facts that only grow change
+/// without a new version.
 struct SQLiteDeviceStore: DeviceStore {
     let database: StoreDatabase
 
@@ -24,7 +25,7 @@ struct SQLiteDeviceStore: DeviceStore {
     ) async throws(StoreError) -> InsertOutcome {
         guard app.appID == device.appID else { return .appChanged }
         return try await database.write { database in
-            // In the transaction, so that the app cannot be removed or changed in between.
+            // Checked in the transaction, so that the app cannot be removed or changed before the insertion.
             let isStored = try Bool.fetchOne(
                 database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM apps WHERE app_id = ? AND record = ?)"),
                 arguments: [app.appID.text, app.sealedJSON])
@@ -52,8 +53,8 @@ struct SQLiteDeviceStore: DeviceStore {
         }
     }
 
-    /// Without a hint the planner takes the index by status and reads each row for its assurance. The status is a literal: a
-    /// bound value does not match a partial index.
+    /// Without the hint, the planner uses the index by status and reads each row for its assurance. The status is a literal,
+    /// because a bound value does not match a partial index.
     static let countOfPending = """
         SELECT count(*) FROM devices INDEXED BY devices_pending
         WHERE app_id = ? AND status = 'pending' AND (assurance = ?) = ?
@@ -87,7 +88,7 @@ struct SQLiteDeviceStore: DeviceStore {
         }
     }
 
-    /// The status is a literal: a bound value does not match a partial index.
+    /// The status is a literal, because a bound value does not match a partial index.
     static let observed = """
         SELECT * FROM devices INDEXED BY devices_observed
         WHERE app_id = ? AND status = 'registered' AND admitted_under_observation <> 0 LIMIT ?
@@ -144,7 +145,7 @@ struct SQLiteDeviceStore: DeviceStore {
 
     func externalChanges() -> AsyncStream<Void> { database.externalChanges.stream() }
 
-    /// False for the service: only one has the file open.
+    /// Whether other processes rotate keys. False for the service: only one service opens the file.
     let rotatesElsewhere: Bool
 }
 

@@ -12,7 +12,7 @@ struct SQLiteServiceKeyStore: ServiceKeyStore {
         guard let text else { return [] }
         var checks: [ServiceKeyCheck] = []
         for word in text.split(separator: " ", omittingEmptySubsequences: false) {
-            // Not an empty list: the service would adopt whatever key it has.
+            // Do not return an empty list: the service would adopt any key.
             guard let check = ServiceKeyCheck(String(word)) else {
                 throw StoreError(.unreadable, "the check value of the service key is damaged")
             }
@@ -68,7 +68,7 @@ struct SQLiteServiceKeyStore: ServiceKeyStore {
         }
     }
 
-    /// Throws unless this key is the one that seals.
+    /// Throws unless this key seals.
     static func check(_ key: ServiceKeyCheck, seals database: Database) throws {
         guard try text(database)?.split(separator: " ").first.map({ String($0) }) == key.text else {
             throw StoreError(

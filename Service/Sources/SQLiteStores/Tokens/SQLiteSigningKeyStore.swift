@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Signing keys. Their private halves arrive sealed.
+/// Signing keys. The private keys are already sealed when they arrive.
 struct SQLiteSigningKeyStore: SigningKeyStore {
     let database: StoreDatabase
 

@@ -4,8 +4,8 @@ internal import Bytes
 internal import StrictJSON
 package import SynheartAuth
 
-/// A fleet of simulated devices as load on a service: each is the real SDK, with its keys in memory, attested by the test
-/// kit. Everything that is sent is in ``log``.
+/// A fleet of simulated devices that puts load on a service. Each device is the real SDK with its keys in memory, attested by
+/// the test kit. ``log`` records every exchange.
 package struct Fleet: Sendable {
     /// How a device is attested.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
@@ -17,24 +17,24 @@ package struct Fleet: Sendable {
         case development
     }
 
-    /// What a fleet is made of.
+    /// The settings of a fleet.
     package struct Settings: Sendable {
         /// The auth service.
         package var url: String
         /// The app.
         package var appID: AppID
-        /// How many devices.
+        /// The number of devices.
         package var count: Int
-        /// The kinds, in turn.
+        /// The kinds of the devices. Device n has the n-th kind, beginning again after the last.
         package var kinds: [Kind]
-        /// Who attests iOS devices.
+        /// The authority that attests iOS devices.
         package var apple: AppleAuthority
-        /// Who attests Android devices.
+        /// The authority that attests Android devices.
         package var google: GoogleAuthority
-        /// How many things are under way at once.
+        /// The largest number of operations that run concurrently.
         package var concurrency: Int
 
-        /// Settings of their parts. Team and package are those of the record that `apps example` prints.
+        /// Memberwise initializer. Team and package are those of the record that `apps example` prints.
         package init(
             url: String, appID: AppID, count: Int, kinds: [Kind], apple: AppleAuthority, google: GoogleAuthority,
             concurrency: Int
@@ -49,32 +49,32 @@ package struct Fleet: Sendable {
         }
     }
 
-    /// What registered devices do.
+    /// The load that the registered devices produce.
     package struct Load: Sendable {
-        /// When it is over.
+        /// When the load ends: after a number of operations, or after a time.
         package enum End: Sendable, Hashable {
             case requests(Int)
             case after(Duration)
         }
 
-        /// What a signed request is for.
+        /// The kind of a signed request.
         package enum Question: Sendable {
-            /// Its own status.
+            /// The device's own status.
             case status
-            /// A request to another service, which asks `/verify` with this credential.
+            /// A request to another service, which verifies it at `/verify` with this credential.
             case verify(credential: String)
         }
 
-        /// When it is over.
+        /// When the load ends.
         package var end: End
-        /// Requests a second; nil: as fast as they are answered.
+        /// Operations a second; nil: each begins as soon as an earlier one ends.
         package var rate: Double?
-        /// How many of a hundred requests are rotations.
+        /// The percentage of operations that are rotations.
         package var rotationPercent: Int
-        /// What the others are.
+        /// The kind of the requests that are not rotations.
         package var question: Question
 
-        /// A load of its parts.
+        /// Memberwise initializer.
         package init(end: End, rate: Double?, rotationPercent: Int, question: Question) {
             self.end = end
             self.rate = rate
@@ -83,7 +83,7 @@ package struct Fleet: Sendable {
         }
     }
 
-    /// What was exchanged.
+    /// The exchanges of all devices.
     package let log = FleetLog()
 
     private let settings: Settings
@@ -100,16 +100,16 @@ package struct Fleet: Sendable {
         }
     }
 
-    /// What came of a part of a run.
+    /// The result of one phase: all registrations, or one load.
     package struct Outcome: Sendable, Hashable {
-        /// Registrations, requests or rotations that came to the end they should.
+        /// The number of operations that succeeded.
         package internal(set) var succeeded = 0
-        /// And those that did not, each counted once however often it was tried.
+        /// The number of operations that failed. Retries of one operation are not counted.
         package internal(set) var failed = 0
-        /// How long it took.
+        /// The duration of the phase.
         package internal(set) var elapsed = Duration.zero
 
-        /// Nothing yet.
+        /// An empty result.
         package init() {}
     }
 
@@ -126,7 +126,7 @@ package struct Fleet: Sendable {
         }
     }
 
-    /// Has the registered devices send requests and rotate their keys.
+    /// Makes the registered devices send requests and rotate their keys.
     package func work(_ load: Load) async -> Outcome {
         let registered = devices.filter(\.isRegistered)
         guard !registered.isEmpty else { return Outcome() }
@@ -144,10 +144,10 @@ package struct Fleet: Sendable {
         }
     }
 
-    /// Begins nothing more. What is under way comes to its end.
+    /// Starts no further operations. Running ones finish.
     package func stop() { isStopped.withLock { $0 = true } }
 
-    /// Runs steps, so many at once, until there are no more (nil).
+    /// Runs steps, up to `concurrency` at a time, until one returns nil. A step returns whether it succeeded.
     private func run(_ step: @escaping @Sendable () async -> Bool?) async -> Outcome {
         let outcome = Locked(Outcome())
         let start = ContinuousClock.now

@@ -11,10 +11,11 @@ struct FleetDevice: Sendable {
     private let transport: LoggedTransport
     private let registered = Locked(false)
 
-    /// What a request to another service looks like.
+    /// The path and the body of a signed request to another service.
     private static let foreignPath = "/v1/readings"
     private static let foreignBody = Array(#"{"heart_rate":61,"at":1700000000}"#.utf8)
-    /// Devices of one address share what it may enrol: who is told to wait waits, longer each time, so often.
+    /// The number of attempts to register. All devices share one address and its limit, so a device that gets 429 waits longer
+    /// before each retry.
     private static let enrolments = 20
 
     init(_ settings: Fleet.Settings, kind: Fleet.Kind, transport: any HTTPTransport, log: FleetLog) throws {
@@ -42,7 +43,7 @@ struct FleetDevice: Sendable {
 
     var isRegistered: Bool { registered.withLock { $0 } }
 
-    /// Registers; whether the service answered that it did.
+    /// Registers the device. Returns whether the service confirmed a registration that is not pending.
     func enrol() async -> Bool {
         for attempt in 1...Self.enrolments {
             do {
@@ -67,7 +68,8 @@ struct FleetDevice: Sendable {
         } catch { return false }
     }
 
-    /// Signs a request, and sends it or asks about it.
+    /// Signs a request. Sends it to the service, or for `verify` sends it as a question to `/verify`. Returns whether it was
+    /// accepted.
     func send(_ question: Fleet.Load.Question, dueAt due: ContinuousClock.Instant) async -> Bool {
         do {
             let request: TransportRequest
@@ -95,7 +97,7 @@ struct FleetDevice: Sendable {
         } catch { return false }
     }
 
-    /// In mode `observe` a refusal is 200 too.
+    /// Whether the answer accepts the request. In mode `observe`, a refusal has status 200 too.
     private static func isAccepted(_ answer: TransportAnswer, _ question: Fleet.Load.Question) -> Bool {
         guard case .verify = question else { return true }
         guard case .verified? = try? VerifyResponse(parsing: answer.body) else { return false }
@@ -103,7 +105,7 @@ struct FleetDevice: Sendable {
     }
 }
 
-/// Waits for nothing between attempts: a fleet counts each failure, it does not wait it out.
+/// Throws instead of pausing before a retry: a fleet counts each failure at once.
 private struct ImpatientSleeper: Sleeper {
     func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
         guard purpose != .retry else { throw CancellationError() }

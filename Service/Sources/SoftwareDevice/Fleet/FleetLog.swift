@@ -2,29 +2,30 @@ package import AuthContract
 internal import Bytes
 internal import SynheartAuth
 
-/// What a fleet sees of a service: each exchange by its route, how long it took and how it ended.
+/// The exchanges of a fleet with the service: for each route, their latencies and errors.
 package final class FleetLog: Sendable {
     /// The exchanges of one route.
     package struct Line: Sendable, Hashable {
-        /// Answers of any kind, by how long they took.
+        /// The latencies of all answers, whatever their status.
         package internal(set) var latencies = LatencyHistogram()
-        /// Answers other than 2xx, by the service's code, or `HTTP_` and the status if there is none; `NO_ANSWER`.
+        /// The number of answers other than 2xx by the service's error code, or by `HTTP_` and the status if the body has no
+        /// code. Exchanges without an answer have the key `noAnswer`.
         package internal(set) var errors: [String: Int] = [:]
 
-        /// Exchanges that were begun and ended, with or without an answer.
+        /// The number of exchanges that ended, with or without an answer.
         package var count: Int { Int(latencies.count) + (errors[FleetLog.noAnswer] ?? 0) }
     }
 
-    /// What stands for the code of an exchange without an answer.
+    /// The key in `Line.errors` for exchanges without an answer.
     package static let noAnswer = "NO_ANSWER"
     private static let maximumCodes = 100
 
     private let lines = Locked<[Route: Line]>([:])
 
-    /// Nothing yet.
+    /// An empty log.
     package init() {}
 
-    /// The lines so far.
+    /// The exchanges so far, by route.
     package var routes: [Route: Line] { lines.withLock { $0 } }
 
     func answered(_ route: Route, after duration: Duration, code: String?) {

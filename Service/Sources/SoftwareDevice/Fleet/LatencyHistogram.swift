@@ -1,23 +1,23 @@
-/// How long things took, in bounded memory however many there are: buckets that are a 64th of their value wide, so that
-/// what it says is at most 1.6 percent too much, from a microsecond to an hour.
+/// A histogram of durations from a microsecond to an hour, in bounded memory. A bucket is at most a 64th of its value wide, so
+/// a percentile is at most 1.6 percent too high.
 package struct LatencyHistogram: Sendable, Hashable {
-    /// Up to 128 microseconds a bucket each, then 64 buckets for each doubling.
+    /// One bucket for each microsecond up to 128, then 64 buckets for each doubling.
     private static let linear: UInt64 = 128
     private static let perDoubling = 64
     private static let longest: UInt64 = 3_600_000_000
 
     private var counts: [UInt64]
-    /// How many were noted.
+    /// The number of recorded durations.
     package private(set) var count: UInt64 = 0
-    /// The longest, exactly to the microsecond.
+    /// The longest recorded duration, exact to the microsecond.
     package private(set) var maximum = Duration.zero
 
-    /// None yet.
+    /// An empty histogram.
     package init() {
         counts = Array(repeating: 0, count: Self.bucket(of: Self.longest) + 1)
     }
 
-    /// Notes a duration; one above an hour counts as an hour.
+    /// Records a duration. A duration above an hour is put into the bucket of one hour.
     package mutating func note(_ duration: Duration) {
         let microseconds = duration.wholeMicroseconds
         counts[Self.bucket(of: min(microseconds, Self.longest))] += 1
@@ -25,7 +25,7 @@ package struct LatencyHistogram: Sendable, Hashable {
         maximum = max(maximum, .microseconds(Int64(clamping: microseconds)))
     }
 
-    /// The duration that this share of them did not exceed (0.5 is the median); zero if there are none.
+    /// The duration that this share of the recorded ones did not exceed (0.5 is the median); zero if nothing was recorded.
     package func percentile(_ share: Double) -> Duration {
         guard count > 0 else { return .zero }
         let rank = max(1, UInt64((Double(count) * min(max(share, 0), 1)).rounded(.up)))
@@ -37,7 +37,7 @@ package struct LatencyHistogram: Sendable, Hashable {
         return maximum
     }
 
-    /// Adds what another one noted.
+    /// Adds the durations of another histogram.
     package mutating func add(_ other: LatencyHistogram) {
         for (bucket, number) in other.counts.enumerated() { counts[bucket] += number }
         count += other.count
@@ -46,7 +46,7 @@ package struct LatencyHistogram: Sendable, Hashable {
 
     private static func bucket(of value: UInt64) -> Int {
         guard value >= linear else { return Int(value) }
-        // 128 has its highest bit at 7: of each doubling the six bits below the highest tell the bucket.
+        // The highest bit of 128 is bit 7. Within each doubling, the six bits below the highest select the bucket.
         let doubling = 63 - value.leadingZeroBitCount
         let step = Int(value >> UInt64(doubling - 6)) - perDoubling
         return Int(linear) + (doubling - 7) * perDoubling + step
@@ -61,7 +61,7 @@ package struct LatencyHistogram: Sendable, Hashable {
 }
 
 extension Duration {
-    /// Never below zero.
+    /// The duration in microseconds; 0 if it is negative.
     fileprivate var wholeMicroseconds: UInt64 {
         let (seconds, attoseconds) = components
         let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)

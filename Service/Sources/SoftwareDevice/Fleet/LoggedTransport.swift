@@ -2,18 +2,18 @@ internal import AuthContract
 internal import StrictJSON
 internal import SynheartAuth
 
-/// A transport whose exchanges are written into a fleet's log.
+/// A transport that records each exchange in the fleet's log.
 struct LoggedTransport: HTTPTransport {
     let base: any HTTPTransport
     let log: FleetLog
-    /// Added to every request.
+    /// Headers that are added to every request.
     var headers: [(name: String, value: String)] = []
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
         try await send(request, dueAt: .now)
     }
 
-    /// Sends a request whose time is counted from when it was due: what waits for its turn is late all the same.
+    /// Sends a request. Its latency begins when the request was due, so time spent waiting for a free slot is part of it.
     func send(
         _ request: TransportRequest, dueAt: ContinuousClock.Instant
     ) async throws(TransportError) -> TransportAnswer {

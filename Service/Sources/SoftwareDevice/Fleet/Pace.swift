@@ -1,13 +1,13 @@
-/// Who does what when: hands out numbered turns until there are enough of them or the time is over.
+/// Schedules numbered operations until a count or a time limit is reached.
 ///
-/// With a rate, turn n is due n/rate seconds after the start, whether or not earlier ones have ended: a service that gets
-/// slow is not asked more slowly (it would look faster than it is).
+/// With a rate, operation n is due n/rate seconds after the start, whether or not earlier ones have ended. If the pace followed
+/// the answers, a service that slows down would get fewer requests and look faster than it is.
 struct Pace: Sendable {
-    /// One thing to do.
+    /// One scheduled operation.
     struct Turn: Sendable, Hashable {
-        /// From 0.
+        /// The number of the operation, from 0.
         let number: Int
-        /// When it is due, since the start.
+        /// The time since the start at which the operation is due.
         let due: Duration
     }
 
@@ -16,9 +16,9 @@ struct Pace: Sendable {
 
     init(_ load: Fleet.Load) { self.load = load }
 
-    /// The next turn; nil if there are no more.
+    /// The next operation; nil if the load has ended.
     ///
-    /// - Parameter elapsed: since the start.
+    /// - Parameter elapsed: the time since the start.
     mutating func turn(at elapsed: Duration) -> Turn? {
         let due = load.rate.map { .seconds(Double(next) / $0) } ?? elapsed
         switch load.end {
@@ -31,7 +31,7 @@ struct Pace: Sendable {
 }
 
 extension Fleet.Load {
-    /// Whether a turn is a rotation: evenly spread, so many of a hundred.
+    /// Whether an operation is a rotation. Rotations are spread evenly over the numbers.
     func isRotation(_ number: Int) -> Bool {
         let share = Double(rotationPercent) / 100
         return (Double(number + 1) * share).rounded(.down) > (Double(number) * share).rounded(.down)

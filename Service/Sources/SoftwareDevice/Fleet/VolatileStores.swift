@@ -3,12 +3,12 @@ internal import Bytes
 internal import Crypto
 package import SynheartAuth
 
-/// Records in memory: a device of a fleet lives as long as its process.
+/// Records in memory: they end with the process.
 package final class VolatileStorage: RecordStorage {
     private let records = Locked<[RecordName: [UInt8]]>([:])
     private let locks = Locked<Set<String>>([])
 
-    /// No records.
+    /// An empty storage.
     package init() {}
 
     package func read(_ name: RecordName) -> StorageReading {
@@ -39,7 +39,7 @@ package final class VolatileStorage: RecordStorage {
 package final class VolatileKeyStore: KeyStore {
     private let keys = Locked<[KeyAlias: P256.Signing.PrivateKey]>([:])
 
-    /// No keys.
+    /// An empty key store.
     package init() {}
 
     package var protection: KeyProtection { .software }

@@ -1,20 +1,21 @@
 package import AttestationTestKit
 internal import Foundation
 
-/// The test kit's Apple and Google in files, private keys included: for one machine, never for production.
+/// Files that keep the test kit's Apple and Google, including their private keys: for one machine, never for production.
 package enum AuthorityFile {
-    /// The Apple in the file; made if there is none.
+    /// Reads the Apple authority from its file. Creates the file if it does not exist.
     package static func load(_ path: String) throws -> AppleAuthority {
         if FileManager.default.fileExists(atPath: path) {
             return try AppleAuthority(pem: String(contentsOfFile: path, encoding: .utf8))
         }
-        // A day back, as Apple dates its own leaves, so that a clock that is a little behind still verifies.
+        // Dated two days back, because leaves are dated up to a day back, as Apple dates them, and a clock may be a little
+        // behind.
         let authority = try AppleAuthority(from: Date(timeIntervalSinceNow: -2 * 86_400))
-        // Another process may make it at the same time: then both have the first one's.
+        // Another process may create the file at the same time. Then both use the authority of the file.
         return try PrivateFile.make(Data(authority.pem.utf8), at: path) ? authority : load(path)
     }
 
-    /// The Google in the file, JSON; made if there is none.
+    /// Reads the Google authority from its JSON file. Creates the file if it does not exist.
     package static func google(_ path: String) throws -> GoogleAuthority {
         if FileManager.default.fileExists(atPath: path) {
             return try JSONDecoder().decode(

@@ -1,18 +1,18 @@
 internal import AuthContract
 internal import Foundation
 
-/// Files with private keys: for their owner alone from the first byte on.
+/// Files with private keys. From the first byte on, only their owner can read them.
 enum PrivateFile {
-    /// Writes a file as a whole, replacing one that is there.
+    /// Replaces or creates a file atomically.
     static func write(_ content: Data, to path: String) throws {
         try withTemporary(content, beside: path) { temporary in
             guard rename(temporary, path) == 0 else { throw failure() }
         }
     }
 
-    /// Writes a file that is not there yet.
+    /// Creates a file.
     ///
-    /// - Returns: false if another process made it first; its content stays.
+    /// - Returns: false if the file already exists; its content stays.
     static func make(_ content: Data, at path: String) throws -> Bool {
         try withTemporary(content, beside: path) { temporary in
             if link(temporary, path) == 0 { return true }

@@ -3,8 +3,8 @@ package import AuthContract
 package import Foundation
 package import SynheartAuth
 
-/// Play Integrity and key attestation as the SDK meets them on an Android phone, played by the test kit: a classic token
-/// and a certificate chain, from a Google of one's own.
+/// Play Integrity and key attestation of an Android phone, simulated by the test kit: a classic token and a certificate chain
+/// from a test authority.
 package struct SimulatedAndroid: AttestationProvider {
     private let package: String
     private let authority: GoogleAuthority
@@ -18,9 +18,9 @@ package struct SimulatedAndroid: AttestationProvider {
     ///
     /// - Parameters:
     ///   - package: the app's package.
-    ///   - authority: who signs what Google would.
-    ///   - options: what the phone says of itself; by default a locked one with a trusted environment.
-    ///   - now: the time that tokens and certificates are made at.
+    /// - authority: signs in place of Google.
+    /// - options: the phone's properties; by default a locked bootloader and a trusted environment.
+    /// - now: the time at which tokens and certificates are issued.
     package init(
         package: String, authority: GoogleAuthority, options: KeyAttestationOptions = KeyAttestationOptions(),
         now: @escaping @Sendable () -> Date = { Date() }

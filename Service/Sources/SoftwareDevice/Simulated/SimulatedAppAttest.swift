@@ -4,13 +4,13 @@ internal import Bytes
 package import Foundation
 package import SynheartAuth
 
-/// App Attest as the SDK meets it on a phone, played by the test kit: keys in a folder, attested by an authority of one's own.
+/// App Attest of a phone, simulated by the test kit: keys in a folder, attested by a test authority.
 package struct SimulatedAppAttest: AttestationProvider {
     private let device: AppleDevice
     private let keys: any AttestedKeys
     private let now: @Sendable () -> Date
 
-    /// App Attest for the app `iosAppID` (team id and bundle id), its keys in `directory`; nil: in memory.
+    /// App Attest for the app `iosAppID` (team id and bundle id). The keys are in the folder `directory`; nil: in memory.
     package init(
         iosAppID: String, authority: AppleAuthority, directory: String?,
         environment: AppleApp.Environment = .production, now: @escaping @Sendable () -> Date = { Date() }
@@ -48,13 +48,13 @@ package struct SimulatedAppAttest: AttestationProvider {
     }
 }
 
-/// Where the attested keys of one simulated phone live, by their ids in base64.
+/// The attested keys of one simulated phone, by key id.
 private protocol AttestedKeys: Sendable {
     func save(_ key: AppleAttestKey) throws(AttestationError)
     func load(_ handle: String) throws(AttestationError) -> AppleAttestKey
 }
 
-/// In memory.
+/// Attested keys in memory.
 private struct AttestedKeyMemory: AttestedKeys {
     private let keys = Locked<[String: AppleAttestKey]>([:])
 
@@ -68,7 +68,7 @@ private struct AttestedKeyMemory: AttestedKeys {
     }
 }
 
-/// In a folder: a file each, mode 0600, with the counter beside the key.
+/// Attested keys in a folder. Each key has a file with mode 0600 that also holds its counter.
 private struct AttestedKeyFolder: AttestedKeys {
     let directory: String
 

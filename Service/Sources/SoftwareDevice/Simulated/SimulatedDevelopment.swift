@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import SynheartAuth
 
-/// Development mode as a debug build of the SDK has it. A service takes it of apps of its channels dev and staging that
-/// allow it, and with the header beside it that the fleet's transport adds.
+/// Development mode, as in a debug build of the SDK. A service accepts it only for apps on channels dev and staging that allow
+/// it, and only with the development header, which the fleet's transport adds.
 struct SimulatedDevelopment: AttestationProvider {
     let platform = Platform.ios
 

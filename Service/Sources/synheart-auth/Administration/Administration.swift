@@ -24,7 +24,7 @@ extension Administration {
         guard let fields = try? JSONFields(answer.body), let error = try? ErrorBody(fields) else {
             throw CommandFailure(.impossible, "the answer, with status \(answer.status), is not the admin API's")
         }
-        // Every operations listener has the paths without parameters.
+        // Every operations listener knows the paths without parameters.
         if error.code == ErrorCode.notFound.rawValue, !route.template.contains("{") {
             throw CommandFailure(.impossible, "there is no admin API there: --url names the operations listener")
         }

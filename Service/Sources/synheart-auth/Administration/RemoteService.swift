@@ -11,10 +11,10 @@ struct RemoteService: Administration {
     private let transport = URLSessionTransport()
 
     private static let maximumAnswer = 64 << 20
-    /// Long enough for the slowest call: the service verifies a long audit log event by event.
+    /// Long enough for the slowest call, in which the service verifies a long audit log event by event.
     private static let deadline: Duration = .seconds(60)
 
-    /// The service at this address. The credential must be encrypted on the way to another machine.
+    /// The service at this address. To another machine, the connection must be encrypted, because it carries the credential.
     init(url: String, credential: Secret) throws {
         self.credential = credential
         do {

@@ -45,7 +45,7 @@ extension AppsCommand {
             return try AppRecord(JSONFields(record)).json(secrets: .plain)
         }
 
-        /// A staging record that trusts these authorities. Its one secret is the test kit's.
+        /// A staging record that trusts these authorities. Its only secret is the test kit's.
         static func record(
             app: AppID, _ authorities: AuthorityOptions, allowsDevelopment: Bool = false
         ) throws -> JSONObject {

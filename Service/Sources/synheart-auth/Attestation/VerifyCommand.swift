@@ -86,7 +86,7 @@ extension AttestationCommand {
                 options.statusList = try statusList.map { try InputFile.json($0) }
                 options.playKeys = try playKeys.map { try InputFile.json($0) }
                 options.policy = try policy.map { try InputFile.json($0) }
-                // The options of this command make the line of one object.
+                // For a single object, the line itself is built from the options of this command.
                 options.linePoliciesWin = linePolicies || batch == nil
                 if let batch { return try verify(lines: batch, options) }
                 if let file { try verify(file, options) }

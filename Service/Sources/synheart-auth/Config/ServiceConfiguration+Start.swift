@@ -7,7 +7,7 @@ import Glibc
 
 /// Checks of settings that only the start of the service needs. `serve` and `config check` share them, so that they agree.
 extension ServiceConfiguration {
-    /// Refuses what `serve` refuses, beyond the checks of reading the settings.
+    /// Refuses settings that `serve` refuses beyond the checks of reading the settings.
     func checkStart() async throws(ConfigurationError) {
         _ = try await deviceCheckKey()
         try await checkServers()
@@ -20,7 +20,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Refuses stores on servers that do not answer, or that would not keep what the service promises.
+    /// Refuses store servers that do not answer, or that do not give the guarantees that the service needs.
     private func checkServers() async throws(ConfigurationError) {
         guard let postgresql = secret(.postgresql) else { return }
         let findings = await ServerStoreChecks(self, postgresql: postgresql).findings()

@@ -88,7 +88,7 @@ extension ServiceConfiguration {
             let file = try path(config).map { try ConfigurationFile(path: $0) }
             return try ServiceConfiguration(file: file, environment: environment, flags: flags, for: scope)
         } catch let error as ConfigurationError {
-            // `serve` is refused. Any other command could not be carried out.
+            // `serve` is refused. Any other command could not run.
             throw CommandFailure(scope == .service ? .refused : .impossible, error.description)
         }
     }

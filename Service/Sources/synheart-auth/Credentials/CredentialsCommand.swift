@@ -57,7 +57,7 @@ struct CredentialsCommand: AsyncParsableCommand {
             }
         }
 
-        /// Revokes a credential that was not printed: no one could use it, and no one would revoke it.
+        /// Revokes a credential that could not be printed. No one has its text, and no one would revoke it later.
         private func withdraw(
             _ credential: JSONObject, from administration: any Administration, because loss: CommandFailure
         ) async throws {

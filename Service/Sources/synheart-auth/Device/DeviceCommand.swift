@@ -148,7 +148,7 @@ struct DeviceCommand: AsyncParsableCommand {
                         bodyBytes: bytes)
                 }
             }
-            // The user types the URL, and so decides where the request may go.
+            // The user types the URL, and so decides where the request may be sent.
             let authority = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
             let origin = authority.joined(separator: "/").prefix { $0 != "?" && $0 != "#" }
             let device = try folder.device(origins: [try RequestOrigin(String(origin))], scheme: scheme)

@@ -34,7 +34,7 @@ struct DeviceHTTP {
         }.fields
     }
 
-    /// Signs and sends; under scheme 2 if the service refuses scheme 1.
+    /// Signs and sends a request. Uses scheme 2 if the service refuses scheme 1.
     func send(_ route: Route, body: [UInt8] = []) async throws -> Answer {
         let answer = try await send(route, headers: try await sign(route, body: body), body: body)
         guard answer.code == ErrorCode.unsupportedSigVersion.rawValue else { return answer }

@@ -9,7 +9,7 @@ import X509
 struct ContentChecks {
     let service: AuthService
     let stores: AuthService.Stores
-    /// Where clients reach the service.
+    /// The origins at which clients reach the service.
     let origins: [RequestOrigin]
 
     private static let day: Int64 = 86_400

@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// One finding.
+/// The result of one check.
 struct Finding: Sendable {
     enum State: String, Sendable {
         /// Nothing to do.
@@ -25,17 +25,17 @@ struct Finding: Sendable {
     }
 }
 
-/// All findings, in order.
+/// All results, in order.
 struct Diagnosis: Sendable {
     private(set) var findings: [Finding] = []
 
-    /// The worst level.
+    /// The worst state of all results.
     var state: Finding.State {
         let states = findings.map(\.state)
         return states.contains(.fail) ? .fail : states.contains(.warn) ? .warn : .ok
     }
 
-    /// The worst level of one check.
+    /// The worst state of one check's results.
     func state(of check: String) -> Finding.State? {
         let states = findings.filter { $0.check == check }.map(\.state)
         return [.fail, .warn, .ok].first(where: states.contains)

@@ -64,7 +64,7 @@ struct DoctorCommand: AsyncParsableCommand {
         return diagnosis
     }
 
-    /// A line for each finding, followed by what to do.
+    /// Prints a line for each result, followed by what to do.
     private func show(_ diagnosis: Diagnosis) throws {
         let width = diagnosis.findings.map(\.check.count).max() ?? 0
         for finding in diagnosis.findings {

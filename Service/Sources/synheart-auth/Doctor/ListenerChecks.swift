@@ -6,7 +6,7 @@ import Foundation
 /// Checks of the listeners' addresses and the certificate.
 struct ListenerChecks {
     let settings: ServerSettings
-    /// Whether a service runs on the same database. Then it uses the addresses itself.
+    /// Whether a service runs on the same database. If so, the service itself uses the addresses.
     let isServed: Bool
 
     private static let day: Int64 = 86_400

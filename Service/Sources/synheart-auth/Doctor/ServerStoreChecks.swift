@@ -8,9 +8,9 @@ import RedisStores
 struct ServerStoreChecks {
     let postgresql: String
     let redis: String?
-    /// How many live claims one app may have.
+    /// The largest number of live claims of one app.
     let claimsOfOneApp: Int
-    /// Where clients reach the service.
+    /// The origins at which clients reach the service.
     let origins: [RequestOrigin]
 
     init(_ configuration: ServiceConfiguration, postgresql: String) {
@@ -20,10 +20,10 @@ struct ServerStoreChecks {
         origins = configuration.origins
     }
 
-    /// What PostgreSQL and Redis say of themselves, and whether the service could work with them.
+    /// Checks whether the service could work with PostgreSQL and Redis.
     func findings() async -> [StoreFinding] {
         var options = PostgreSQLStores.Options()
-        // A wrong URL is a finding below.
+        // A check below reports a wrong URL.
         if let redis, let place = try? RedisStores.place(of: redis) { options.claims = place }
         let database = await PostgreSQLStores.diagnose(postgresql, options: options)
         guard let redis else { return database }
@@ -51,7 +51,7 @@ struct ServerStoreChecks {
 }
 
 extension Diagnosis {
-    /// Adds what a store found out about itself.
+    /// Adds the result of a store's own check.
     mutating func add(_ finding: StoreFinding) {
         let advice = finding.advice ?? "see the page PostgreSQL and Redis of the documentation"
         switch finding.level {

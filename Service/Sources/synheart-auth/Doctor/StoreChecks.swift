@@ -8,7 +8,7 @@ import SQLiteStores
 struct StoreChecks {
     let configuration: ServiceConfiguration
 
-    /// The path of the file itself. Its other files lie beside it.
+    /// The path of the file with links resolved. Its other files are beside it.
     private var path: String {
         (try? SQLiteStores.resolvedPath(configuration.databasePath)) ?? configuration.databasePath
     }
@@ -19,7 +19,7 @@ struct StoreChecks {
 
     /// Runs all checks.
     ///
-    /// - Returns: whether a service has the database open now.
+    /// - Returns: whether a service currently has the database open.
     func run(_ diagnosis: inout Diagnosis) async -> Bool {
         checkDisk(&diagnosis)
         let key = checkKey(&diagnosis)
@@ -50,7 +50,7 @@ struct StoreChecks {
         return file.isServed
     }
 
-    /// The state of the file; nil if it is not a database of ours.
+    /// The state of the file; nil if it is not a database of this service.
     private func checkFile(_ diagnosis: inout Diagnosis) -> DatabaseInspection? {
         let file: DatabaseInspection
         do { file = try DatabaseInspection.of(path) } catch {

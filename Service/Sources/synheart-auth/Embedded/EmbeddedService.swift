@@ -4,7 +4,7 @@ import AuthService
 import Logging
 import SQLiteStores
 
-/// A service of its own inside this process: on free ports, with a fresh database in a folder.
+/// A service inside this process, on free ports and with a fresh database in a folder.
 struct EmbeddedService {
     let service: AuthService
     let addresses: AuthServer.Addresses
@@ -44,7 +44,7 @@ struct EmbeddedService {
                 guard let addresses = await ready.first(where: { _ in true }) else { return }
                 try await body(EmbeddedService(service: service, addresses: addresses))
             }
-            // It ends with the body, or when the service cannot start.
+            // The service ends with the body, or if it cannot start.
             try await group.next()
             group.cancelAll()
         }

@@ -6,7 +6,7 @@ import Synchronization
 struct Interrupted: Error {
     let signal: Int32
 
-    /// Ends the process by the same signal, so that a shell sees the reason.
+    /// Ends the process with the same signal, so that a shell sees the reason.
     func end() -> Never {
         Glibc.signal(signal, SIG_DFL)
         kill(getpid(), signal)

@@ -2,8 +2,8 @@ import AuthContract
 import Foundation
 import Glibc
 
-/// Gives a command a working folder. A folder named by `kept` stays. Otherwise the folder is temporary, and removed when the
-/// command ends, also by a signal. The next command removes what a killed one left.
+/// Gives a command a working folder. A folder named by `kept` stays. Otherwise the folder is temporary, and is removed when the
+/// command ends, even by a signal. If a command was killed, the next command removes its folder.
 func withFolder(_ kept: String?, named name: String, _ body: (String) async throws -> Void) async throws {
     if let kept {
         try FileManager.default.createDirectory(
@@ -14,7 +14,7 @@ func withFolder(_ kept: String?, named name: String, _ body: (String) async thro
     TemporaryFolder.removeStale(in: parent, named: name)
     let folder = try TemporaryFolder(in: parent, named: name)
     try await interruptible {
-        // Inside: a signal must not end the process in the middle of it.
+        // Inside `interruptible`, because a signal must not end the process in the middle of the removal.
         defer { folder.remove() }
         try await body(folder.content)
     }
@@ -24,9 +24,9 @@ func withFolder(_ kept: String?, named name: String, _ body: (String) async thro
 /// process.
 private struct TemporaryFolder {
     private let path: String
-    /// A folder inside it, for the command: creating a database locks its folder, and this one is locked already.
+    /// A folder inside it, for the command. Creating a database locks its folder, and the outer folder is already locked.
     var content: String { path + "/content" }
-    /// The open folder. Its lock ends with the process, however that ends.
+    /// The open folder. Its lock ends with the process, however the process ends.
     private let descriptor: Int32
 
     private static func prefix(_ name: String) -> String { "synheart-auth-\(name)-" }
@@ -37,19 +37,19 @@ private struct TemporaryFolder {
             throw CommandFailure(.impossible, "cannot make a folder in \(parent): \(String(cString: strerror(errno)))")
         }
         (self.path, self.descriptor) = (path, descriptor)
-        // Before it was locked, another process may have removed the folder as stale.
+        // Before the folder was locked, another process may have removed it as stale.
         guard mkdir(content, 0o700) == 0 else {
             throw CommandFailure(.impossible, "\(path) was removed by another process. Try again.")
         }
     }
 
-    /// Removes the folder, although work that was cancelled may still write to it: it moves away, and a file takes its name, so
-    /// that nobody makes it anew.
+    /// Removes the folder, even if cancelled work may still write to it. It renames the folder and puts a file in its place, so
+    /// that the work cannot recreate it.
     func remove() {
         let aside = path + "-ended"
         if rename(path, aside) == 0 {
             close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600))
-            // Who has a part of it open may make one file more.
+            // A process with an open part of the folder may still create a file.
             for _ in 0..<100 where access(aside, F_OK) == 0 { try? FileManager.default.removeItem(atPath: aside) }
             unlink(path)
         }
@@ -60,7 +60,7 @@ private struct TemporaryFolder {
         for entry in (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? [] {
             let path = "\(parent)/\(entry)"
             guard entry.hasPrefix(prefix(name)) else { continue }
-            // The file that took a folder's name while the folder was removed.
+            // Removes the file that took the folder's place during its removal.
             if isOurs(path, S_IFREG) { unlink(path) }
             guard isOurs(path, S_IFDIR), let descriptor = locked(path) else { continue }
             try? FileManager.default.removeItem(atPath: path)

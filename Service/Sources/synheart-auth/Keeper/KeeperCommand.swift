@@ -23,7 +23,7 @@ struct KeeperCommand: AsyncParsableCommand {
             """,
         subcommands: [Show.self, Set.self])
 
-    /// What both subcommands need.
+    /// The options of both subcommands.
     struct Deployment: ParsableArguments {
         @OptionGroup var stores: StoreOptions
         @Option(

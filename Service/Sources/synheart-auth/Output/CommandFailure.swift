@@ -46,7 +46,7 @@ extension AsyncParsableCommand {
     }
 }
 
-/// Runs work, and then its cleanup, also if the work throws.
+/// Runs work, and then its cleanup, even if the work throws.
 func closing(_ close: () async -> Void, _ work: () async throws -> Void) async throws {
     do { try await work() } catch {
         await close()

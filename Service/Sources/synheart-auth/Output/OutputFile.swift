@@ -3,8 +3,8 @@ import Glibc
 
 /// Writes a command's output to a file that only its owner can read.
 enum OutputFile {
-    /// Writes a text. An existing file is replaced as a whole, so that neither its mode nor its open readers matter. A pipe or a
-    /// device is written to.
+    /// Writes a text. An existing file is replaced atomically, so that its mode and its open readers do not matter. If the path
+    /// is a pipe or a device, the text is written into it.
     static func write(_ text: String, to path: String) throws(CommandFailure) {
         var about = stat()
         if stat(path, &about) == 0, about.st_mode & S_IFMT != S_IFREG {

@@ -8,7 +8,7 @@ enum StandardStreams {
     /// be the database, and a table would be written into it. So each closed stream is replaced by one that always fails:
     /// `/dev/null`, opened in the wrong direction.
     static func prepare() {
-        // If the reader is gone, the write fails, and the command reports it. The signal would only kill the command.
+        // If the reader is gone, the write fails and the command reports that. The signal would kill the command.
         signal(SIGPIPE, SIG_IGN)
         for (stream, wrongDirection) in [
             (STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY),
@@ -17,7 +17,7 @@ enum StandardStreams {
         }
     }
 
-    /// Whether bytes can be written to the stream now: it is open for writing, and its reader has not gone away.
+    /// Whether bytes can be written to the stream now: it is open for writing, and its reader is still there.
     static func isWritable(_ stream: Int32) -> Bool {
         let flags = fcntl(stream, F_GETFL)
         guard flags >= 0, flags & O_ACCMODE != O_RDONLY else { return false }
@@ -25,7 +25,7 @@ enum StandardStreams {
         return poll(&state, 1, 0) >= 0 && state.revents & Int16(POLLERR | POLLNVAL) == 0
     }
 
-    /// Writes all of it.
+    /// Writes the whole text.
     ///
     /// - Returns: the system's error number; nil: everything was written.
     static func write(_ text: String, to stream: Int32) -> Int32? {
@@ -60,7 +60,7 @@ enum StandardOutput {
     /// Writes JSON and ends its line. Control characters are escaped as in JSON.
     static func print(json: String) throws(CommandFailure) { try writeAsItIs(json.withJSONControls + "\n") }
 
-    /// Writes a text of our own, such as a script for a shell, and ends its line.
+    /// Writes a text of this program, such as a script for a shell, and ends its line.
     static func print(script: String) throws(CommandFailure) { try writeAsItIs(script + "\n") }
 
     /// Throws if the output has no reader. Commands call it before they change anything.

@@ -6,7 +6,7 @@ import AuthService
 import PlayIntegrity
 import Synchronization
 
-/// The current providers. A reload replaces them; the previous ones finish their calls.
+/// The current providers. A reload replaces them, and the previous providers finish their calls.
 final class LiveProviders: EvidenceProviders {
     private let current: Mutex<Providers>
     private let make: @Sendable (ServiceConfiguration) async throws -> Providers
@@ -46,7 +46,8 @@ final class LiveProviders: EvidenceProviders {
         }
     }
 
-    /// The states of the status lists that the apps name. Without one, registrations that need it are refused, on every node alike.
+    /// The states of the status lists that the apps name. Without a usable list, registrations that need it are refused on
+    /// every node.
     var readiness: Readiness.Check {
         Readiness.Check("revocation_lists") { [self] in
             do { try await now.checkLists() } catch { throw Readiness.Degraded("\(error)") }

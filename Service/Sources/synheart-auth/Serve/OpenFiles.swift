@@ -1,6 +1,6 @@
 import Foundation
 
-/// The limit of open files. Each connection is one.
+/// The limit of open files. Each connection is an open file.
 enum OpenFiles {
     /// Files that are not connections: the database, the journal, connections to providers.
     private static let reserve = 256
@@ -10,7 +10,7 @@ enum OpenFiles {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return .max }
         if limit.rlim_cur < limit.rlim_max {
-            // Darwin refuses more than its own smaller bound. Then the limit stays.
+            // Darwin refuses values above a smaller bound of its own. In that case the limit stays.
             var raised = limit
             raised.rlim_cur = limit.rlim_max
             if setrlimit(resource, &raised) == 0 { limit = raised }

@@ -36,7 +36,7 @@ struct Providers {
             policy: configuration.receiptRefresh)
     }
 
-    /// Keeps the revocation lists that the apps name and refreshes receipts, until the task is cancelled.
+    /// Updates the revocation lists that the apps name, and refreshes receipts, until the task is cancelled.
     func run(for service: AuthService) async {
         let records = (try? await service.apps.records()) ?? []
         await lists.keep(

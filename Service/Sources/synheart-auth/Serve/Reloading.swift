@@ -30,7 +30,7 @@ struct Reloading {
         }
     }
 
-    /// The steps that can fail come first, so that an unusable configuration changes nothing.
+    /// Runs the steps that can fail first, so that an unusable configuration changes nothing.
     private func apply(
         _ new: ServiceConfiguration, replacing old: ServiceConfiguration, startedWith started: ServiceConfiguration
     ) async throws {

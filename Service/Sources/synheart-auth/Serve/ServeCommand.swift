@@ -90,7 +90,8 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    /// Runs the server and prints the ready line. Stops the service if the line cannot be written: its starter waits for it.
+    /// Runs the server and prints the ready line. If the line cannot be written, stops the service, because its starter waits
+    /// for the line.
     private func announcing(
         _ run: @escaping @Sendable (@escaping @Sendable (AuthServer.Addresses) async -> Void) async throws -> Void
     ) async throws {
@@ -107,7 +108,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    /// The settings with at most as many connections as the process may have open files: a connection that cannot be accepted
+    /// The settings, with at most as many connections as the process may have open files. A connection that cannot be accepted
     /// would block all others.
     private func fitting(_ settings: ServerSettings, _ logger: Logger) -> ServerSettings {
         var settings = settings

@@ -3,7 +3,7 @@ import AuthService
 import SQLiteStores
 
 extension SQLiteStores {
-    /// With less free space the service is not ready: registrations would soon fail, and then claims.
+    /// With less free space, the service is not ready: registrations would soon fail, and later claims.
     private static let minimumFreeBytes: Int64 = 16 << 20
 
     /// The readiness checks of the storage: a write, and the free space.

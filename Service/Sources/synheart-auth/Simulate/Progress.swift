@@ -1,7 +1,7 @@
 import Glibc
 import SoftwareDevice
 
-/// Reports the progress of a fleet on standard error: a line each second on a terminal, else every ten seconds.
+/// Reports the progress of a fleet on standard error: a line each second on a terminal, otherwise every ten seconds.
 struct Progress {
     private let log: FleetLog
 

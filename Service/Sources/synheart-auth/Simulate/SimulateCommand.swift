@@ -8,7 +8,7 @@ import SoftwareDevice
 import StrictJSON
 import SynheartAuth
 
-/// A fleet of devices as load.
+/// Puts the load of simulated devices on a service.
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
@@ -125,7 +125,7 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    /// Fails early if no service listens there.
+    /// Fails early if no service listens at the URL.
     private func requireService(_ url: String, _ transport: LoadTransport) async throws {
         do {
             _ = try await transport.send(

@@ -22,7 +22,7 @@ struct Simulation {
         ("rotate", .rotateKey),
     ]
 
-    /// A table, and a sentence for each part.
+    /// Prints a table, and a sentence for each phase.
     func show(_ output: OutputOptions) throws {
         try StandardOutput.print(Self.sentence("registered", enrolment, "devices"))
         try StandardOutput.print(Self.sentence("answered", work, "requests"))
@@ -95,7 +95,7 @@ struct Simulation {
 
     private static func milliseconds(_ duration: Duration) -> JSONValue { rounded(duration.inSeconds * 1000) }
 
-    /// Three digits are more precise than the measurement.
+    /// Rounds to three digits, which are more precise than the measurement.
     private static func rounded(_ value: Double) -> JSONValue {
         let digits = value < 10 ? 2 : value < 100 ? 1 : 0
         return (try? JSONValue(parsing: String(format: "%.\(digits)f", value))) ?? .null

@@ -4,7 +4,7 @@ import AuthService
 import PostgreSQLStores
 import StrictJSON
 
-/// Brings the tables in PostgreSQL to this version.
+/// Migrates the tables in PostgreSQL to this version.
 struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate", abstract: "Create the tables in PostgreSQL, or bring them to this version.",

@@ -74,7 +74,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
         return url
     }
 
-    /// The chain as it arrived is whole, and ends where the file's does.
+    /// Checks that the chain arrived complete, and ends with the same event as the file's.
     private func verify(_ url: String, against source: SQLiteStores) async throws {
         let target = try await PostgreSQLStores.connect(url, role: .administration)
         try await closing(target.close) {
@@ -97,7 +97,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
             JSONObject(counts.map { ($0.0, .integer(Int64($0.1))) }))
     }
 
-    /// Progress goes to standard error: it is for a person who waits.
+    /// Progress goes to standard error, because it is for the user and not for programs.
     private static func tell(_ line: String) {
         if isatty(STDERR_FILENO) == 1 { FileHandle.standardError.write(Data("\r\(line)\u{1B}[K".utf8)) }
     }

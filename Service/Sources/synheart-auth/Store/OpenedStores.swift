@@ -4,18 +4,18 @@ import Foundation
 import Logging
 import SQLiteStores
 
-/// The stores that a configuration names, opened, and the key that seals what they hold.
+/// The opened stores that a configuration names, and the key that seals their secrets.
 struct OpenedStores {
     let engine: any StoreEngine
     let key: StoreKey
 
-    /// Opens the stores for the service. SQLite's file and its key are created if there are none.
+    /// Opens the stores for the service. Creates SQLite's file and its key if they do not exist.
     static func forService(
         _ configuration: ServiceConfiguration, observer: any StoreObserver, logger: Logger
     ) async throws -> OpenedStores {
         try configuration.checkDatabasePlace()
         let place = try configuration.storePlace()
-        // The key first: if the process ends in between, no database lacks its key.
+        // Create the key first: if the process ends in between, no database lacks its key.
         let key = try StoreKey(configuration, of: place, creating: true)
         switch place {
         case .file(let path):
@@ -29,9 +29,9 @@ struct OpenedStores {
         }
     }
 
-    /// Opens the stores for a command beside a service that may be running.
+    /// Opens the stores for a command, while a service may be running.
     ///
-    /// - Parameter creating: whether to create a SQLite file and its key if there are none.
+    /// - Parameter creating: whether to create a SQLite file and its key if they do not exist.
     static func forCommand(_ configuration: ServiceConfiguration, creating: Bool = false) async throws -> OpenedStores {
         let place = try configuration.storePlace()
         if let path = place.file {
@@ -45,7 +45,7 @@ struct OpenedStores {
         let key = try StoreKey(configuration, of: place, creating: creating)
         switch place {
         case .file(let path):
-            // A person can wait longer for a busy database than a request.
+            // A command can wait longer for a busy database than a request can.
             var options = SQLiteStores.Options()
             options.deadline = .seconds(60)
             options.busyTimeout = .seconds(30)

@@ -5,7 +5,7 @@ import Logging
 import PostgreSQLStores
 import RedisStores
 
-/// Stores on servers that several nodes share: PostgreSQL, and Redis for challenges, claims and rates where one is named.
+/// Stores on servers that several nodes share: PostgreSQL, and optionally Redis for challenges, claims and rate limits.
 struct ServerStores: StoreEngine {
     let postgresql: PostgreSQLStores
     let redis: RedisStores?
@@ -23,7 +23,7 @@ struct ServerStores: StoreEngine {
             var options = RedisStores.Options()
             options.observer = observer
             options.keeper = postgresql.keeper
-            // Where no device was ever registered, no claim can be lost.
+            // If no device was ever registered, no claim can be lost.
             options.mayHaveHistory = { (try? await postgresql.devices.devices(DeviceQuery(limit: 1)).isEmpty) != true }
             return ServerStores(
                 postgresql: postgresql, redis: try await RedisStores.connect(redis, options: options, logger: logger))
@@ -33,12 +33,12 @@ struct ServerStores: StoreEngine {
         }
     }
 
-    /// Connects as a command beside the service. It needs no Redis: challenges and claims are the service's alone.
+    /// Connects as a command. It needs no Redis, because only the service uses challenges and claims.
     ///
     /// - Parameter creating: whether to create the tables in an empty database.
     static func forCommand(postgresql url: String, creating: Bool) async throws -> ServerStores {
         var options = PostgreSQLStores.Options()
-        // A person can wait longer for a busy database than a request.
+        // A command can wait longer for a busy database than a request can.
         options.deadline = .seconds(60)
         options.connections = 2
         options.createsTables = creating

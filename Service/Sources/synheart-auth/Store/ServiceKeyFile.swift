@@ -38,14 +38,14 @@ struct ServiceKeyFile {
         return key
     }
 
-    /// Creates the file with a new key unless it exists. A process that is killed leaves a whole file or none.
+    /// Creates the file with a new key unless it exists. A killed process leaves a complete file or none.
     func create() throws {
         let text = Base64.standard.encode(SystemRandom().bytes(32)) + "\n"
         if try createUnnamed(text) { return try synchronizeFolder() }
         let temporary = "\(path).\(RandomUUID(from: SystemRandom()).text)"
         try write(text, to: temporary)
         defer { unlink(temporary) }
-        // If several processes do this at once, one succeeds. The others read its key.
+        // If several processes create the file at once, one succeeds. The others read its key.
         if link(temporary, path) != 0 {
             switch errno {
             case EEXIST: break

@@ -2,7 +2,7 @@ import AuthServer
 import AuthService
 import SQLiteStores
 
-/// The opened stores of the service, whichever engine keeps them.
+/// The opened stores of the service, with any engine.
 protocol StoreEngine: Sendable {
     /// All stores, as `AuthService` takes them.
     var all: AuthService.Stores { get }
@@ -10,20 +10,21 @@ protocol StoreEngine: Sendable {
     var serviceKeys: any ServiceKeyStore { get }
     /// Excludes services while the service key changes.
     var lock: any ServiceLock { get }
-    /// The parts of the stores of challenges and claims that can be used now, where several servers share them (`Readiness`).
+    /// The parts of the stores of challenges and claims that can currently be used, if several servers share them
+    /// (`Readiness`).
     var parts: [[UInt8]] { get }
-    /// The checks of the engine itself.
+    /// The readiness checks of the engine.
     func readiness(of service: AuthService) -> [Readiness.Check]
     var metrics: [MetricsSource] { get }
 
-    /// The service seals with this key from now on. An engine that another process may change meanwhile refuses what it seals once
-    /// the key is none of its own any more.
+    /// From now on, the service seals with this key. If other processes can change the keys, sealed writes fail once this key
+    /// is no longer listed.
     func serviceSeals(with key: ServiceKeyCheck)
 
     /// From now on, refuses changes unless this is the key that seals.
     func allowWrites(whileSealing key: ServiceKeyCheck)
 
-    /// Ends the work with the stores. Calls under way are answered.
+    /// Ends the work with the stores. Running calls are answered.
     func close() async
 }
 
@@ -31,6 +32,6 @@ extension SQLiteStores: StoreEngine {
     /// One file has no parts.
     var parts: [[UInt8]] { [] }
 
-    /// Nothing to do: the service's lock keeps everybody from changing the key.
+    /// Nothing to do: the service's lock prevents every other process from changing the key.
     func serviceSeals(with key: ServiceKeyCheck) {}
 }

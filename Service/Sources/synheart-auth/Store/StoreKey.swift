@@ -64,7 +64,7 @@ struct StoreKey {
     }
 
     /// Throws if the stores were sealed with another key, or if a running service does not know a new first key. For commands
-    /// beside a service.
+    /// that run next to a service.
     func admitCommand(to stores: any StoreEngine, writing: Bool) async throws {
         try await explaining { try await rules(stores).admit(writing: writing, lock: stores.lock) }
         // The key may be rotated between this check and the change.

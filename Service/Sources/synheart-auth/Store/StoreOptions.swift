@@ -25,6 +25,6 @@ struct StoreOptions: ParsableArguments {
         return Dictionary(uniqueKeysWithValues: given.map { ($0, $1.map { [$0] } ?? []) })
     }
 
-    /// Whether any is given.
+    /// Whether any of them is given.
     var isGiven: Bool { database != nil || postgresql != nil || redis != nil }
 }

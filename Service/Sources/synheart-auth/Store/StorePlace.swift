@@ -5,7 +5,7 @@ import SQLiteStores
 enum StorePlace: CustomStringConvertible {
     /// A SQLite file, by its resolved path. Its other files lie beside it.
     case file(String)
-    /// Servers that several nodes share: PostgreSQL, and Redis for what lives for minutes, by their URLs.
+    /// Servers that several nodes share, by their URLs: PostgreSQL, and optionally Redis for challenges, claims and rate limits.
     case servers(postgresql: String, redis: String?)
 
     /// The path of the SQLite file; nil: there is none.
@@ -16,7 +16,7 @@ enum StorePlace: CustomStringConvertible {
         }
     }
 
-    /// For messages: without secrets.
+    /// The place in messages, without secrets.
     var description: String {
         switch self {
         case .file(let path): path

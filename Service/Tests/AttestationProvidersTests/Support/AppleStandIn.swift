@@ -10,7 +10,7 @@ import class Bytes.Locked
 
 @testable import AttestationProviders
 
-/// Apple's server for receipts: it checks what it is sent, and gives a newer receipt with a risk metric.
+/// Apple's server for receipts: it checks each request, and returns a newer receipt with a risk metric.
 final class AppleStandIn: Sendable {
     static let team = "TEAMID1234"
     static let keyID = "KEYID67890"

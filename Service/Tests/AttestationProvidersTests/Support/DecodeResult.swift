@@ -1,6 +1,6 @@
 import PlayIntegrity
 
-/// A `DecodeOutcome` that can be compared.
+/// A `DecodeOutcome` that is equatable.
 enum DecodeResult: Equatable {
     case decoded(requestHash: String?)
     case refused(PlayIntegrityError.Code)

@@ -24,13 +24,13 @@ struct NoRandom: RandomSource {
     func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 }
 
-/// Pauses that are over at once; each is remembered, and the clock goes on by it.
+/// Pauses that end at once. Each is recorded, and moves the clock forward by its length.
 final class Pauses: Sendable {
     private let clock: ManualClock?
     private let limit: Int
     private let taken = Locked<[Duration]>([])
 
-    /// After `limit` pauses the next throws, as one does in a task that was cancelled.
+    /// After `limit` pauses the next one throws, as in a cancelled task.
     init(_ clock: ManualClock? = nil, limit: Int = 1000) {
         self.clock = clock
         self.limit = limit
@@ -49,7 +49,7 @@ final class Pauses: Sendable {
     }
 }
 
-/// Keeps what is logged.
+/// Keeps all log lines.
 struct LogRecorder: LogHandler {
     let lines: Locked<[String]>
     var metadata: Logger.Metadata = [:]
@@ -70,7 +70,7 @@ struct LogRecorder: LogHandler {
     }
 }
 
-/// A folder of one's own, removed at the end.
+/// A temporary folder, removed at the end.
 final class TemporaryFolder: Sendable {
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("providers-\(UUID().uuidString)").path
 
@@ -79,7 +79,7 @@ final class TemporaryFolder: Sendable {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// Runs with an HTTP client that is shut down at the end.
+/// Runs the body with an HTTP client, and shuts the client down at the end.
 func withHTTP(_ body: (ProviderHTTP) async throws -> Void) async throws {
     let http = ProviderHTTP()
     do { try await body(http) } catch {
@@ -89,7 +89,7 @@ func withHTTP(_ body: (ProviderHTTP) async throws -> Void) async throws {
     await http.shutdown()
 }
 
-/// A JWT whose signature is left to the caller to check.
+/// A parsed JWT. The caller checks its signature.
 struct OpenedJWT {
     let header: JSONObject
     let claims: JSONObject

@@ -10,20 +10,20 @@ import Testing
 
 @testable import AttestationProviders
 
-/// Google's token endpoint and Play Integrity: they check what they are sent as Google does.
+/// Google's token endpoint and Play Integrity: they check each request as Google does.
 final class GoogleStandIn: Sendable {
     static let package = "com.example.app"
 
     let authority: GoogleAuthority
     let clock: ManualClock
-    /// Given before the usual answers.
+    /// Answers that are given before the usual ones.
     let tokenScript = Script()
     let decodeScript = Script()
-    /// Given for one package, each time, before the usual answers.
+    /// Answers for one package that replace the usual ones, every time.
     private let packageAnswers = Locked<[String: StandIn.Answer]>([:])
     private let issued = Locked<[String]>([])
     private let valid = Locked<String?>(nil)
-    /// What was wrong with a request; a test that expects none fails for it.
+    /// The faults of requests. A test that expects none fails on them.
     private let faults = Locked<[String]>([])
 
     init(clock: ManualClock = ManualClock()) throws {
@@ -115,7 +115,7 @@ final class GoogleStandIn: Sendable {
     }
 }
 
-/// One set of providers in front of a stand-in.
+/// The providers, connected to a stand-in.
 struct GoogleUnderTest {
     let google: GoogleStandIn
     let service: StandIn
@@ -155,20 +155,20 @@ struct GoogleUnderTest {
         IntegrityCaller(app: try AppID(app), serviceAccount: GoogleStandIn.account(tokensAt: service.url))
     }
 
-    /// Asks for each of the packages until one has a verdict.
+    /// Asks for each package until one has a verdict.
     func decode(for packages: [String], _ token: String? = nil) async throws -> DecodeResult {
         DecodeResult(await providers.decode(try token ?? google.token(), packages: packages, for: try caller()))
     }
 
     var decodings: Int { service.received.count { $0.path != "/token" } }
-    /// The packages that were asked for, in order.
+    /// The requested packages, in order.
     var packages: [String] {
         service.received.filter { $0.path != "/token" }.map { String($0.path.dropFirst(4).prefix { $0 != ":" }) }
     }
 }
 
 extension GoogleSettings {
-    /// Deadlines that a busy machine does not reach; which are kept is tested with short ones.
+    /// Deadlines that even a busy machine keeps. Other tests cover the deadlines with short ones.
     static var patient: GoogleSettings {
         var settings = GoogleSettings()
         settings.decodeDeadline = .seconds(100)

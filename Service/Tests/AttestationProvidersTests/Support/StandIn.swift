@@ -9,7 +9,7 @@ import class Bytes.Locked
 
 @testable import AttestationProviders
 
-/// A service on loopback that answers as it is told, and remembers what it was sent.
+/// A service on loopback that gives scripted answers and records the requests.
 struct StandIn: Sendable {
     struct Received: Sendable {
         let method: String
@@ -23,9 +23,9 @@ struct StandIn: Sendable {
 
     enum Answer: Sendable {
         case whole(Int, [String: String] = [:], [UInt8] = [])
-        /// Nothing at all.
+        /// No answer at all.
         case silence
-        /// A good head, and then one byte after another.
+        /// A valid head, and then a body byte by byte.
         case drip
 
         static func text(_ status: Int, _ text: String, _ headers: [String: String] = [:]) -> Answer {
@@ -86,7 +86,7 @@ struct StandIn: Sendable {
                 status: .init(code: status), headers: fields,
                 body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
         case .silence:
-            // Ends when the stand-in does, or when the caller has left.
+            // Ends when the stand-in stops, or when the client disconnects.
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(600)) }
             return Response(status: .ok)
         case .drip:
@@ -103,7 +103,7 @@ struct StandIn: Sendable {
     }
 }
 
-/// Answers that are given once each, before the usual one.
+/// Answers that are each given once, before the usual one.
 final class Script: Sendable {
     private let answers = Locked<[StandIn.Answer]>([])
 

@@ -178,7 +178,7 @@ import Testing
             #expect(
                 try await server.administer("PUT", "/apps/com.example.play", admin, body: record).status == 200)
             #expect(try await kept() == secrets)
-            // A mask of another record stands for nothing.
+            // A mask of another record's secret is refused.
             let text = record.text().replacing(/\(secret [0-9a-f]{16}\)/, with: "(secret 0000000000000000)")
             let foreign = try JSONValue(parsing: text, limits: .init(bytes: 1 << 20, depth: 16))
             let refused = try await server.administer("PUT", "/apps/com.example.play", admin, body: foreign)
@@ -213,7 +213,7 @@ import Testing
             let all = try await server.administer(
                 "POST", "/credentials", admin, body: ["name": "x", "role": "viewer", "all_apps": true])
             #expect(all.status == 201 && all.json["all_apps"] == true && all.json["apps"] == [], "\(all.text)")
-            // A name is bounded in bytes, not in what a reader takes for letters.
+            // The limit of a name is in bytes, not in visible characters.
             let long = JSONValue.string("a" + String(repeating: "\u{301}", count: 128))
             let refused = try await server.administer(
                 "POST", "/credentials", admin, body: ["name": long, "role": "viewer", "all_apps": true])
@@ -263,7 +263,7 @@ import Testing
             #expect(refused.status == 403 && refused.code == "FORBIDDEN", "\(refused.text)")
             let path = "/apps/com.example.two"
             #expect(try await server.administer("PUT", path, admin, body: both).status == 200)
-            // What another one said stays.
+            // A package that another administrator added stays.
             #expect(try await server.administer("PUT", path, bound, body: both).status == 200)
         }
     }
@@ -353,7 +353,7 @@ import Testing
             var ids: Set<String> = []
             for number in 0..<7 {
                 ids.insert(try await TestDevice.register(at: server).id)
-                // Several of one second, several of others.
+                // Some events have the same second, others do not.
                 if number % 3 == 0 { server.clock.advance(1) }
             }
             var seen: [String] = []
@@ -416,7 +416,7 @@ import Testing
             let revoked = try await server.administer("POST", path + "/revoke", credential, body: ["reason": "stolen"])
             #expect(revoked.json["status"]?.string == "revoked", "\(revoked.text)")
             #expect(try await device.send(.status, to: server).code == "DEVICE_REVOKED")
-            // A retry after a timeout is done; other conflicts are not.
+            // A retried revocation succeeds. Other conflicting decisions are refused.
             let again = try await server.administer("POST", path + "/revoke", credential)
             #expect(again.status == 200 && again.json["status"]?.string == "revoked", "\(again.text)")
             for decision in ["approve", "reject"] {
@@ -493,7 +493,7 @@ import Testing
             #expect(refused.status == 403 && refused.code == "FORBIDDEN", "\(refused.text)")
             #expect(refused.json["message"]?.string?.contains("token_audiences") == true)
             #expect(try await put(admin, ["https://api.example.com", "com.example.second"]).status == 200)
-            // What an operator added stays, and may be taken away.
+            // Audiences that an operator added stay, and may be removed.
             #expect(try await put(bound, ["com.example.second", "https://api.example.com"]).status == 200)
             var second = TestServer.record
             second["app_id"] = "com.example.second"
@@ -569,7 +569,7 @@ import Testing
         }
     }
 
-    /// An Android app whose record names these places.
+    /// An Android app whose record names this list and this token endpoint.
     private static func record(list: String?, tokens: String?) -> JSONValue {
         let account: JSONValue =
             tokens.map { ["client_email": "a@example.com", "private_key": "key", "token_uri": .string($0)] } ?? .null
@@ -622,7 +622,7 @@ import Testing
                 let answer = try await put(bound, Self.record(list: list, tokens: tokens))
                 #expect(answer.status == 200, "\(answer.text)")
             }
-            // A removed source counts as new. A credential for all apps may name any source.
+            // A removed source is treated as new. A credential for all apps may name any source.
             #expect(try await put(bound, Self.record(list: list, tokens: tokens)).status == 403)
             #expect(try await put(operators, Self.record(list: "/etc/other.json", tokens: proxy)).status == 200)
         }

@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    /// Changes the record at the moment another change has read it.
+    /// Changes the record right after another change has read it.
     private struct Interfering: AppStore {
         let store: any AppStore
         let armed: NIOLockedValueBox<Int>
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    /// - Parameter read: after which of the two reads of a change another one comes between.
+    /// - Parameter read: the read of a change, first or second, that another change follows.
     @Test(arguments: [1, 2], [true, false])
     func `of two simultaneous changes one is refused`(read: Int, isConditional: Bool) async throws {
         let armed = NIOLockedValueBox(0)

@@ -68,7 +68,7 @@ import Testing
             #expect(try await server.administer("GET", "/evidence", other).status == 403)
             #expect(try await server.administer("GET", "/evidence?app_id=com.example.app", other).status == 403)
             #expect(try await server.administer("GET", "/apps/com.example.app/evidence/\(id)", other).status == 403)
-            // Under a path of its own app it is not there either.
+            // The evidence is not found under the path of another app.
             #expect(try await server.administer("GET", "/apps/com.example.other/evidence/\(id)", other).status == 404)
             let own = try await server.credential(.operator, apps: [TestServer.appID])
             #expect(try await server.administer("GET", "/apps/com.example.app/evidence/\(id)", own).status == 200)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Attacks without the right credential, and requests that a foreign web page makes a browser send.
+/// Attacks without a valid credential, and requests that another site's page makes a browser send.
 @Suite struct CredentialAttackTests {
     @Test func `no other form of a credential is accepted`() async throws {
         try await TestServer.with { server in
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// A form of another site's page: a simple request, which a browser sends without asking, and with what it has for us.
+    /// A form on another site's page: a simple request, which a browser sends without a preflight and with its own credentials.
     @Test func `a form of another site changes nothing`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// Each is counted for the address of the connection, whatever its headers say.
+    /// Requests are counted for the peer address, whatever these headers say.
     @Test(arguments: [
         "X-Forwarded-For", "X-Real-IP", "Forwarded", "CF-Connecting-IP", "True-Client-IP", "X-Client-IP",
         "X-Cluster-Client-IP",
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    /// One app's flood leaves room for the others, and ends by itself.
+    /// A flood from one app leaves room for other apps, and the limit ends when its claims expire.
     @Test func `an app holds at most its share of live claims`() async throws {
         var protection = ProtectionSettings()
         protection.claimsOfOneApp = 6

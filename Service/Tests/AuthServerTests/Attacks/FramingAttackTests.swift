@@ -3,8 +3,8 @@ import Testing
 
 @testable import AuthServer
 
-/// Requests whose end two servers could see in different places: a proxy in front of this one, and this one. Each is refused
-/// and its connection ended, so that nothing behind it is ever read as a request of its own.
+/// Requests whose end a proxy and this server could see in different places. Each is refused and its connection closed, so that
+/// bytes behind it are never read as another request.
 @Suite struct FramingAttackTests {
     private static let smuggled = "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\n\r\n"
     private static let json = "{\"app_id\":\"com.example.app\"}"
@@ -29,7 +29,7 @@ import Testing
         post("Content-Length: 28, 28\r\n", json), post("Content-Length: +28\r\n", json),
         post("Content-Length: 0x1c\r\n", json), post("Content-Length: 2 8\r\n", json), post("Content-Length: \r\n", ""),
         post("Content-Length: -1\r\n", ""), post("Content-Length: 99999999999999999999999\r\n", ""),
-        // Codings that one server knows and another does not.
+        // Transfer codings that one server knows and another may not.
         chunked("Transfer-Encoding: identity\r\n"), chunked("Transfer-Encoding: gzip\r\n"),
         chunked("Transfer-Encoding: gzip, chunked\r\n"),
         chunked("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"),
@@ -40,13 +40,13 @@ import Testing
         chunked("Transfer-Encoding : chunked\r\n"), chunked("Transfer-Encoding: \u{0B}chunked\r\n"),
         chunked("Transfer-Encoding: \"chunked\"\r\n"), chunked("Transfer-Encoding: ,chunked\r\n"),
         chunked("Transfer-Encoding: chunked\r\n", version: "1.0"),
-        // Chunks whose size is written otherwise.
+        // Chunk sizes in other notations.
         chunks("-1c\r\n\(json)\r\n0\r\n\r\n"), chunks("0x1c\r\n\(json)\r\n0\r\n\r\n"),
         chunks("1c \r\n\(json)\r\n0\r\n\r\n"),
         chunks("ffffffffffffffff1\r\n\(json)\r\n0\r\n\r\n"), chunks("1c\n\(json)\n0\n\n"),
         chunks("1c\r\n\(json)XX0\r\n\r\n"), chunks("1c;a\nb\r\n\(json)\r\n0\r\n\r\n"),
         chunks("\r\n\(json)\r\n0\r\n\r\n"),
-        // Lines that end otherwise, or go on.
+        // Lines with other endings, and folded lines.
         "GET \(Route.keySet.rawValue) HTTP/1.1\nHost: localhost\n\n",
         "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\nX-A: a\rX-B: b\r\n\r\n",
         "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\nX-A: a\r\n folded: b\r\n\r\n",
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// A trailer comes after what was signed, so that it must not count as a header.
+    /// A trailer comes after the signed content, so it must not be read as a header.
     @Test func `a signature in trailers is ignored`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)

@@ -6,8 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Headers in forms that some other reader would take: another alphabet of base64, another spelling of true, more than a
-/// header may be.
+/// Header values that another parser might accept: another base64 alphabet, another spelling of true, a value that is too long.
 @Suite struct HeaderAttackTests {
     @Test func `a signature has one alphabet one padding and one spelling`() async throws {
         try await TestServer.with { server in
@@ -18,7 +17,7 @@ import Testing
             func signature(_ headers: [(String, String)]) -> String {
                 headers.first { $0.0 == HeaderName.signature }?.1 ?? ""
             }
-            // One whose text would be other than itself in each of the forms.
+            // A signature whose text each of the forms below would change.
             var honest = try headers()
             while !signature(honest).contains("/") || !signature(honest).contains("+")
                 || !signature(honest).hasSuffix("=")
@@ -36,7 +35,7 @@ import Testing
                 let response = try await server.send("GET", Route.status.rawValue, spoilt)
                 #expect(response.status == 400 && response.code == "INVALID_REQUEST", "\(form): \(response.text)")
             }
-            // Refused for its form it used nothing up.
+            // The refused requests made no claims, so the original is accepted.
             #expect(try await server.send("GET", Route.status.rawValue, honest).status == 200)
         }
     }
@@ -51,7 +50,7 @@ import Testing
             ]
             let key = P256.Signing.PrivateKey()
             for form in forms {
-                // Made anew each time: a challenge is used up whatever becomes of it.
+                // A new body for each form: every attempt uses up its challenge.
                 let (_, body) = try await TestDevice.register(key, at: server) { $0["proof"] = "AAAA" }
                 var enrolment = body
                 let challenge = try await server.post(.challenge, ["app_id": .string(TestServer.appID)])

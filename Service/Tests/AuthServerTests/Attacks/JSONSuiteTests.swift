@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// The whole of JSONTestSuite over the wire, as a member that a body may have besides its own.
+/// All cases of JSONTestSuite over HTTP, as an additional member of a body.
 @Suite struct JSONSuiteTests {
     private struct Case: Decodable {
         let name: String
@@ -14,19 +14,19 @@ import Testing
     }
 
     private static func cases() throws -> [Case] {
-        // It lies with the tests of the parser.
+        // The vectors are with the parser's tests.
         let vectors = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../../../Tests/StrictJSONTests/Vectors/json_test_suite.json")
         return try JSONDecoder().decode([Case].self, from: Data(contentsOf: vectors))
     }
 
-    /// What a body with this value as one of its members is answered.
+    /// The allowed statuses for a body with this value as one of its members.
     private static func status(_ test: Case) -> Set<Int> {
         switch test.expect {
         case "accept": [test.name.contains("duplicated_key") ? 400 : 200]
         case "reject": [400]
         case "implementation-defined": [test.name.contains("i_number_") ? 200 : 400]
-        // The parser's own tests cover their values.
+        // The parser's own tests cover the values of these cases.
         default: [200, 400]
         }
     }

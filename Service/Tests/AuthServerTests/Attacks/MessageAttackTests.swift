@@ -6,10 +6,10 @@ import Testing
 
 @testable import AuthServer
 
-/// Scheme 1 joins method, path, timestamp and body with line breaks. What moves such a break to another place signs the same
-/// bytes and means something else.
+/// Scheme 1 joins method, path, timestamp and body with line breaks. Moving a line break to another part keeps the signed bytes
+/// and changes their meaning.
 @Suite struct MessageAttackTests {
-    /// The parts of one signed message, and the same bytes cut otherwise.
+    /// The parts of a signed message. Other splits of the same bytes have the same signature.
     private struct Cut {
         var method: String
         var path: String
@@ -43,7 +43,7 @@ import Testing
             let now = server.clock.now.description
             let honest = Cut(method: "POST", path: "/v1/pay", timestamp: now, body: "\(now)\n{\"amount\":1}")
             #expect(try await Self.ask(honest, signedBy: device, server).status == 200)
-            // The same bytes with each line break taken for another one.
+            // The same bytes, split at other line breaks.
             for cut in [
                 Cut(method: "POST", path: "/v1/pay\n\(now)", timestamp: now, body: "{\"amount\":1}"),
                 Cut(method: "POST\n/v1/pay", path: now, timestamp: now, body: "{\"amount\":1}"),
@@ -73,7 +73,7 @@ import Testing
                     #expect(refused.code == "INVALID_REQUEST", "\(cut.message.debugDescription): \(refused.text)")
                 }
             }
-            // An escape is no line break, and stays as it is.
+            // An escaped line break is not decoded, and its spelling is signed.
             let escaped = Cut(method: "POST", path: "/v1/pay%0A\(now)", timestamp: now, body: "")
             #expect(try await Self.ask(escaped, signedBy: device, server).status == 200)
             let moved = Cut(method: "POST", path: "/v1/pay%0a\(now)", timestamp: now, body: "")
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    /// One key serves both schemes, so that a message of one must never be one of the other.
+    /// One key serves both schemes, so a message of one scheme must never be valid in the other.
     @Test func `a signature base is not a scheme 1 message`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)

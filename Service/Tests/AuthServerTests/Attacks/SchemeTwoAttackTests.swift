@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// Without `server.public_origin` only loopback counts, and a name is believed only from this machine.
+    /// Without `server.public_origin`, only loopback names are accepted, and only from clients on this machine.
     @Test(arguments: ["api.example.com", "localhost.example.com", "127.0.0.1.example.com", "localhost:80@example.com"])
     func `the Host header alone is not trusted`(host: String) async throws {
         try await TestServer.with { server in
@@ -83,7 +83,7 @@ import Testing
             ([("X-Forwarded-For", "198.51.100.1")], 400),
             ([("X-Forwarded-For", "198.51.100.1"), ("X-Forwarded-Host", "localhost")], 400),
             ([("X-Forwarded-For", "198.51.100.1"), ("X-Forwarded-Host", "127.0.0.1")], 400),
-            // A client that is on this machine, behind a proxy that is too.
+            // A client on this machine, behind a proxy on this machine.
             ([("X-Forwarded-For", "127.0.0.1")], 200),
             ([("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-Host", "localhost")], 200),
         ] as [([(String, String)], Int)])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Errors name the key and the line of a fault in the configuration. None shows the value: it may be a secret.
+/// Errors name the key and the line of a fault in the configuration. No error shows the value, because it may be a secret.
 @Suite struct `Configuration errors show no values` {
     private static let secret = "c2VjcmV0IHRoYXQgaXMgbmV2ZXIgc2hvd24gdG8gYW55"
 
@@ -114,7 +114,7 @@ import Testing
     }
 }
 
-/// Files that are no regular files.
+/// Configuration files that are not regular files.
 @Suite struct `Configuration from pipes` {
     private func pipe(_ text: String) throws -> Pipe {
         let pipe = Pipe()

@@ -6,9 +6,9 @@ import Testing
 
 @testable import AuthServer
 
-/// Every key of the table does what it says, and the documentation names it. A new key does not compile before it is here.
+/// Every key of the table has its effect, and the documentation names it. A new key does not compile until it has a case here.
 @Suite struct EveryKeyTests {
-    /// A file that sets the key to something else than its default, and what must come of it.
+    /// A file that sets the key to a value other than its default, and the expected result.
     private struct Case {
         let yaml: String
         let holds: (ServiceConfiguration) throws -> Bool
@@ -35,7 +35,7 @@ import Testing
             Case("server: {other_origins: ['https://a.example', 'http://auth.internal:8080']}") {
                 try $0.otherOrigins == [RequestOrigin("https://a.example"), RequestOrigin("http://auth.internal:8080")]
             }
-        // That they are used, and reloaded, is TLSTests'; here: that both are read, and that what they name must be there.
+        // TLSTests covers their use and reload. Here: both files are read, and a missing file is refused.
         case .tlsCertificate: Case("server: {tls_certificate: a.pem}") { _ in false }
         case .tlsKey: Case("server: {tls_key: b.pem}") { _ in false }
         case .trustedProxies:
@@ -118,7 +118,7 @@ import Testing
         }
         let configuration = try ServiceConfiguration(file: file)
         #expect(try example.holds(configuration))
-        // By default it is something else: the example says something.
+        // The default differs, so the example proves something.
         #expect(try !example.holds(ServiceConfiguration()))
         #expect(configuration.all.first { $0.key == key }?.origin == .file("c.yaml"))
     }

@@ -13,7 +13,7 @@ import Testing
             .bind(host: "127.0.0.1", port: 0).get()
         let client = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connect(to: try #require(listener.localAddress)).get()
-        // The peer closes it.
+        // The server closes the connection.
         try await client.closeFuture.get()
         try await listener.close()
     }

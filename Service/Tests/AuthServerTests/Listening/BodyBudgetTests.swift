@@ -5,12 +5,12 @@ import Testing
 
 @testable import AuthServer
 
-/// The memory of all bodies together: large ones beyond it are refused, small ones never, and what one took is given back
-/// whatever becomes of it.
+/// The memory budget of all bodies: large bodies beyond it are refused, small ones never. Each body releases its share however
+/// its request ends.
 @Suite struct BodyBudgetTests {
     private static let large = 60_000
 
-    /// Enough for two bodies with 50,000 arrived bytes each, and not for another whole one.
+    /// Room for two bodies that have received 50,000 bytes each, but not for a third large body.
     private static var narrow: ServerSettings {
         var settings = ServerSettings()
         settings.limits.verifiedBody = 0
@@ -33,7 +33,7 @@ import Testing
             [("Content-Type", "application/json"), ("Accept", "application/problem+json")], body: spaces(large))
     }
 
-    /// Asks until the answer is this: what a connection sent, and that it ended, takes a moment to be seen.
+    /// Sends large bodies until the status is this one. The server notices sent bytes and closed connections with a delay.
     private static func becomes(_ status: Int, _ server: TestServer) async throws -> RawResponse? {
         let deadline = ContinuousClock.now + .seconds(10)
         repeat {
@@ -73,8 +73,8 @@ import Testing
     ) async throws -> Int? {
         try await RawConnection.with(port: server.publicPort) { connection in
             try await connection.send(Array(announced.utf8) + spaces(50_000))
-            // A large body that came meanwhile would take the room of this one. The loops take turns at their connections:
-            // once these were answered, all that was sent before them has been read.
+            // Another large body that arrives now would take this one's room. The event loops serve their connections in turn:
+            // once these requests are answered, the server has read everything that was sent before them.
             for _ in 0..<20 { _ = try await server.send("GET", Route.status.rawValue, [], body: []) }
             try await body()
             guard finishing else { return nil }
@@ -133,8 +133,8 @@ import Testing
                     let body = Array(chunked.utf8) + Self.spaces(50_000) + Array("\r\nnot a size\r\n".utf8)
                     #expect(try await RawConnection.exchange(port: port, body).status == 400)
                 case .noRoom:
-                    // To their ends, so that the next round finds nothing held: that a connection ended takes a moment to be
-                    // seen, and whoever began then might find no room.
+                    // Both requests finish, so that the next round finds the whole budget free. After a closed connection, the
+                    // server would release its share with a delay.
                     let first = try await Self.partly(server, finishing: true) {
                         let second = try await Self.partly(server, finishing: true) {
                             try await Self.expect(503, server)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Connections: pipelining, slow clients, ends.
+/// Connections: pipelining, slow clients, and how connections end.
 @Suite struct ConnectionTests {
     static let get = "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -69,7 +69,7 @@ import Testing
 
     private static var hasty: ServerSettings {
         var settings = ServerSettings()
-        // Long enough for a busy machine to answer in, short enough to wait for.
+        // Long enough to answer on a busy machine, short enough for a test.
         settings.deadlines.idle = .seconds(3)
         settings.deadlines.head = .seconds(3)
         settings.deadlines.body = .seconds(3)
@@ -99,7 +99,8 @@ import Testing
         "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n",
     ]) func `a client that drips is cut off though it is never idle`(start: String) async throws {
         try await TestServer.with(settings: Self.hasty) { server in
-            // As fast as the socket takes it back and forth, but without end: only a deadline stops this.
+            // A byte every 20 ms, without end: the connection is never idle, so only the head's or the body's deadline stops
+            // it.
             let wasCut = try await RawConnection.with(port: server.publicPort) { connection in
                 try await connection.send(start)
                 let began = ContinuousClock.now
@@ -129,7 +130,7 @@ import Testing
                         + "Content-Length: \(body.utf8.count)\r\n\r\n" + body)
                 await gate.waitUntilReached()
                 await shutdown.pull()
-                // Nobody is listened to any more.
+                // The listener accepts no further connections.
                 #expect(await Self.refusesConnections(server.publicPort))
                 let ready = try await server.operations("/readyz")
                 #expect(ready.status == 503)
@@ -156,7 +157,7 @@ import Testing
         }
     }
 
-    /// True as soon as a new connection is refused or ends unanswered; false if that does not come within seconds.
+    /// True as soon as a new connection is refused or closed without a response; false if none is within 20 seconds.
     private static func refusesConnections(_ port: Int) async -> Bool {
         let began = ContinuousClock.now
         while ContinuousClock.now - began < .seconds(20) {
@@ -185,7 +186,7 @@ import Testing
     }
 }
 
-/// Holds a call until it is opened.
+/// Blocks a call until the test opens the gate.
 private actor Gate {
     private var isOpen = false
     private var isReached = false

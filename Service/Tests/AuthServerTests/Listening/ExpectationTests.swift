@@ -16,7 +16,7 @@ import Testing
             + "Content-Length: \(length ?? body.utf8.count)\r\n\(further)\r\n\r\n"
     }
 
-    /// What Java's HttpClient sends with the first request of each connection.
+    /// The headers that Java's HttpClient sends with the first request of each connection.
     private static let h2c =
         "Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA\r\nUpgrade: h2c"
 
@@ -74,7 +74,7 @@ import Testing
                     try await connection.send(Self.body)
                     let response = try #require(try await connection.response())
                     #expect(response.status == 200, "\(response.text)")
-                    // The connection goes on.
+                    // The connection stays open.
                     #expect(response.value("Connection") == nil)
                 }
             }

@@ -117,7 +117,7 @@ import X509
         let certificate = try TLSCertificate(files)
         let known = certificate.loaded
         let late = try TLSCertificate.load(files)
-        // The configuration names another file meanwhile.
+        // Meanwhile the configuration names another file.
         let moved = folder.appendingPathComponent("moved.pem").path
         try FileManager.default.copyItem(atPath: files.certificate, toPath: moved)
         certificate.use(try TLSCertificate.load(TLSFiles(certificate: moved, key: files.key)))

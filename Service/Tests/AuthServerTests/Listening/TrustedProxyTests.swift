@@ -6,10 +6,10 @@ import Testing
 
 @testable import AuthServer
 
-/// Whose word counts on where a request came from.
+/// Which addresses may say where a request came from.
 @Suite struct TrustedProxyTests {
     @Test(arguments: [
-        // Nobody in front: the header is a claim of the client's.
+        // No trusted proxy: the client itself wrote the header.
         ("203.0.113.9", ["198.51.100.1"], "203.0.113.9"),
         ("10.0.0.1", ["198.51.100.1"], "198.51.100.1"), ("10.0.0.1", ["1.1.1.1, 198.51.100.1"], "198.51.100.1"),
         ("10.0.0.1", ["1.1.1.1", "198.51.100.1"], "198.51.100.1"),
@@ -89,7 +89,7 @@ import Testing
             for address in ["198.51.100.1", "2001:db8:64::198.51.100.2", "64:ff9b::198.51.100.3"] {
                 #expect(try await challenge(from: address) == 429, "\(address)")
             }
-            // Not a translator's: one /64 is one client.
+            // Not a NAT64 prefix: all addresses of one /64 are one client.
             #expect(try await challenge(from: "2001:db8:65::198.51.100.4") == 200)
             #expect(try await challenge(from: "2001:db8:65::198.51.100.5") == 429)
         }

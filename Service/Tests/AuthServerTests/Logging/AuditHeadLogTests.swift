@@ -7,9 +7,9 @@ import Testing
 
 @testable import AuthServer
 
-/// Heads of the audit log go to the service's log, and a log that lost its last head is called out.
+/// The service logs heads of the audit log, and reports a log that no longer has its last head.
 @Suite struct AuditHeadLogTests {
-    /// An audit log whose end a test sets.
+    /// An audit log whose end the test sets.
     private final class Links: AuditLog {
         let links = NIOLockedValueBox<[AuditLink]>([])
 
@@ -77,7 +77,7 @@ import Testing
         var waits: [Duration] = []
         await log.run { duration in
             waits.append(duration)
-            // Each wait comes after a line, and the third one ends it.
+            // Each wait follows a log line, and the third wait ends the run.
             #expect(lines.all.count == waits.count)
             if waits.count == 3 { throw CancellationError() }
         }

@@ -23,7 +23,7 @@ import Testing
             return batch.count
         }
 
-        /// Waits until the writer's thread is stuck.
+        /// Waits until the writer's thread is blocked in the reader.
         func waitUntilReached() { reached.wait() }
 
         func startReading() { open.signal() }
@@ -84,7 +84,7 @@ import Testing
         let report = try #require(try JSONValue(parsing: Array((reader.lines.last ?? "").utf8)).object)
         #expect(report["dropped"]?.integer == 150)
         #expect(report["level"]?.string == "warning")
-        // It is reported once.
+        // The loss is reported once.
         writer.write(Self.line(251))
         #expect(writer.flush(within: .seconds(20)))
         #expect(reader.lines.last == "line 251")

@@ -1,6 +1,7 @@
 import Testing
 
-/// Metrics in the text exposition format, version 0.0.4, read more strictly than Prometheus and `promtool check metrics` do.
+/// A parser of metrics in the text exposition format, version 0.0.4. It is stricter than Prometheus and `promtool check
+/// metrics`.
 struct ExpositionText {
     struct Malformed: Error, CustomStringConvertible {
         let description: String
@@ -9,7 +10,7 @@ struct ExpositionText {
     struct Family {
         let type: String
         let help: String
-        /// By name and labels, as they stand.
+        /// In the order of the text. `series` is the name with its labels.
         var samples: [(series: String, labels: [(name: String, value: String)], value: Double)] = []
     }
 
@@ -85,7 +86,7 @@ struct ExpositionText {
         var labels: [(name: String, value: String)] = []
         var rest = text
         while true {
-            // Prometheus reads bytes: a combining mark after a quotation mark changes nothing.
+            // Prometheus reads bytes: a combining mark after a quotation mark must not hide the quotation mark.
             let pattern = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\\\|\\"|\\n)*)"/.matchingSemantics(.unicodeScalar)
             guard let label = rest.prefixMatch(of: pattern) else {
                 throw Malformed(description: "not labels: \(text)")

@@ -8,7 +8,7 @@ import Testing
 
 /// The metrics: text that Prometheus parses, with every series from the start.
 @Suite struct MetricsTests {
-    /// Families whose labels name what operators made: apps, credentials, keys, packages, lists.
+    /// Families whose labels name what operators create: apps, credentials, keys, packages, lists.
     private static let growing: Set = [
         "synheart_verdicts_total", "synheart_device_risk_metric", "synheart_devices_over_risk_threshold",
         "synheart_credential_expiry_timestamp_seconds", "synheart_credential_last_use_timestamp_seconds",
@@ -113,7 +113,7 @@ import Testing
             _ = try await server.administer("GET", "/apps", text)
             let used = try await Self.scrape(server).series
             #expect(used["synheart_credential_last_use_timestamp_seconds\(labels)"] == Double(server.clock.now.seconds))
-            // Those that are revoked or have ended are not shown.
+            // Revoked and expired credentials are not shown.
             #expect(!used.keys.contains { $0.contains(ended.id) })
             server.clock.advance(3600)
             #expect(try await !Self.scrape(server).series.keys.contains { $0.contains(viewer.id) })
@@ -140,10 +140,11 @@ import Testing
 
     @Test func `a signing key ends when its successor signs`() async throws {
         try await TestServer.with { server in
-            // The key that signs and the standby.
+            // The signing key and the standby key.
             #expect(try await Self.keyExpiries(server) == [.infinity, .infinity])
             _ = try await server.service.signingKeys.rotate(actor: "test")
-            // Published ahead for 360 s, then tokens of 600 s and clocks that are 60 s apart.
+            // The new key is published for 360 s before it signs. Then the old key's tokens live 600 s, and clocks may be 60 s
+            // apart.
             let end = Double(server.clock.now.seconds + 1020)
             #expect(try await Self.keyExpiries(server) == [end, .infinity, .infinity])
         }
@@ -171,7 +172,7 @@ import Testing
         let counts = VerdictCounts()
         var seen: [String: Double] = [:]
         var total = 0
-        // Apps 0…299 come one after another, then the last hundred become the busiest.
+        // Apps 0…299 come in order, twice, then the last hundred become the busiest.
         let order = Array(0..<300) + Array(0..<300) + Array(repeating: 200..<300, count: 5).flatMap(Array.init)
         for (step, number) in order.enumerated() {
             counts.count("verified", of: try Self.app(number))
@@ -186,7 +187,7 @@ import Testing
         }
         let named = Self.values(counts)
         for number in 200..<300 { #expect(named["app.\(number) verified"] != nil, "\(number)") }
-        // Nothing is counted twice or lost.
+        // Every request is counted exactly once.
         #expect(seen.values.reduce(0, +) == Double(total))
     }
 
@@ -207,7 +208,7 @@ import Testing
                 let name = "synheart_verdicts_total{app=\"\(TestServer.appID)\",verdict=\"\(verdict)\"}"
                 #expect(series[name] == 0, "\(verdict)")
             }
-            // A request of another app than the credential's is no verdict, and names no app.
+            // A request that names an app outside the credential's apps has no verdict, and no app in the metrics.
             _ = try await server.post(
                 .verify,
                 device.question(at: server.clock.now) { headers in

@@ -4,14 +4,14 @@ import Testing
 
 @testable import AuthServer
 
-/// The schema of an app record says what the record's own tables say.
+/// The schema of an app record agrees with the record's member tables.
 @Suite struct AppRecordSchemaTests {
     private static let schemas =
         OpenAPIDocument.json().object?["components"]?.object?["schemas"]?.object ?? JSONObject()
 
     /// The schema of one object of a record.
     private static func schema(_ path: [String]) throws -> JSONObject {
-        // One demand of several has a schema of its own.
+        // A demand in `keys.compromise` has a schema of its own.
         if path == ["keys", "compromise"] { return try #require(schemas["Compromise"]?.object) }
         let schema = path.reduce(schemas["AppRecord"]) { $0?.object?["properties"]?.object?[$1] }
         return try #require(schema?.object, "\(path)")
@@ -45,7 +45,8 @@ import Testing
         }
     }
 
-    /// Numbers, words and booleans: here the schema says everything. Texts and lists have forms that it does not say.
+    /// Whether the schema describes the property completely: numbers, enumerations and booleans. Texts and lists have rules
+    /// that the schema does not express.
     private static func isExact(_ property: JSONObject) -> Bool {
         let types = property["type"]?.array?.compactMap(\.string) ?? []
         return property["enum"] != nil || types.contains("boolean") || types.contains("integer")
@@ -60,7 +61,7 @@ import Testing
         return probes + words + words.map { [$0] }
     }
 
-    /// A record in which each member can be changed by itself.
+    /// A record in which each member can be changed independently.
     private static let record: JSONValue = [
         "app_id": "com.example.app", "build_channel": "staging",
         "ios": ["app_ids": ["TEAMID1234.com.example.app"]],

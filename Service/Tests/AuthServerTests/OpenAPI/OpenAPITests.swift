@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// The document says everything that is routed and coded, and nothing that is not there.
+/// The document has every route and every error code, and no others.
 @Suite struct OpenAPITests {
     private let document = OpenAPIDocument.json().object ?? JSONObject()
 
@@ -25,7 +25,7 @@ import Testing
         let schema = document["components"]?.object?["schemas"]?.object?["ErrorCode"]?.object
         #expect(schema?["enum"]?.array?.compactMap(\.string) == ErrorCode.allCases.map(\.rawValue))
         let answered = OpenAPIDocument.operations.reduce(into: Set<ErrorCode>()) { $0.formUnion($1.errors) }
-        // These are answered by every path, or by those that are not there.
+        // These codes come from every path, or from paths that do not exist.
         #expect(answered.union([.invalidRequest, .internalError, .methodNotAllowed]) == Set(ErrorCode.allCases))
     }
 

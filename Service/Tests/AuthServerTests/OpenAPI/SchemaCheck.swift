@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// The part of JSON Schema 2020-12 that the document uses: enough to hold an example against its schema.
+/// The part of JSON Schema 2020-12 that the document uses: enough to validate an example against its schema.
 struct SchemaCheck {
     let schemas: JSONObject
 

@@ -183,11 +183,12 @@ import Testing
                 "synheart_replay_refusals_total 1",
                 #"synheart_attestations_total{provider="development",result="accepted"} 1"#,
                 "synheart_key_age_seconds_count 2", #"synheart_key_age_seconds_bucket{le="86400"} 2"#,
-                // A replay is refused: its time tells nothing about a client's clock.
+                // The replay is refused, and its request time is not recorded as a clock offset.
                 #"synheart_clock_offset_seconds_count{direction="ahead"} 2"#,
                 #"synheart_cache_lookups_total{cache="devices",result="hit"} 2"#,
                 #"synheart_cache_lookups_total{cache="apps",result="miss"} 1"#,
-                // The app, the device, the credential; and the first two signing keys, which readiness asks for.
+                // Events: the app, the device, the credential, and the first two signing keys, which the readiness check
+                // creates.
                 "synheart_audit_events 5",
                 #"synheart_store_errors_total{operation="claim",failure="tooSlow"} 0"#,
                 #"synheart_security_events_total{event="admin_credential_refused"} 1"#,

@@ -7,7 +7,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Quota and revocation lists, where operators look.
+/// The outputs for operators show quota and revocation lists.
 @Suite struct ProviderReportTests {
     private static let source = "https://example.com/status"
 
@@ -29,7 +29,7 @@ import Testing
                 integrityUsage: [
                     IntegrityUsage(app: app, package: "com.example.app", day: today - 86_400, requests: 9),
                     IntegrityUsage(app: app, package: "com.example.app", day: today, requests: 7, refused: 2),
-                    // Another app of the same package: its numbers are its own.
+                    // Another app with the same package has its own numbers.
                     IntegrityUsage(app: other, package: "com.example.app", day: today, requests: 5),
                     IntegrityUsage(app: other, package: "com.example.other", day: today, requests: 1),
                 ],

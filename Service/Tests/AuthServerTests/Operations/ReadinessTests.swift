@@ -15,7 +15,7 @@ import Testing
             [
                 Readiness.Check("hangs") {
                     asked.withLockedValue { $0 += 1 }
-                    // Cancellation would end the stream: the task inside is not cancelled with its waiter.
+                    // The task inside is not cancelled with its waiter. Cancelling it would end the stream.
                     await Task { for await _ in released {} }.value
                 },
                 Readiness.Check("works") {},
@@ -40,7 +40,8 @@ import Testing
 
     private static let until = UnixTime(1_780_272_065)
 
-    /// The outcome of a check that asks parts of a store: 0 works, 1 cannot be reached, 2 has lost history, 3 a little later.
+    /// The outcome of a check that asks parts of a store. A part is 0 (works), 1 (cannot be reached), 2 (lost history) or 3
+    /// (lost history a little later).
     private func outcome(of parts: [UInt8]) async -> String {
         do {
             try await Readiness.ask(parts.map { [$0] }, SystemRandom()) { random in

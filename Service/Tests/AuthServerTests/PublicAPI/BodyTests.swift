@@ -5,8 +5,7 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Bodies that are not what the contract asks for, as a hostile client would send them. None may be accepted, none may
-/// break the connection, none may be answered with anything but 400.
+/// Malformed bodies, as a hostile client would send them. Each gets status 400, and the connection still works.
 @Suite struct BodyTests {
     static let bodies: [[UInt8]] =
         [

@@ -7,8 +7,8 @@ import Testing
 
 @testable import AuthServer
 
-/// Every code of the contract's table, produced over HTTP with the status that goes with it. A code that is added has to be
-/// produced here before this compiles.
+/// Every code of the contract's table, produced over HTTP with its status. A new code does not compile until it is produced
+/// here.
 @Suite struct ErrorCodeTests {
     @Test(arguments: ErrorCode.allCases) func `every code is reachable`(code: ErrorCode) async throws {
         try await TestServer.with { server in
@@ -99,8 +99,8 @@ import Testing
         }
         let path = code == .invalidSignature ? "/another" : Route.status.rawValue
         if code == .misdirectedRequest {
-            // The test server is reached at loopback, whose scheme is forgotten.
-            // As behind a proxy that forgets X-Forwarded-Proto.
+            // The test server is reached at loopback over HTTP. The claimed https origin then looks as if a proxy had not sent
+            // X-Forwarded-Proto.
             return try await server.send(
                 "GET", path, device.schemeTwoHeaders(origin: "https://localhost", at: server.clock.now))
         }
@@ -126,7 +126,8 @@ import Testing
             server.clock.advance(1)
         case .serviceUnavailable: await server.stores.fail(.claim)
         case .attestationRequired:
-            // A device of development mode need not attest again: this one is an Android phone that Google vouched for.
+            // A device in development mode need not attest again. So this device is an Android phone with an assurance from
+            // Google.
             try await change(server) { $0["keys"] = ["reattest_on_rotation": true] }
             let (key, phone) = (P256.Signing.PrivateKey(), DeviceID(from: SystemRandom()))
             _ = try await server.stores.insert(
@@ -142,7 +143,7 @@ import Testing
                     "app_id": .string(app.text), "device_id": .string(phone.text), "new_public_key": .string(next),
                 ])
         case .rotationFailed:
-            // To the key that was registered: no rotation ever happened.
+            // A rotation to the key that was registered: no rotation has taken place.
             return try await device.send(
                 .rotateKey, to: server,
                 body: [
@@ -178,7 +179,7 @@ import Testing
             "PUT", "/apps/\(TestServer.appID)", admin, [("If-Match", "\"older\"")], body: record)
     }
 
-    /// Nothing that a client sends leads there: it is what a defect of ours would be answered with.
+    /// No request of a client produces this code. It is the answer to a defect of the service.
     private static func internalError(at server: TestServer) async throws -> RawResponse {
         struct Defect: Error {}
         return try answered(Refusal(answering: Defect()), at: server)

@@ -6,11 +6,11 @@ import Testing
 
 @testable import AuthServer
 
-/// Each reason to rotate, over HTTP: how the device learns it, what the device may still do, and that a rotation ends it.
+/// Each reason to rotate, over HTTP: how the device learns of it, what the device may still do, and that a rotation ends it.
 @Suite struct RotationTriggerTests {
     private static let day: Int64 = 86_400
 
-    /// What a device meets: the statuses of status, token and `/verify`, and the times that the rotate header names.
+    /// What the device receives: the results of status, token and `/verify`, and the times in the rotate header.
     private struct Met: Equatable {
         var mustRotate: Bool
         var told: [String]
@@ -22,12 +22,12 @@ import Testing
         let status = try await device.send(.status, to: server)
         try #require(status.status == 200, "\(status.text)")
         let token = try await device.send(.token, to: server, body: [:])
-        // Refused or not, the same is said of rotating.
+        // The rotate header is the same whether the request is refused or not.
         #expect(token.values("X-Synheart-Rotate") == status.values("X-Synheart-Rotate"))
         let service = try await server.credential(.service, apps: [TestServer.appID])
         let verdict = try await server.post(
             .verify, device.question(at: server.clock.now), [("Authorization", "Bearer \(service)")])
-        // The service that asks is not the one that must rotate.
+        // The other service's response has no rotate header: the device must rotate, not the service.
         #expect(verdict.values("X-Synheart-Rotate").isEmpty)
         return Met(
             mustRotate: status.json["must_rotate"]?.bool ?? false, told: status.values("X-Synheart-Rotate"),
@@ -54,7 +54,7 @@ import Testing
         try #require(changed.status == 200, "\(changed.text)")
     }
 
-    /// The device rotates, and then no response demands it any more.
+    /// The device rotates, and no later response demands a rotation.
     private func settles(_ device: TestDevice, _ server: TestServer) async throws {
         let (response, next) = try await rotate(device, server)
         #expect(response.status == 200, "\(response.text)")
@@ -128,7 +128,7 @@ import Testing
             (expired.token, expired.verified) = ("KEY_EXPIRED", "KEY_EXPIRED")
             #expect(try await meets(old, server) == expired)
             #expect(try await meets(later, server) == trusted)
-            // After the time only a new registration helps: a thief of the key could rotate it too.
+            // After the deadline only a new registration helps: a thief of the key could rotate too.
             let (refused, _) = try await rotate(old, server)
             #expect(refused.status == 403 && refused.code == "KEY_EXPIRED", "\(refused.text)")
             #expect(try await old.send(.device, to: server).status == 204)

@@ -5,7 +5,7 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Signed requests over the wire: what the client sends arrives as it was sent, and only its exact form is accepted.
+/// Signed requests over HTTP: they arrive unchanged, and only their exact form is accepted.
 @Suite struct SignedRequestTests {
     static let headers = [
         HeaderName.appID, HeaderName.deviceID, HeaderName.signature, HeaderName.timestamp, HeaderName.nonce,
@@ -57,7 +57,7 @@ import Testing
                 let response = try await device.send(.status, to: server) { headers in
                     headers = headers.map { $0.0 == name ? ($0.0, spoil($0.1)) : $0 }
                 }
-                // An app id with a further letter is another app's, and a version is another version.
+                // A changed app id names another app, and a changed version is unsupported.
                 let codes = ["INVALID_REQUEST", "UNKNOWN_APP", "UNSUPPORTED_SIG_VERSION"]
                 #expect(codes.contains(response.code ?? ""), "\(name) \(index): \(response.status) \(response.text)")
                 #expect([400, 404].contains(response.status), "\(name) \(index)")

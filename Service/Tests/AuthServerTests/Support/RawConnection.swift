@@ -57,7 +57,7 @@ final class RawConnection {
         self.outbound = outbound
     }
 
-    /// Connects, runs the body within some seconds, and closes.
+    /// Connects, runs the body with a time limit, and closes the connection.
     static func with<Value: Sendable>(
         port: Int, tls: NIOSSLContext? = nil, seconds: Int = 20,
         _ body: @escaping @Sendable (RawConnection) async throws -> Value
@@ -92,12 +92,12 @@ final class RawConnection {
 
     struct TimedOut: Error {}
 
-    /// One request, one response.
+    /// Sends one request, and reads one response.
     static func exchange(port: Int, _ request: RawRequest, tls: NIOSSLContext? = nil) async throws -> RawResponse {
         try await exchange(port: port, request.bytes, tls: tls, omitsBody: request.method == "HEAD")
     }
 
-    /// Some bytes, one response.
+    /// Sends bytes, and reads one response.
     static func exchange(
         port: Int, _ bytes: [UInt8], tls: NIOSSLContext? = nil, omitsBody: Bool = false
     ) async throws -> RawResponse {
@@ -139,7 +139,7 @@ final class RawConnection {
         return RawResponse(status: status, headers: headers, body: body)
     }
 
-    /// Whether the peer ends the connection without another byte.
+    /// Whether the peer closes the connection without sending another byte.
     func isEnded() async -> Bool {
         guard buffer.isEmpty else { return false }
         return await ((try? read()) ?? false) == false

@@ -16,7 +16,7 @@ struct TestDevice: Sendable {
         return TestDevice(key: key, id: try #require(response.json["device_id"]?.string))
     }
 
-    /// Registers this key; returns the answer and what was asked.
+    /// Registers this key. Returns the response and the request body.
     static func register(
         _ key: P256.Signing.PrivateKey, at server: TestServer, changing change: (inout JSONObject) -> Void = { _ in }
     ) async throws -> (RawResponse, JSONObject) {
@@ -75,7 +75,7 @@ struct TestDevice: Sendable {
         return try await server.send(route.method, route.rawValue, headers, body: body.map(\.bytes))
     }
 
-    /// What `/verify` is asked about a request that this device signed.
+    /// The body of a question to `/verify` about a request that this device signed.
     func question(
         _ method: String = "POST", _ path: String = "/v1/pay", body: [UInt8] = Array("{}".utf8), at time: UnixTime,
         changing change: (inout [(String, String)]) -> Void = { _ in }

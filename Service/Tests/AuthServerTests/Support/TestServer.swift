@@ -10,7 +10,7 @@ import Testing
 
 @testable import AuthServer
 
-/// A clock that stands where a test puts it; by default at the time of the machine, because signatures are dated.
+/// A clock that the test sets. It begins at the machine's time, because signatures are dated.
 final class TestClock: ServiceClock {
     private let time = NIOLockedValueBox(SystemClock().now)
 
@@ -19,7 +19,7 @@ final class TestClock: ServiceClock {
     func advance(_ seconds: Int64) { time.withLockedValue { $0 = $0 + seconds } }
 }
 
-/// A server on ports of its own, over stores in memory.
+/// A server on free ports, over stores in memory.
 struct TestServer: Sendable {
     let stores: MemoryStores
     let all: AuthService.Stores
@@ -32,7 +32,7 @@ struct TestServer: Sendable {
 
     static let appID = "com.example.app"
 
-    /// A dev app, into which a device without a phone can register.
+    /// A dev app, which admits registrations in development mode.
     static let record: JSONObject = JSONObject([
         ("app_id", .string(appID)), ("build_channel", "dev"), ("development_integrity_allowed", true),
         ("ios", ["app_ids": ["TEAMID1234.com.example.app"]] as JSONValue),
@@ -92,7 +92,6 @@ struct TestServer: Sendable {
         }
     }
 
-    /// The text of a new credential.
     /// Adds another app like the first one.
     func addApp(_ id: String) async throws {
         var record = Self.record
@@ -138,14 +137,14 @@ struct TestServer: Sendable {
     }
 }
 
-/// Lets a test stop a server as a signal does.
+/// Lets a test stop a server, as a signal does.
 final class ShutdownTrigger: Sendable {
     let group = NIOLockedValueBox<ServiceGroup?>(nil)
 
     func pull() async { await group.withLockedValue { $0 }?.triggerGracefulShutdown() }
 }
 
-/// Writes the inputs of a refused proof. The service writes AttestationInspection's documents.
+/// Writes the inputs of a refused proof as a plain document. The service writes AttestationInspection's documents instead.
 private struct PlainEvidence: EvidenceWriter {
     func document(of proof: RefusedProof, subject: JSONObject) -> (format: String, document: JSONObject) {
         let document = JSONObject([

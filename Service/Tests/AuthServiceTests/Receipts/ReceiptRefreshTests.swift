@@ -27,7 +27,7 @@ import Testing
         func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
     }
 
-    /// Answers as it is told; what it was asked is remembered.
+    /// Gives scripted answers and records the requests.
     private final class Apple: ReceiptExchange {
         private let answers: Locked<[ReceiptAnswer]>
         private let asked = Locked<[[UInt8]]>([])
@@ -99,7 +99,7 @@ import Testing
         try #require(try await stores.device(device.deviceID, of: device.appID)?.appAttest)
     }
 
-    /// Runs the job for so many turns and returns the seconds that it waited after each.
+    /// Runs the job for this many turns. Returns the pause after each turn, in seconds.
     private func work(
         _ apple: Apple, turns: Int, policy: ReceiptRefreshPolicy = ReceiptRefreshPolicy(),
         store: (any ReceiptStore)? = nil, flaggingAbove threshold: Int? = nil
@@ -239,7 +239,7 @@ import Testing
         ]
         #expect(try await service.apps.add(AppRecord(JSONFields(record)), actor: "test"))
         let device = try await add()
-        // Apple's roots do not verify a receipt of the test kit.
+        // A receipt of the test kit does not verify with Apple's roots.
         let job = ReceiptRefreshJob(
             store: stores, exchange: Apple([.receipt(try receipt())]), clock: clock, random: NoRandom(),
             pause: { _ in throw CancellationError() })

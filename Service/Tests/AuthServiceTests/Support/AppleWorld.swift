@@ -5,15 +5,15 @@ import Crypto
 import Foundation
 import StrictJSON
 
-/// A world whose app trusts an Apple of its own.
+/// A world whose app trusts a test authority in place of Apple.
 struct AppleWorld {
     let world: World
     let authority: AppleAuthority
-    /// The app as attestations name it.
+    /// The app as its attestations name it.
     var app = AppleApp(appID: "\(World.team).\(World.appID)")
-    /// The system of phones from now on. It appends no extension map before version 27.
+    /// The system of later phones. Before version 27 it appends no extension map.
     var system = AppleSystem.iOS("27.0.1")
-    /// The app's record, for changing one thing of it.
+    /// The members of the app's record, for changes to some of them.
     let members: [String: JSONValue]
 
     init(_ record: [String: JSONValue] = [:], ios: [String: JSONValue] = [:]) async throws {
@@ -29,14 +29,14 @@ struct AppleWorld {
     /// Changes the app as an operator does.
     func change(_ record: [String: JSONValue]) async throws { try await world.change(members.merging(record) { $1 }) }
 
-    // Made once: keys on P-384 take their time.
+    // Created once, because creating P-384 keys takes time.
     private static let shared = Result { try AppleAuthority(from: (World.start - 86_400).date) }
 
     private func phone(by authority: AppleAuthority) -> AppleDevice {
         AppleDevice(system: system, app: app, authority: authority)
     }
 
-    /// A registration by an attestation of a new App Attest key, or of this one.
+    /// A registration with an attestation of `attestKey`, by default of a new App Attest key.
     func enrolment(
         _ key: P256.Signing.PrivateKey, attestedBy attestKey: AppleAttestKey = AppleAttestKey(),
         by other: AppleAuthority? = nil, proving: Bool = true,
@@ -49,7 +49,7 @@ struct AppleWorld {
         return (request, attestKey)
     }
 
-    /// An attestation of an App Attest key, as a body carries it.
+    /// An attestation of an App Attest key, as a request body has it.
     func attestation(
         of attestKey: AppleAttestKey, over nonce: BindingNonce, by other: AppleAuthority? = nil,
         options: AppleAttestationOptions = AppleAttestationOptions()
@@ -72,7 +72,8 @@ struct AppleWorld {
         try phone(by: authority).assert(&key, clientDataHash: hash)
     }
 
-    /// An assertion of a phone that appends no map, made over `map` and the hash, with the map moved behind its 37 bytes.
+    /// An assertion of a phone that appends no map, over `map` and the hash. The map is moved behind the 37 bytes of
+    /// authenticator data.
     func forgedAssertion(_ key: inout AppleAttestKey, over hash: [UInt8], moving map: [UInt8]) throws -> [UInt8] {
         var options = AppleAssertionOptions()
         options.movedFromHash = map
@@ -81,7 +82,7 @@ struct AppleWorld {
         return try old.phone(by: authority).assert(&key, clientDataHash: hash, options: options)
     }
 
-    /// The request with an assertion over what its signature signs, or with a forged one; scheme 1.
+    /// A scheme 1 request with an assertion over its signed bytes, or with a forged assertion.
     func asserting(
         _ request: SentRequest, _ key: inout AppleAttestKey, moving map: [UInt8]? = nil
     ) throws -> SentRequest {

@@ -10,7 +10,7 @@ struct EvidenceFiles: EvidenceWriter {
         options.keepsBuiltInRoots = proof.keepsBuiltInRoots
         options.rootsPEM = proof.rootsPEM
         options.statusList = proof.statusList
-        // Used to decode the token, and not written down.
+        // The keys decode the token, and are not part of the file.
         options.playKeys = proof.playKeys
         let file = try EvidenceFile(of: proof.line, options: options, about: subject, refusal: (proof.code, proof.step))
         return (file.format, file.json)

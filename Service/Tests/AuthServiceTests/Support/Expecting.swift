@@ -2,7 +2,7 @@ import AuthContract
 import AuthService
 import Testing
 
-/// What an attempt came to: nil if it succeeded.
+/// The refusal of an attempt; nil if it succeeded.
 func refusal(_ attempt: () async throws -> some Any) async throws -> Refusal? {
     do {
         _ = try await attempt()
@@ -23,7 +23,7 @@ func expect(
     return refusal
 }
 
-/// Runs one task for each element, and returns what each came to: nil if it succeeded.
+/// Runs one task for each element, and returns the refusal of each; nil if it succeeded.
 func concurrently<Element: Sendable>(
     _ elements: [Element], _ attempt: @escaping @Sendable (Element) async throws -> some Any
 ) async throws -> [Refusal?] {

@@ -3,7 +3,7 @@ import StoreConformance
 
 @testable import AuthService
 
-/// Rates that the nodes of a test share, in memory.
+/// Rate limits that the nodes of a test share, in memory.
 actor SharedLimits: LimitStore {
     private var buckets: [SharedBucket: TokenBuckets<SharedBucket>] = [:]
     private var announced: [Int: [AppID: Int]] = [:]

@@ -14,7 +14,7 @@ struct TestDevice {
 }
 
 extension P256.Signing.PrivateKey {
-    /// A DER signature.
+    /// The signature in DER.
     func signs(_ message: [UInt8]) throws -> [UInt8] { Array(try signature(for: message).derRepresentation) }
 }
 
@@ -29,12 +29,12 @@ struct RequestDraft {
     /// How far the device's clock is ahead.
     var ahead: Int64 = 0
     var nonce: RequestNonce?
-    /// The app and the device that the headers name, if they are not the device's own.
+    /// The app and the device in the headers, if they are not the device's own.
     var appID: AppID?
     var deviceID: DeviceID?
     /// The key that `keyid` names, if it is not the signing key.
     var keyID: DevicePublicKey?
-    /// What is signed, if it is not what is sent.
+    /// The signed values, if they differ from the sent ones.
     var signedMethod: String?
     var signedPath: String?
     var signedQuery: String?
@@ -102,7 +102,7 @@ struct RequestDraft {
     }
 }
 
-/// A request as it is sent: any text may stand in it.
+/// A request as it is sent. Its parts may be any text.
 struct SentRequest: Sendable {
     var method: String
     var scheme: String
@@ -113,7 +113,7 @@ struct SentRequest: Sendable {
     var body: VerifyRequest.Body
     var address: ClientAddress
 
-    /// The request as `/verify` is asked about it.
+    /// The question to `/verify` about this request.
     func described(id: String? = nil) -> VerifyRequest {
         VerifyRequest(
             method: method, scheme: scheme, authority: authority, path: path, query: query, headers: headers,
@@ -122,7 +122,7 @@ struct SentRequest: Sendable {
 }
 
 extension AuthService {
-    /// Judges a request to one of our own routes, which the listener parses first.
+    /// Verifies a request to one of the service's own routes. The listener parses it first.
     func judge(_ request: SentRequest, for operation: Operation) async throws -> Judgement {
         let incoming: IncomingRequest
         do {
@@ -141,7 +141,7 @@ extension SentRequest {
     /// The value of a header.
     func header(_ name: String) -> String { headers.values(name).first ?? "" }
 
-    /// The request with one header in place of those of its name; nil removes them.
+    /// The request with one header instead of all headers with this name; nil removes them.
     func with(_ name: String, _ value: String?) -> SentRequest {
         var request = self
         request.headers.lines.removeAll { $0.name.lowercased() == name.lowercased() }
@@ -161,7 +161,7 @@ extension SentRequest {
         with(HeaderName.nonce, RequestNonce(from: random).text)
     }
 
-    /// The request with s replaced by n - s, which verifies just as well.
+    /// The request with s replaced by n - s, which is a valid signature too.
     func withOtherS() throws -> SentRequest {
         let signature = try RequestSignature(base64: header(HeaderName.signature))
         return with(HeaderName.signature, try RequestSignature(raw: Array(signature.r) + signature.negatedS).base64)
@@ -169,7 +169,7 @@ extension SentRequest {
 }
 
 extension RequestSignature {
-    /// n - s, n being the order of P-256.
+    /// n - s, where n is the order of P-256.
     fileprivate var negatedS: [UInt8] {
         let order: [UInt8] = [
             0xFF, 0xFF, 0xFF, 0xFF, 0x00, 0x00, 0x00, 0x00, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,

@@ -6,9 +6,9 @@ import Foundation
 import PlayIntegrity
 import StrictJSON
 
-/// A Google that decodes tokens, or is away. A token is its own verdict, base64url without a dot, as standard tokens are.
+/// A Google that decodes tokens, or does not answer. A token is its own verdict, base64url without a dot, like standard tokens.
 final class TestGoogle: EvidenceProviders, @unchecked Sendable {
-    // Unchecked: the lock guards everything that varies.
+    // Unchecked: the lock guards all variables.
     private let lock = NSLock()
     private var away = false
     private var list: RevocationStatusList?
@@ -21,21 +21,21 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     private var packages: [String] = []
     private var authority: GoogleAuthority?
 
-    /// Decodes the tokens of this authority from now on, and no others.
+    /// From now on decodes the tokens of this authority only.
     func decodesTokens(of authority: GoogleAuthority) { lock.withLock { self.authority = authority } }
-    /// What is answered for a package from now on, whatever the token; nil: what is so.
+    /// Gives this answer for a package from now on, whatever the token; nil: the real verdict.
     func answer(_ outcome: DecodeOutcome?, for package: String) { lock.withLock { answers[package] = outcome } }
-    /// The packages that it was asked for, in order.
+    /// The requested packages, in order.
     var packagesAskedFor: [String] { lock.withLock { packages } }
 
-    /// Has no answer to this token, whatever else it answers.
+    /// Gives no verdict on this token, whatever the answers to others are.
     func neverAnswer(_ token: String) { lock.withLock { _ = unsure.insert(token) } }
     func goAway() { lock.withLock { away = true } }
     func comeBack() { lock.withLock { (away, hangs) = (false, false) } }
-    /// Answers no question until it comes back.
+    /// Does not return from a request until `comeBack`.
     func neverReturn() { lock.withLock { hangs = true } }
     func whenAsked(_ observer: @escaping @Sendable () -> Void) { lock.withLock { self.observer = observer } }
-    /// How often it was asked.
+    /// The number of requests.
     var questions: Int { lock.withLock { asked } }
 
     func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome {
@@ -70,10 +70,10 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
         }
     }
 
-    /// How often it was asked for a list of revoked keys.
+    /// The number of requests for a list of revoked keys.
     var listsAskedFor: Int { lock.withLock { lists } }
 
-    /// The list of revoked keys from now on, wherever an app says that it is.
+    /// Returns this list of revoked keys from now on, whatever source an app names.
     func publish(_ revocations: RevocationStatusList?) { lock.withLock { list = revocations } }
 
     /// A standard token over `nonce`, made at `time`, for the app of `World.android`.

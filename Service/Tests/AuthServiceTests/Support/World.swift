@@ -15,10 +15,10 @@ struct World {
     let stores: MemoryStores
     let google = TestGoogle()
     let service: AuthService
-    /// Rates that nodes share; nil: each counts by itself.
+    /// Rate limits that nodes share; nil: each node has its own.
     let limits: SharedLimits?
     private let settings: ProtectionSettings
-    /// Asks `/verify` for the apps that were added first, `com.example.app` and `com.example.other`.
+    /// A credential for `/verify`, for the apps `com.example.app` and `com.example.other`.
     let credential: Credential
     let address = ClientAddress("192.0.2.7")
 
@@ -29,7 +29,7 @@ struct World {
     /// 2026-06-01T00:00:00Z.
     static let start = UnixTime(1_780_272_000)
 
-    /// A world with one app: `record` says what is unlike `World.record()`.
+    /// A world with one app. `record` has the members that differ from `World.record()`.
     init(
         _ record: [String: JSONValue] = [:], origin: String? = nil, others: [String] = [], seed: UInt64 = 1,
         sharesLimits: Bool = false,
@@ -39,7 +39,7 @@ struct World {
         random = SeededRandom(seed: seed)
         stores = MemoryStores(clock: clock)
         var settings = ProtectionSettings()
-        // Hammering tests are not what most tests are about.
+        // Without rate limits that only few tests are about.
         settings.device = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.rereads = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.failedSignatures = Rate(burst: 1_000_000, perMinute: 1_000_000)
@@ -48,7 +48,7 @@ struct World {
         self.settings = settings
         limits = sharesLimits ? SharedLimits(stores, clock: clock) : nil
         service = try Self.node(stores, clock, random, google, origin: origin, others: others, settings, limits)
-        // Not in the store: the second app is not there yet.
+        // Not in the store: the second app does not exist yet.
         let apps: Set<AppID> = [try AppID(Self.appID), try AppID("com.example.other")]
         credential = Credential(
             id: "backend", name: "backend", role: .service, scope: .apps(apps), secretHash: [], createdAt: Self.start,
@@ -72,7 +72,7 @@ struct World {
             clock: clock, random: random)
     }
 
-    /// Another node over the same stores, which hears nothing of what the first one changes.
+    /// Another node over the same stores. It does not hear of the first node's changes.
     func anotherNode(origin: String? = nil) throws -> AuthService {
         try Self.node(
             stores, clock, random, google, origin: origin, limits == nil ? ProtectionSettings() : settings, limits)
@@ -132,7 +132,7 @@ struct World {
         try await service.issueChallenge(ChallengeRequest(appID: AppID(app), purpose: purpose), http()).challenge
     }
 
-    /// A registration by a development proof; `edit` says what is unlike an honest one.
+    /// A registration with a development proof, or with the proof that `proof` returns.
     func enrolment(
         _ key: P256.Signing.PrivateKey, app: String = appID, platform: Platform = .ios, challenge: [UInt8]? = nil,
         proof: ((BindingNonce) throws -> String?)? = nil, proving: Bool = true
@@ -161,7 +161,7 @@ struct World {
         return TestDevice(appID: try AppID(app), id: answer.deviceID, key: key)
     }
 
-    /// What the store knows of a device.
+    /// The stored record of a device.
     func row(_ device: TestDevice) async throws -> DeviceRecord {
         try #require(try await stores.device(device.id, of: device.appID))
     }
@@ -194,7 +194,7 @@ struct World {
             request.described(id: id), by: credential ?? self.credential, address: address)
     }
 
-    /// The assertion that `/verify` demands, of a request that it refuses for that.
+    /// The assertion that `/verify` demands when it refuses a request without one.
     func demandedAssertion(_ device: TestDevice, _ draft: RequestDraft) async throws -> AssertionDemand? {
         let verdict = await verdict(try signed(device, draft))
         try await expect(.assertionRequired) { try verdict.result.get() }
@@ -250,7 +250,7 @@ struct World {
         return try await node.rotateKey(body, try await node.authenticate(request, for: .rotateKey))
     }
 
-    /// Rotates to a new key, and returns the device as it is then.
+    /// Rotates to a new key. Returns the device with its new key.
     func rotated(_ device: TestDevice, reason: RotationReason = .scheduled) async throws -> TestDevice {
         var after = device
         after.key = P256.Signing.PrivateKey()

@@ -2,18 +2,18 @@ import Foundation
 import StoreServers
 import Testing
 
-/// Two nodes on one PostgreSQL, and on one Redis or not, with clients that use both nodes at once.
+/// Two nodes on one PostgreSQL and, optionally, one Redis, with clients that use both nodes at once.
 final class Cluster: Sendable {
     let postgresql: PostgreSQLServer
-    /// Of PostgreSQL: what is acknowledged is on its disk too.
+    /// The synchronous replica of PostgreSQL: what is acknowledged is on its disk too.
     let replica: PostgreSQLServer?
     let redis: RedisProcess?
     let fixture: ServiceFixture
     let history = History()
 
-    /// The most time in which a store that kept its data is used again after its return.
+    /// The longest time until a store that kept its data is used again after its return.
     static let recovery: Duration = .seconds(5)
-    /// After a loss of history: 65 s and the app's window, with time for a busy machine.
+    /// The same after a loss of history: 65 s and the app's window, with time for a busy machine.
     static let afterLoss: Duration = .seconds(110)
 
     private static let serviceKey = [
@@ -21,13 +21,13 @@ final class Cluster: Sendable {
     ]
     private let database: String
 
-    /// Starts the servers, and makes the app and a credential.
+    /// Starts the servers, and creates the app and a credential.
     ///
     /// - Parameters:
-    ///   - hasRedis: whether there is a Redis, or PostgreSQL alone.
-    ///   - sentinels: what watches the Redis; nil: nothing does.
+    ///   - hasRedis: whether claims are in a Redis; otherwise everything is in PostgreSQL.
+    ///   - sentinels: the Sentinels that watch the Redis; nil: none.
     ///   - hasReplica: whether PostgreSQL has a synchronous streaming replica.
-    ///   - futureWindow: the app's. If it is short, the service accepts again soon after a loss of history.
+    ///   - futureWindow: the app's future window. If it is short, the service accepts again soon after a loss of history.
     init(
         hasRedis: Bool = true, sentinels: Sentinels? = nil, hasReplica: Bool = false, futureWindow: Int = 5
     ) async throws {
@@ -92,8 +92,8 @@ final class Cluster: Sendable {
         ["--postgresql", url(database, [postgresql.port])] + (redis.map { ["--redis", $0.url] } ?? [])
     }
 
-    /// A node that reaches its stores by these networks. The address of Redis is part of the keeper's name, so all nodes of a test
-    /// share the network to it.
+    /// A node that reaches its stores through these networks. The address of Redis is part of the keeper's name, so all nodes
+    /// of a test share the network to it.
     func node(postgresql: FaultyNetwork? = nil, redis: FaultyNetwork) async throws -> RunningService {
         try await fixture.start(stores: [
             "--postgresql", Self.url(database, [postgresql?.port ?? self.postgresql.port]),
@@ -101,7 +101,7 @@ final class Cluster: Sendable {
         ])
     }
 
-    /// Lets clients use the nodes while `faults` runs, and returns them with what they know.
+    /// Runs clients on the nodes during `faults`. Returns the clients with their records.
     func load(
         _ nodes: [RunningService], clients count: Int = 4, seed: UInt64 = .random(in: 1...1_000_000),
         during faults: @escaping @Sendable () async throws -> Void
@@ -124,7 +124,7 @@ final class Cluster: Sendable {
         }
     }
 
-    /// Waits until each node has accepted so many requests, sent from now on.
+    /// Waits until each node has accepted a request that was sent from now on.
     func awaitAcceptance(by nodes: [RunningService], within limit: Duration) async throws {
         let start = ContinuousClock.now
         for node in nodes.indices {
@@ -137,7 +137,7 @@ final class Cluster: Sendable {
         }
     }
 
-    /// Holds every node to what was acknowledged, and records whatever rule was broken.
+    /// Checks that every node has what was acknowledged, and reports every violated rule.
     func judge(_ clients: [ClusterClient], _ nodes: [RunningService], revocationLimit: Duration = .seconds(1)) async {
         for var client in clients { await client.check(nodes) }
         let violations = await history.violations(revocationLimit: revocationLimit)
@@ -151,7 +151,7 @@ final class Cluster: Sendable {
     }
 }
 
-/// Something that is raised once.
+/// A flag that is raised once.
 private final class Flag: @unchecked Sendable {
     // Unchecked: the lock guards `raised`.
     private let lock = NSLock()

@@ -3,8 +3,8 @@ import Crypto
 import Foundation
 import StrictJSON
 
-/// One of many clients of a cluster whose nodes and stores fail. It uses every node in turn, sends requests twice, and writes
-/// down what was answered.
+/// One of many clients of a cluster whose nodes and stores fail. It uses every node in turn, sends requests twice, and records
+/// all answers.
 struct ClusterClient: Sendable {
     private var devices: [LoadClient.Known] = []
     private var accepted: [(request: WireRequest, name: String, device: Int, at: ContinuousClock.Instant)] = []
@@ -12,7 +12,7 @@ struct ClusterClient: Sendable {
     private let fixture: ServiceFixture
     private let history: History
     private(set) var tally = LoadClient.Tally()
-    /// Acts that were answered with 503, or not at all.
+    /// Acts with answer 503, or without an answer.
     private(set) var unanswered = 0
 
     private static let maximumDevices = 30
@@ -28,7 +28,7 @@ struct ClusterClient: Sendable {
         while !isOver() {
             let before = unanswered
             await step(nodes)
-            // Without a pause, clients that are refused would only load the machine that the stores must come back on.
+            // Without a pause, refused clients would load the machine on which the stores must recover.
             if unanswered > before { try? await Task.sleep(for: .milliseconds(20)) }
         }
     }
@@ -61,7 +61,7 @@ struct ClusterClient: Sendable {
         devices.append(LoadClient.Known(device: device))
     }
 
-    /// Two keys, one challenge, two nodes, at once.
+    /// Two keys use one challenge at two nodes at once.
     private mutating func raceForChallenge(_ nodes: [RunningService]) async {
         guard let challenge = await DevelopmentDevice.challenge(port: nodes[anyNode(nodes)].port) else {
             return unanswered += 1
@@ -121,7 +121,7 @@ struct ClusterClient: Sendable {
         await judge(answer, toFreshRequestOf: index)
     }
 
-    /// One request, every node, at once.
+    /// One request goes to every node at once.
     private mutating func race(_ index: Int, _ nodes: [RunningService]) async {
         guard let request = try? devices[index].device.request(.status) else { return }
         let (name, id, history) = (Self.name(request), devices[index].device.id.text, history)
@@ -144,7 +144,7 @@ struct ClusterClient: Sendable {
         }
     }
 
-    /// Something that was accepted before, as it was or under a new nonce, to any node.
+    /// Sends an accepted request again to any node, unchanged or under a new nonce.
     private mutating func replay(_ nodes: [RunningService]) async {
         accepted.removeAll { .now - $0.at > .seconds(240) }
         guard let old = accepted.randomElement(using: &random) else { return }
@@ -156,7 +156,7 @@ struct ClusterClient: Sendable {
         if answer?.code == "NONCE_REPLAY" { tally.refusedReplays += 1 }
     }
 
-    /// A device whose revocation was acknowledged: the history judges whether it is refused in time.
+    /// Uses a device whose revocation was acknowledged. The history judges whether it is refused in time.
     private mutating func useRevoked(_ nodes: [RunningService]) async {
         guard
             let index = devices.indices.filter({ devices[$0].revocation == .acknowledged }).randomElement(
@@ -185,7 +185,7 @@ struct ClusterClient: Sendable {
         _ request: WireRequest, name: String, device: String, node: Int, port: Int, _ history: History
     ) async -> WireAnswer? {
         let sent = ContinuousClock.now
-        // Phones have addresses of their own. One address has limits that a fleet does not meet.
+        // Phones have different addresses. With one address, the test would meet limits that a fleet does not meet.
         let answer = await WireConnection.exchange(port: port, from: .random(in: 2..<0xFF_FFFF), request)
         await history.used(
             History.Use(
@@ -194,7 +194,7 @@ struct ClusterClient: Sendable {
         return answer
     }
 
-    /// The signature, which survives a new nonce.
+    /// The signature, which stays the same under a new nonce.
     private static func name(_ request: WireRequest) -> String {
         request.headers.first { $0.0 == HeaderName.signature }?.1 ?? request.target
     }
@@ -211,7 +211,7 @@ struct ClusterClient: Sendable {
 
     // MARK: After the faults
 
-    /// Whatever was acknowledged is known to every node.
+    /// Checks that every node knows everything that was acknowledged.
     mutating func check(_ nodes: [RunningService]) async {
         for index in devices.indices {
             await settleRotation(index, nodes[0])

@@ -5,13 +5,13 @@ import StoreServers
 import StrictJSON
 import Testing
 
-/// Two nodes under load while their stores and they themselves fail. A history of all answers is judged.
+/// Two nodes under load while their stores, or the nodes themselves, fail. The test judges the history of all answers.
 ///
-/// `CLUSTER_EVERY_FAULT=1` adds those that take a minute or more.
+/// `CLUSTER_EVERY_FAULT=1` adds faults that take a minute or more.
 @Suite(.serialized) struct ClusterTests {
     private static let hasTime = ProcessInfo.processInfo.environment["CLUSTER_EVERY_FAULT"] != nil
 
-    /// Long enough for each client to do some dozen things.
+    /// Two seconds: time for dozens of requests by each client.
     private func calm() async throws { try await Task.sleep(for: .seconds(2)) }
 
     @Test func `two nodes without a fault agree`() async throws {
@@ -28,7 +28,7 @@ import Testing
         await cluster.judge(clients, nodes)
     }
 
-    /// A minute each, so usually only the harder one.
+    /// Each case takes a minute, so by default only the harder one runs.
     @Test(arguments: hasTime ? [false, true] : [true])
     func `Redis is killed and comes back, with its data and without`(isEmpty: Bool) async throws {
         let cluster = try await Cluster()
@@ -42,7 +42,7 @@ import Testing
             if isEmpty { try redis.erase() }
             await cluster.history.ends("Redis was down")
             try await redis.start()
-            // Another process is another history, whatever it has on its disk: it may lack the last writes.
+            // A restarted Redis is a loss of history even with its data, because the disk may lack the last writes.
             try await cluster.awaitAcceptance(by: nodes, within: Cluster.afterLoss)
             try await calm()
         }
@@ -142,8 +142,8 @@ import Testing
             nodes[0].signal(SIGCONT)
             try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
         }
-        // A request that waited in the paused node's socket was sent before the revocation was acknowledged, or after it: the
-        // node reads the row again once it runs.
+        // A request in the paused node's socket may have been sent before or after the acknowledged revocation. The node
+        // re-reads the row when it resumes.
         await cluster.judge(clients, nodes)
     }
 
@@ -171,7 +171,7 @@ import Testing
         }
         #expect(try await status(at: former) == 200)
 
-        // Nothing holds the former primary up: it would not wait for a replica of its own.
+        // Without this, the former primary would wait for its replica at each commit and serve nothing.
         try cluster.postgresql.sql("ALTER SYSTEM RESET synchronous_standby_names")
         try cluster.postgresql.sql("SELECT pg_reload_conf()")
         try replica.promote()
@@ -181,7 +181,7 @@ import Testing
             "POST", "/apps/\(DevelopmentDevice.appID)/devices/\(device.id)/revoke", body: JSONObject())
         #expect(await WireConnection.exchange(port: current.operationsPort, revocation)?.status == 200)
         let revoked = ContinuousClock.now
-        // The former primary still calls the device registered, and still runs.
+        // The former primary still runs, and its row still says that the device is registered.
         #expect(try cluster.postgresql.sql("SELECT pg_is_in_recovery()").hasPrefix("f"))
 
         var latest: ContinuousClock.Instant?
@@ -206,7 +206,7 @@ import Testing
         let nodes = [try await cluster.node(), try await cluster.node()]
         let clients = try await cluster.load(nodes) {
             try await calm()
-            // What the master accepts from now on is lost with it.
+            // From now on, everything that the master accepts is lost with it.
             sentinels.replica.signal(SIGSTOP)
             try await calm()
             sentinels.master.kill()
@@ -220,7 +220,7 @@ import Testing
 
     // MARK: The network
 
-    /// The network of the first node to PostgreSQL, and that of both to Redis.
+    /// The network of the first node to PostgreSQL, and the network of both nodes to Redis.
     private func networks(_ cluster: Cluster) throws -> (postgresql: FaultyNetwork, redis: FaultyNetwork) {
         (
             try FaultyNetwork(to: cluster.postgresql.port),
@@ -264,7 +264,7 @@ import Testing
         for network in [postgresql, redis] { network.close() }
     }
 
-    /// It still has its claims and its cache of devices; what it does not hear are revocations.
+    /// The node still has its claims and its cached devices. Only revocations do not reach it.
     @Test func `a node is parted from PostgreSQL alone`() async throws {
         let cluster = try await Cluster()
         let (postgresql, redis) = try networks(cluster)
@@ -293,7 +293,7 @@ import Testing
         await cluster.judge(clients, nodes)
     }
 
-    /// What makes a process see another time of day (Debian's libfaketime).
+    /// Environment variables that shift a process's wall clock (Debian's libfaketime).
     private static func clock(apartBy seconds: Int) throws -> [String: String] {
         let libraries = ["x86_64", "aarch64"].map { "/usr/lib/\($0)-linux-gnu/faketime/libfaketimeMT.so.1" }
         let library = try #require(

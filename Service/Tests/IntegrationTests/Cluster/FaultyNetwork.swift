@@ -1,19 +1,19 @@
 import Foundation
 import StoreServers
 
-/// The network between one node and one store: a proxy that holds bytes back, delays them, or ends connections.
+/// The network between one node and one store: a proxy that holds bytes back, delays them, or closes connections.
 ///
-/// What is held back arrives late and in order, as TCP delivers what it had to send again.
+/// Held bytes arrive late and in order, as TCP delivers retransmitted data.
 ///
-/// `@unchecked`: `condition` guards what changes.
+/// `@unchecked`: `condition` guards the variables.
 final class FaultyNetwork: @unchecked Sendable {
     enum Weather: Sendable {
         case calm
-        /// Every piece takes this long, in each direction.
+        /// Each piece takes this long, in each direction.
         case slow(Duration)
-        /// One piece in twenty has to be sent again, which takes 200 ms; one in two hundred ends its connection.
+        /// One piece in twenty is retransmitted, which takes 200 ms. One in two hundred ends its connection.
         case lossy(seed: UInt64)
-        /// Nothing arrives, in neither direction. New connections are accepted and stay silent.
+        /// No bytes arrive, in either direction. New connections are accepted and stay silent.
         case parted
     }
 
@@ -25,7 +25,7 @@ final class FaultyNetwork: @unchecked Sendable {
     private var random = SeededGenerator(seed: 0)
     private var isOver = false
 
-    /// Listens on a free port of the loopback interface, and connects each client to this one.
+    /// Listens on a free loopback port, and connects each client to `target`.
     init(to target: Int) throws {
         self.target = target
         let free = try PostgreSQLServer.freePort()
@@ -119,7 +119,7 @@ final class FaultyNetwork: @unchecked Sendable {
         }
     }
 
-    /// Waits as long as the weather says; false if the connection ends.
+    /// Waits as long as the current condition requires. Returns false if the connection ends.
     private func passes() -> Bool {
         condition.lock()
         defer { condition.unlock() }

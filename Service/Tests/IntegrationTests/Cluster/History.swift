@@ -1,14 +1,14 @@
 import Foundation
 
-/// What several clients saw of a cluster, in the order of a clock that they share, and the rules that it must obey.
+/// The answers that several clients got from a cluster, ordered by one shared clock, and the rules that the cluster must obey.
 ///
-/// Every rule is judged from answers alone: what the nodes and the stores believe does not count.
+/// Each rule is judged only from answers, not from the state of nodes and stores.
 actor History {
     typealias Moment = ContinuousClock.Instant
 
     /// One send of a signed request to one node.
     struct Use: Sendable {
-        /// The same for each send of one request, also under another nonce.
+        /// The same value for each send of one request, also under another nonce.
         let request: String
         let device: String
         let node: Int
@@ -17,10 +17,10 @@ actor History {
         let isAccepted: Bool
     }
 
-    /// While a store was away: from when it surely was to when it came back.
+    /// A store's outage: from a moment when the store was surely gone to its return.
     struct Outage: Sendable {
         let what: String
-        /// The node that was without it; nil: every node.
+        /// The node that lost the store; nil: every node.
         let node: Int?
         let from: Moment
         var until: Moment?
@@ -42,32 +42,32 @@ actor History {
 
     func problem(_ text: String) { problems.append(text) }
 
-    /// From now on this node, or every node, may accept nothing.
+    /// Begins an outage: from now on this node, or every node, may accept nothing.
     func begins(_ what: String, for node: Int? = nil) {
         outages.append(Outage(what: what, node: node, from: .now, until: nil))
     }
 
-    /// The store may be used again.
+    /// Ends an outage: requests may be accepted again.
     func ends(_ what: String) {
         for index in outages.indices where outages[index].what == what && outages[index].until == nil {
             outages[index].until = .now
         }
     }
 
-    /// How often something was accepted.
+    /// The number of accepted requests.
     var accepted: Int { uses.count { $0.isAccepted } }
 
-    /// How many requests a node accepted.
+    /// The number of requests that a node accepted.
     func acceptances(by node: Int) -> Int { uses.count { $0.node == node && $0.isAccepted } }
 
-    /// The first request that a node accepted after it was sent after this moment; nil if there is none.
+    /// When a node first answered a request that was sent after this moment and accepted; nil if there is none.
     func firstAcceptance(by node: Int, after moment: Moment) -> Moment? {
         uses.filter { $0.node == node && $0.isAccepted && $0.sent >= moment }.map(\.answered).min()
     }
 
-    /// Every rule that is broken.
+    /// Every violated rule.
     ///
-    /// - Parameter revocationLimit: how long after its acknowledgement a revocation may be unknown to a node.
+    /// - Parameter revocationLimit: the longest time after its acknowledgement in which a node may not know a revocation.
     func violations(revocationLimit: Duration) -> [String] {
         var found = problems
         for (request, sends) in Dictionary(grouping: uses.filter(\.isAccepted), by: \.request) where sends.count > 1 {

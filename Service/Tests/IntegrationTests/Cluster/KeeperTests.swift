@@ -5,19 +5,19 @@ import StoreServers
 import StrictJSON
 import Testing
 
-/// Nodes whose claims move from one store to another, under clients that send copies all the time.
+/// Nodes whose claims move from one store to another, while clients send replays.
 ///
-/// `CLUSTER_EVERY_FAULT=1` adds those that wait for the end of a loss of history.
+/// `CLUSTER_EVERY_FAULT=1` adds tests that wait for the end of a loss of history.
 @Suite(.serialized) struct KeeperTests {
     private static let hasTime = ProcessInfo.processInfo.environment["CLUSTER_EVERY_FAULT"] != nil
 
-    /// The most time in which a node takes over a keeper that no node uses, and sits out the loss of history.
+    /// The longest time in which a node takes over from an unused keeper and waits for the end of the loss of history.
     private static let takeover = Cluster.afterLoss + .seconds(15)
 
-    /// Long enough for each client to do some dozen things.
+    /// Three seconds: time for dozens of requests by each client.
     private func calm() async throws { try await Task.sleep(for: .seconds(3)) }
 
-    /// The nodes of a test, which change while clients use their ports.
+    /// The nodes of a test. They are replaced while clients use their ports.
     private actor Nodes {
         private(set) var all: [RunningService]
         private let cluster: Cluster
@@ -27,7 +27,7 @@ import Testing
         /// Stops a node.
         func stop(_ index: Int) { all[index].stop() }
 
-        /// Starts a node again at its port.
+        /// Restarts a node on its port.
         func start(_ index: Int, redis: RedisProcess?) async throws {
             all[index] = try await cluster.node(redis: redis, port: all[index].port)
         }
@@ -110,7 +110,7 @@ import Testing
 
     // MARK: Without PostgreSQL
 
-    /// What each route answers while PostgreSQL is away, as the page *Several nodes* says.
+    /// The answer of each route while PostgreSQL cannot be reached, as on the page *Several nodes*.
     @Test func `while PostgreSQL is away, other services' requests of cached devices are served, for 5 s`() async throws
     {
         let cluster = try await Cluster()

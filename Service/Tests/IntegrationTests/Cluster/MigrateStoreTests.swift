@@ -17,7 +17,7 @@ import Testing
 
     private var database: String { folder.path("db.sqlite") }
 
-    /// The service key of the SQLite deployment, as the nodes get it.
+    /// The service key of the SQLite deployment, in the environment of the nodes.
     private func environment(_ url: String) throws -> [String: String] {
         let key = try String(contentsOfFile: database + ".key", encoding: .utf8)
         return [
@@ -54,7 +54,7 @@ import Testing
         let intact = try await Binary.run(["audit", "verify"], environment: environment)
         #expect(intact.status == 0, "\(intact.errors)")
 
-        // Replays are refused for another reason at first: the claims stayed behind.
+        // At first, replays are refused because the claims were not moved: their dates count as lost.
         let service = try await RunningService(stores: [], environment: environment)
         let devices = await WireConnection.exchange(
             port: service.operationsPort, fixture.administer("GET", "/devices"))
@@ -65,7 +65,7 @@ import Testing
         #expect(again.status == 2 && again.errors.contains("is in use"), "\(again.errors)")
     }
 
-    /// Each is found at another place: before anything is written, and by PostgreSQL in the middle of the rows.
+    /// Two faults that are found at different times: before anything is written, and by PostgreSQL in the middle of the rows.
     @Test(arguments: [
         ("DROP TRIGGER audit_is_not_changed; UPDATE audit SET actor = 'nobody' WHERE sequence = 1", "audit log"),
         (

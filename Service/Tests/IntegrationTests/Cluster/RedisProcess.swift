@@ -2,7 +2,7 @@ import Foundation
 import StoreServers
 import Testing
 
-/// A redis-server of the test's own, in a folder of its own, by way of redis-cli.
+/// A redis-server for one test, in a temporary folder, controlled with redis-cli.
 ///
 /// `@unchecked`: one task uses it at a time.
 final class RedisProcess: @unchecked Sendable {
@@ -12,8 +12,8 @@ final class RedisProcess: @unchecked Sendable {
     private var process: Process?
 
     /// - Parameters:
-    ///   - port: a free one.
-    ///   - arguments: as redis-server takes them.
+    ///   - port: a free port.
+    ///   - arguments: the arguments of redis-server.
     init(port: Int, arguments: [String] = []) async throws {
         self.port = port
         folder = try TemporaryFolder()
@@ -25,7 +25,7 @@ final class RedisProcess: @unchecked Sendable {
         try await start()
     }
 
-    /// A Sentinel of `main`, with two as its majority.
+    /// Starts a Sentinel that watches `main`, with a quorum of two.
     init(port: Int, watching master: RedisProcess) async throws {
         self.port = port
         folder = try TemporaryFolder()
@@ -46,7 +46,7 @@ final class RedisProcess: @unchecked Sendable {
 
     var url: String { "redis://127.0.0.1:\(port)" }
 
-    /// Starts the process with what it has on its disk.
+    /// Starts the process with the data on its disk.
     func start() async throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/redis-server")
@@ -67,14 +67,14 @@ final class RedisProcess: @unchecked Sendable {
         process = nil
     }
 
-    /// Removes what it has on its disk.
+    /// Removes the data on its disk.
     func erase() throws {
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.url.path) {
             try FileManager.default.removeItem(atPath: folder.path(name))
         }
     }
 
-    /// What redis-cli prints for a command.
+    /// Runs redis-cli. Returns its output.
     @discardableResult
     func command(_ words: String...) async throws -> String {
         let result = try await Binary.run(
@@ -83,7 +83,7 @@ final class RedisProcess: @unchecked Sendable {
     }
 }
 
-/// A master, a replica of it, and three Sentinels that know both.
+/// A master, its replica, and three Sentinels that watch both.
 struct Sentinels: Sendable {
     let master: RedisProcess
     let replica: RedisProcess

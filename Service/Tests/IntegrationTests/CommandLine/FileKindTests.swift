@@ -3,13 +3,13 @@ import Glibc
 import StrictJSON
 import Testing
 
-/// Pipes, named pipes and devices where a command line names a file.
+/// Pipes, named pipes and devices in place of the files that a command line names.
 @Suite(.serialized) struct `Kinds of files` {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// Runs a line of bash in the folder; `$B` is the binary.
+    /// Runs a bash command line in the folder. `$B` is the binary.
     private func bash(_ line: String) async throws -> Binary.Result {
         try await Binary.run(
             ["-c", line], in: folder.url, environment: ["B": Binary.url.path], of: URL(fileURLWithPath: "/bin/bash"))
@@ -88,7 +88,7 @@ import Testing
         let file = folder.path("saved.json")
         try Data("of before".utf8).write(to: URL(fileURLWithPath: file))
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
-        // Who has the file open goes on to read what was there.
+        // A process that has the old file open still reads the old content.
         let reader = try FileHandle(forReadingFrom: URL(fileURLWithPath: file))
         #expect(try await save(to: file).status == 1)
         #expect(try mode(file) == 0o600)

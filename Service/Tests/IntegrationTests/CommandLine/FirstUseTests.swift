@@ -4,7 +4,7 @@ import StrictJSON
 import SynheartAuth
 import Testing
 
-/// What the README and the help show works as it stands there, in one folder.
+/// The commands of the README and the help work as written, one after another in one folder.
 @Suite(.serialized) struct `First use` {
     let folder: TemporaryFolder
 
@@ -19,7 +19,7 @@ import Testing
         try Data(example.output.utf8).write(to: folder.url.appendingPathComponent("app.json"))
         #expect(try await run("apps add --file app.json").status == 0)
         let service = try await RunningService(database: folder.path("synheart-auth.sqlite"))
-        // The default is port 8080, which another service of this machine may have.
+        // The README's port is 8080, which another service of this machine may use.
         let registered = try await run("device register --url \(service.publicURL)")
         #expect(registered.status == 0, "\(registered.errors)")
         let signed = try await run("device sign")
@@ -52,7 +52,7 @@ import Testing
         let added = try await run("apps add --file -", input: example.output)
         #expect(added.status == 0, "\(added.errors)")
         #expect(!FileManager.default.fileExists(atPath: folder.path("synheart-authority.pem")))
-        // A phone of the test kit is not admitted.
+        // The service refuses phones of the test kit.
         let service = try await RunningService(database: folder.path("synheart-auth.sqlite"))
         for platform in ["ios", "android"] {
             let refused = try await run(
@@ -83,7 +83,7 @@ import Testing
         async let two = run("apps example")
         let records = try await [one, two].map { try JSONValue(parsing: $0.output).object }
         #expect(records[0]?["ios"]?.object?["trust_anchors"] == records[1]?["ios"]?.object?["trust_anchors"])
-        // Certificates of Google's are signed anew each time; its keys are in the file.
+        // Google's certificates are issued anew each time, but its keys are read from the file.
         let keys = records.map { $0?["android"]?.object?["play_integrity"]?.object?["keys"] }
         #expect(keys[0] == keys[1] && keys[0] != nil)
         for name in ["synheart-authority.pem", "synheart-authority.google.json"] {

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// What `--help` shows can be typed as it stands.
+/// The examples in `--help` run as written.
 @Suite(.serialized) struct `Help` {
-    /// The words of each example in a text: what stands from `synheart-auth` to the end of that command.
+    /// The words of each example in a text, from `synheart-auth` to the end of its command.
     private static func examples(_ text: String) -> [[String]] {
         text.split(separator: "\n").flatMap { line -> [[String]] in
             guard line.hasPrefix("  ") || line.contains("| synheart-auth") else { return [] }
@@ -66,7 +66,7 @@ import Testing
         for command in try await CommandTree.read().commands {
             for example in Self.examples(command.discussion) {
                 count += 1
-                // Without a standard output a command is parsed, and nothing is done.
+                // Without a standard output, a command parses its arguments and does nothing.
                 let result = try await Binary.run(example, in: folder.url, output: .closed)
                 #expect(result.status == 2, "\(command.name): \(example): \(result.errors)")
                 #expect(result.errors.contains("standard output"), "\(example): \(result.errors)")

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// A command that is interrupted takes its private keys with it.
+/// An interrupted command removes its private keys.
 @Suite(.serialized) struct `Interrupts` {
     let folder: TemporaryFolder
 
@@ -12,7 +12,7 @@ import Testing
         get throws { try FileManager.default.contentsOfDirectory(atPath: folder.url.path) }
     }
 
-    /// Starts a command whose temporary files lie in the folder, and waits until they do.
+    /// Starts a command with temporary files in the folder. Waits until its output satisfies `isReady`.
     private func start(_ arguments: [String], until isReady: (String) -> Bool) throws -> Process {
         let process = Process()
         process.executableURL = Binary.url
@@ -30,7 +30,7 @@ import Testing
             text += String(decoding: piece, as: UTF8.self)
         }
         try #require(try left.count == 1)
-        // What is written from now on goes nowhere, and fills no pipe.
+        // Later output is read and discarded, so that it does not fill the pipe.
         output.fileHandleForReading.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
         return process
     }
@@ -39,7 +39,7 @@ import Testing
         try start(["demo"]) { $0.contains(mark) }
     }
 
-    /// A command that was started by `nohup` keeps ignoring SIGHUP, and so does what these tests start.
+    /// Whether SIGHUP is ignored. A process that `nohup` started keeps ignoring it, and so do its children.
     private static var isHangUpIgnored: Bool {
         var action = sigaction()
         guard sigaction(SIGHUP, nil, &action) == 0 else { return false }
@@ -56,14 +56,14 @@ import Testing
         #expect(try left == [])
     }
 
-    /// What the SDK began runs on when its caller is cancelled, and connections arrive while the service stops.
+    /// Work that the SDK began continues after its caller is cancelled, and connections arrive while the service stops.
     @Test(arguments: ["1. Register", "3. Replay", "4. Rotate", "6. An Android phone", "As it must be."])
     func `a demo that is interrupted in the middle of its work leaves nothing`(mark: String) async throws {
         for _ in 0..<3 {
             let demo = try startDemo(until: mark)
             kill(demo.processIdentifier, SIGINT)
             demo.waitUntilExit()
-            // It may have been done before.
+            // The demo may have finished before the signal.
             let isDone = demo.terminationReason == .exit && demo.terminationStatus == 0
             #expect(isDone || demo.terminationReason == .uncaughtSignal && demo.terminationStatus == SIGINT)
             #expect(try left == [])

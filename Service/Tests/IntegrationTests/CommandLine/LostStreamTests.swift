@@ -4,7 +4,7 @@ import Testing
 
 /// A command whose output is lost fails, and a lost stream kills no command.
 @Suite(.serialized) struct `Lost streams` {
-    /// Arguments with which a command has something to say, and arguments with which it fails.
+    /// Arguments with which a command prints a result, and arguments with which it fails.
     private struct Case {
         let arguments: [String]
         let failing: [String]
@@ -23,7 +23,7 @@ import Testing
         "apps", "credentials", "signing-keys", "service-key", "devices", "statistics", "audit", "evidence",
     ]
 
-    /// In a folder with a database the first arguments are used, in an empty one the second.
+    /// The first arguments are for a folder with a database, the second for an empty folder.
     private static let cases: [String: Case] = [
         "serve": Case(free, failing: ["--port", "eighty"]),
         "demo": Case(failing: ["--keep", "/dev/null/folder"]),
@@ -155,7 +155,7 @@ import Testing
             ["credentials", "create", "--role", "admin"] + format, in: folder.url, output: lost)
         #expect(result.status == 2)
         #expect(try await liveCredentials(folder) == 0)
-        // Where it can be known before, nothing is made.
+        // If the loss is known in advance, the command creates no credential.
         let events = try await Binary.run(["audit", "list"], in: folder.url)
         #expect(events.output.contains("credential.created") == (lost == .full), "\(events.output)")
     }

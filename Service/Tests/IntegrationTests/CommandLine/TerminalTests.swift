@@ -2,10 +2,10 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// Text from records, devices and services is no command to the terminal.
+/// Control sequences in text from records, devices and services do not reach the terminal.
 @Suite(.serialized) struct `Terminal` {
     let folder: TemporaryFolder
-    /// Sets the window's title, clears the screen, a C1 control, a line separator and a change of direction.
+    /// Sets the window title and clears the screen, with a C1 control, a line separator and a direction override.
     private static let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{2028}\u{202e}\n\u{7f}end"
     private static let harmful: [Unicode.Scalar] = ["\u{1b}", "\u{7}", "\u{9b}", "\u{2028}", "\u{202e}", "\u{7f}"]
 

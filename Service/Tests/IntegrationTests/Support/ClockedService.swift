@@ -19,13 +19,13 @@ final class MovableClock: ServiceClock, @unchecked Sendable {
     func move(_ seconds: Int64) { lock.withLock { time = time + seconds } }
 }
 
-/// The whole service, HTTP and SQLite, in this process, so that a test can move its clock. It may be started again over the
-/// same database.
+/// The whole service with HTTP and SQLite in the test's process, so that the test can move its clock. It can be restarted with
+/// the same database.
 struct ClockedService: Sendable {
     let port: Int
     let service: AuthService
 
-    /// Runs the service over a database, then the body, then ends the service in order.
+    /// Runs the service on a database and the body, then stops the service in order.
     static func with<Value: Sendable>(
         database: String, clock: MovableClock, protection: ProtectionSettings = ProtectionSettings(),
         _ body: @Sendable (ClockedService) async throws -> Value
@@ -60,7 +60,7 @@ struct ClockedService: Sendable {
         return result
     }
 
-    /// The app of `DevelopmentDevice`, with members of its signature policy.
+    /// The app of `DevelopmentDevice` with this signature policy.
     static func record(signature: [(String, JSONValue)] = []) throws -> AppRecord {
         var record = try #require(JSONValue(parsing: Array(DevelopmentDevice.app.utf8)).object)
         record["signature"] = .object(JSONObject(signature))

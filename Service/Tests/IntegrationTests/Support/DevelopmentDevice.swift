@@ -3,19 +3,19 @@ import Crypto
 import Foundation
 import StrictJSON
 
-/// A device that a development proof registers, and whose requests a test makes byte by byte. It speaks scheme 1.
+/// A device that registers with a development proof. The test builds its requests byte by byte. It uses scheme 1.
 struct DevelopmentDevice: Sendable {
     let id: DeviceID
     var key: P256.Signing.PrivateKey
 
     static let appID = "com.example.app"
-    /// An app into which such a device may register.
+    /// The record of an app that admits such a device.
     static let app = """
         {"app_id":"\(appID)","build_channel":"dev","development_integrity_allowed":true,
          "ios":{"app_ids":["TEAMID1234.\(appID)"]}}
         """
 
-    /// Registers this key; nil if the service did not say that it did.
+    /// Registers this key; nil if the service did not confirm it.
     static func register(_ key: P256.Signing.PrivateKey, port: Int) async -> DevelopmentDevice? {
         guard let challenge = await challenge(port: port) else { return nil }
         return await register(key, with: challenge, port: port)
@@ -31,7 +31,7 @@ struct DevelopmentDevice: Sendable {
         return asked?.json["challenge"]?.string.flatMap { Base64.standard.decode($0) }
     }
 
-    /// Registers this key with a challenge; nil if the service did not say that it did.
+    /// Registers this key with a challenge; nil if the service did not confirm it.
     static func register(
         _ key: P256.Signing.PrivateKey, with challenge: [UInt8], port: Int
     ) async -> DevelopmentDevice? {
@@ -61,7 +61,7 @@ struct DevelopmentDevice: Sendable {
         try request(route.method, route.rawValue, body: body, nonce: nonce, at: Self.now + ahead)
     }
 
-    /// A request signed at a time.
+    /// A request signed at this time.
     func request(
         _ method: String, _ path: String, body: [UInt8] = [], nonce: String? = nil, at time: UnixTime
     ) throws -> WireRequest {
@@ -85,7 +85,7 @@ struct DevelopmentDevice: Sendable {
         return try request(.rotateKey, body: body.bytes)
     }
 
-    /// The thumbprint of the key that it holds to be the current one.
+    /// The thumbprint of the key that the device believes to be current.
     var thumbprint: String { DevicePublicKey(key.publicKey).thumbprint }
 
     static var now: UnixTime { UnixTime(Int64(Date().timeIntervalSince1970)) }

@@ -2,15 +2,15 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// A database with the app of `DevelopmentDevice` in it, for services that are killed and started again.
+/// A database with the app of `DevelopmentDevice`, for services that are killed and restarted.
 struct ServiceFixture: Sendable {
-    /// The flags that name the stores, and what the environment of each command must have.
+    /// The flags that name the stores. `environment` has the variables that every command needs.
     let stores: [String]
     private let environment: [String: String]
     /// The text of an admin credential.
     let credential: String
 
-    /// Makes the database through the command line, as an operator does.
+    /// Creates the database through the command line, as an operator does.
     init(database: String) async throws {
         try await self.init(stores: ["--database", database])
     }
@@ -27,9 +27,9 @@ struct ServiceFixture: Sendable {
         credential = try #require(try JSONValue(parsing: created.output).object?["credential"]?.string)
     }
 
-    /// Starts the service, without the limits that a test of one machine would meet.
+    /// Starts the service without the rate limits that a test on one machine would reach.
     ///
-    /// - Parameter stores: another way to the same stores.
+    /// - Parameter stores: other flags for the same stores.
     func start(
         stores: [String]? = nil, port: Int = 0, arguments: [String] = [], environment: [String: String] = [:],
         errors: FileHandle? = nil
@@ -45,7 +45,7 @@ struct ServiceFixture: Sendable {
             environment: unlimited.merging(self.environment) { $1 }.merging(environment) { $1 }, errors: errors)
     }
 
-    /// Makes a credential of a service that asks about the app of `DevelopmentDevice`, and returns its text.
+    /// Creates a credential of another service for the app of `DevelopmentDevice`, and returns its text.
     func serviceCredential() async throws -> String {
         let created = try await Binary.run(
             ["credentials", "create", "--role", "service", "--app", DevelopmentDevice.appID, "--json"] + stores,
@@ -66,7 +66,7 @@ extension RunningService {
     var operationsPort: Int { operationsURL.split(separator: ":").last.flatMap { Int($0) } ?? 0 }
 }
 
-/// SplitMix64: choices that a seed repeats.
+/// SplitMix64: a seed repeats the same choices.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -2,22 +2,22 @@ import AuthContract
 import Crypto
 import StrictJSON
 
-/// One of many clients of a service that may die at any moment. It writes down what was acknowledged, and afterwards holds
-/// the service to it.
+/// One of many clients of a service that may be killed at any moment. It records what was acknowledged, and afterwards checks
+/// that the service kept it.
 struct LoadClient: Sendable {
-    /// A device as far as its client knows.
+    /// A device as its client knows it.
     struct Known: Sendable {
         enum Revocation: Sendable { case none, asked, acknowledged }
 
         var device: DevelopmentDevice
-        /// The key before the current one, by its thumbprint.
+        /// The thumbprint of the key before the current one.
         var previousKey: String?
-        /// The key of a rotation that was not answered.
+        /// The new key of a rotation without an answer.
         var perhapsRotatedTo: P256.Signing.PrivateKey?
         var revocation = Revocation.none
     }
 
-    /// What was acknowledged, by kind.
+    /// The numbers of acknowledged operations.
     struct Tally: Sendable {
         var registrations = 0
         var rotations = 0
@@ -26,7 +26,7 @@ struct LoadClient: Sendable {
         var refusedReplays = 0
     }
 
-    /// A signed request that was accepted: it may never be again.
+    /// A signed request that was accepted once and must never be accepted again.
     struct Accepted: Sendable {
         let request: WireRequest
         let device: Int
@@ -37,10 +37,10 @@ struct LoadClient: Sendable {
 
     private(set) var devices: [Known] = []
     private var accepted: [Accepted] = []
-    /// What the service got wrong.
+    /// The faults of the service.
     private(set) var problems: [String] = []
     private(set) var tally = Tally()
-    /// The key of a registration that was not answered.
+    /// The key of a registration without an answer.
     private var perhapsRegistered: P256.Signing.PrivateKey?
     private var random: SeededGenerator
     private let fixture: ServiceFixture
@@ -54,15 +54,15 @@ struct LoadClient: Sendable {
 
     // MARK: While the service may die
 
-    /// Registers, rotates, revokes and signs until an answer does not come. `onAnswer` hears of every answer.
+    /// Registers, rotates, revokes and signs until an answer does not come. Calls `onAnswer` for every answer.
     mutating func run(_ service: RunningService, onAnswer: @Sendable () -> Void) async {
         while await step(service) { onAnswer() }
     }
 
-    /// One thing that a client does.
+    /// One operation of a client.
     enum Act: String, Sendable, CaseIterable { case register, rotate, revoke, sign }
 
-    /// Does one thing, with the newest device that is not revoked; whether it was answered.
+    /// Runs one operation with the newest device that is not revoked. Returns whether it was answered.
     mutating func act(_ act: Act, _ service: RunningService) async -> Bool {
         guard act != .register, let index = devices.lastIndex(where: { $0.revocation == .none }) else {
             return await register(service)
@@ -153,7 +153,8 @@ struct LoadClient: Sendable {
 
     // MARK: After it came back
 
-    /// Every acknowledged registration, rotation and revocation is there, and every accepted request is refused.
+    /// Checks that every acknowledged registration, rotation and revocation is stored, and that every accepted request is
+    /// refused.
     mutating func check(_ service: RunningService) async {
         if let key = perhapsRegistered {
             perhapsRegistered = nil
@@ -199,9 +200,9 @@ struct LoadClient: Sendable {
         return await WireConnection.exchange(port: service.port, request)?.json["key_thumbprint"]?.string
     }
 
-    /// As it was and under a new nonce, in turn.
+    /// Replays each accepted request, either unchanged or under a new nonce.
     private mutating func replay(_ service: RunningService) async {
-        // What a retired key signed, a revoked device, or anybody minutes ago, is refused before its claims.
+        // Requests of revoked devices, by retired keys, or older than minutes are refused before their claims are checked.
         accepted.removeAll { known in
             let device = devices[known.device]
             return device.revocation == .acknowledged || .now - known.at > .seconds(240)

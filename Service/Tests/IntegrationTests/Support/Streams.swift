@@ -1,20 +1,21 @@
 import Foundation
 import Glibc
 
-/// What a command is given in place of a standard stream.
+/// A replacement of a command's standard stream.
 enum LostStream: String, CaseIterable, Sendable {
     /// The descriptor is not open.
     case closed
-    /// Every write fails: no space left.
+    /// Every write fails with ENOSPC.
     case full
-    /// A pipe whose reader has gone away.
+    /// A pipe whose reader has closed it.
     case broken
 }
 
 extension Binary {
-    /// Runs a command of which standard streams are lost.
+    /// Runs a command with closed or broken standard streams.
     ///
-    /// - Returns: the exit code; negative: the signal that killed it. And what it wrote to the stream that was left.
+    /// - Returns: the exit code, or the negative number of the signal that killed the command; and what it wrote to the other
+    ///   stream.
     static func run(
         _ arguments: [String], in folder: URL, closedInput: Bool = false, output: LostStream? = nil,
         errors: LostStream? = nil, environment: [String: String] = [:]
@@ -26,7 +27,7 @@ extension Binary {
         process.arguments = ["-c", "exec \"$0\" \"$@\" \(redirections)", url.path] + arguments
         process.currentDirectoryURL = folder
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        // Descriptors of an existing file: unlike a pipe it is never full.
+        // Descriptors of a file. Unlike a pipe, it is never full.
         let files = [1, 2].map { folder.appendingPathComponent(".\(UUID().uuidString).\($0)") }
         let handles = try files.map { file in
             try Data().write(to: file)
@@ -65,7 +66,7 @@ extension Binary {
 /// Every command of the binary, as its own help lists them.
 struct CommandTree {
     struct Command: Sendable {
-        /// Such as `apps add`.
+        /// The words of the command, such as `apps add`.
         let path: [String]
         let discussion: String
         let isGroup: Bool

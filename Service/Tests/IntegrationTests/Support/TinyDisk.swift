@@ -4,7 +4,7 @@ import Foundation
 final class TinyDisk: Sendable {
     private let folder: TemporaryFolder
 
-    /// Whether this process may mount.
+    /// Whether this process may mount a file system.
     static let canBeMounted = TinyDisk(kilobytes: 64) != nil
 
     init?(kilobytes: Int) {
@@ -18,7 +18,7 @@ final class TinyDisk: Sendable {
 
     func path(_ name: String) -> String { folder.path(name) }
 
-    /// Leaves no room.
+    /// Fills the file system.
     func fill() throws {
         let descriptor = open(path("filler"), O_CREAT | O_WRONLY, 0o600)
         defer { close(descriptor) }

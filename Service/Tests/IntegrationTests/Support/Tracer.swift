@@ -1,6 +1,6 @@
 import Foundation
 
-/// strace on a running process, which it kills as the process enters a system call.
+/// strace, attached to a running process. It kills the process as it enters a chosen system call.
 final class Tracer: Sendable {
     private let process: Process
     private let errors = Pipe()
@@ -14,7 +14,7 @@ final class Tracer: Sendable {
         return Tracer(of: sleeper.processIdentifier, killingAt: "getpid", occurrence: 1) != nil
     }()
 
-    /// Attaches; nil if that fails. From then on any thread's so-manyeth call of this name is its process's last.
+    /// Attaches; nil if that fails. From then on, strace kills the process at any thread's n-th call of this system call.
     init?(of processID: Int32, killingAt call: String, occurrence: Int) {
         process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/strace")
@@ -25,17 +25,17 @@ final class Tracer: Sendable {
         process.standardError = errors
         process.standardInput = FileHandle.nullDevice
         guard (try? process.run()) != nil else { return nil }
-        // It says so of each thread, the last ones together.
+        // strace prints this line for each thread, and several threads may come in one read.
         var said = ""
         while !said.contains(" attached") {
             let more = errors.fileHandleForReading.availableData
             guard !more.isEmpty else { return nil }
             said += String(decoding: more, as: UTF8.self)
         }
-        // Of what it says later a pipe has room for far more than there is.
+        // The pipe has room for all later output of strace.
     }
 
-    /// It ends with the process that it traces.
+    /// Waits until strace ends, which it does with the traced process.
     func waitUntilItEnds() { process.waitUntilExit() }
 
     deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }

@@ -1,7 +1,7 @@
 import Foundation
 import StrictJSON
 
-/// An answer as it came over the wire.
+/// An HTTP response.
 struct WireAnswer: Sendable {
     let status: Int
     let head: String
@@ -18,7 +18,7 @@ struct WireAnswer: Sendable {
     }
 }
 
-/// A request as it goes over the wire.
+/// An HTTP request.
 struct WireRequest: Sendable {
     var method: String
     var target: String
@@ -35,8 +35,8 @@ struct WireRequest: Sendable {
     }
 }
 
-/// A TCP connection to loopback whose bytes a test writes itself. It waits on a thread of its own, never on one of Swift's,
-/// so that many of them can wait for a service of the same process.
+/// A TCP connection to loopback whose bytes the test writes. It waits on a thread of its own and not on Swift's threads, so
+/// that many connections can wait for a service of the same process.
 ///
 /// `@unchecked`: one task uses a connection at a time.
 final class WireConnection: @unchecked Sendable {
@@ -46,8 +46,8 @@ final class WireConnection: @unchecked Sendable {
     /// Connects; nil if no process listens.
     ///
     /// - Parameters:
-    ///   - port: of the service.
-    ///   - host: the last three bytes of the loopback address that the client has, 127.x.y.z; nil: 127.0.0.1.
+    ///   - port: the port of the service.
+    ///   - host: the last three bytes of the client's loopback address 127.x.y.z; nil: 127.0.0.1.
     ///   - seconds: the longest wait for an answer.
     init?(port: Int, from host: UInt32? = nil, seconds: Int = 20) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -85,14 +85,14 @@ final class WireConnection: @unchecked Sendable {
         }
     }
 
-    /// Whether all of the bytes were taken.
+    /// Sends the bytes. Returns whether all were sent.
     @discardableResult
     func send(_ bytes: [UInt8]) async -> Bool { await waiting { self.sendNow(bytes) } }
 
     /// The next answer; nil if the connection ends first.
     func answer() async -> WireAnswer? { await waiting { self.answerNow() } }
 
-    /// Sends some requests at once, and reads their answers; fewer if the connection ends.
+    /// Sends several requests at once and reads their answers; fewer if the connection ends.
     func exchange(_ requests: [WireRequest]) async -> [WireAnswer] {
         await waiting {
             guard self.sendNow(requests.flatMap(\.bytes)) else { return [] }
@@ -102,7 +102,7 @@ final class WireConnection: @unchecked Sendable {
         }
     }
 
-    /// One request on a connection of its own; nil if it was not answered whole.
+    /// Sends one request on a new connection; nil if the answer is missing or incomplete.
     static func exchange(port: Int, from host: UInt32? = nil, _ request: WireRequest) async -> WireAnswer? {
         await WireConnection(port: port, from: host)?.exchange([request]).first
     }
