@@ -54,7 +54,8 @@
             case errSecSuccess:
                 let attributes = item as? [String: Any]
                 if let problem = owner?.problem(attributes) { return .unavailable(problem) }
-                guard let data = (attributes?[kSecValueData as String] ?? item) as? Data else {
+                let value: Any? = if let attributes { attributes[kSecValueData as String] } else { item as Any? }
+                guard let data = value as? Data else {
                     return .unavailable(StorageError("not data"))
                 }
                 return .found(Array(data))
