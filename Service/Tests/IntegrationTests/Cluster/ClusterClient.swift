@@ -224,16 +224,32 @@ struct ClusterClient: Sendable {
         guard let new = devices[index].perhapsRotatedTo else { return }
         var after = devices[index].device
         after.key = new
-        guard let request = try? after.request(.status),
-            let answer = await WireConnection.exchange(port: node.port, request)
-        else { return await history.problem("no answer after the faults") }
+        let settled = after
+        let answer = await Self.untilServed {
+            guard let request = try? settled.request(.status) else { return nil }
+            return await WireConnection.exchange(port: node.port, request)
+        }
+        guard let answer else { return await history.problem("no answer after the faults") }
         devices[index].perhapsRotatedTo = nil
         if answer.json["key_thumbprint"]?.string == after.thumbprint { devices[index].device = after }
     }
 
+    /// Asks again while the answer is 503, as long as a store may take to come back: a node that served one request may still be
+    /// opening the connections for the next.
+    private static func untilServed(_ ask: () async -> WireAnswer?) async -> WireAnswer? {
+        let end = ContinuousClock.now + Cluster.recovery
+        while true {
+            let answer = await ask()
+            guard answer?.status == 503, ContinuousClock.now < end else { return answer }
+            try? await Task.sleep(for: .milliseconds(100))
+        }
+    }
+
     private mutating func check(_ index: Int, _ node: Int, _ nodes: [RunningService]) async {
-        guard let request = try? devices[index].device.request(.status) else { return }
-        let answer = await send(request, of: index, to: node, nodes)
+        let answer = await Self.untilServed {
+            guard let request = try? devices[index].device.request(.status) else { return nil }
+            return await send(request, of: index, to: node, nodes)
+        }
         let (id, thumbprint) = (devices[index].device.id, devices[index].device.thumbprint)
         switch devices[index].revocation {
         case .acknowledged where answer?.code != "DEVICE_REVOKED":
