@@ -113,15 +113,25 @@ package final class PostgreSQLServer: Sendable {
     }
 
     /// Stops all processes of the server without ending them.
-    package func pause() throws { try signal(SIGSTOP) }
+    package func pause() throws {
+        // First the one that forks the others: a child that began after the list was made would go on answering.
+        let server = try processes()[0]
+        Foundation.kill(server, SIGSTOP)
+        while Self.state(of: server) != "T" { usleep(1000) }
+        try signal(SIGSTOP)
+    }
 
     package func resume() throws { try signal(SIGCONT) }
 
     /// Whether a process runs. A zombie does not.
     private static func isAlive(_ process: pid_t) -> Bool {
+        state(of: process).map { !["Z", "X"].contains($0) } ?? false
+    }
+
+    /// The letter of `/proc`; nil if there is no such process.
+    private static func state(of process: pid_t) -> String? {
         let status = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
-        let state = status.split(separator: ")").last?.split(separator: " ").first
-        return state.map { !["Z", "X"].contains($0) } ?? false
+        return status.split(separator: ")").last?.split(separator: " ").first.map(String.init)
     }
 
     private func signal(_ number: Int32) throws {
