@@ -100,7 +100,7 @@
             do throws(PrivateDirectory.Failure) {
                 return try locks.lock("\(name.text).\(scope).lock")
             } catch {
-                // The system empties the temporary folder. A full disk then takes no new lock file, and nobody else shares these.
+                // The system empties the temporary folder. A full disk then takes no new lock file, and no other process shares these.
                 guard owner != nil, error.storageError.isFull else { throw error.storageError }
                 return ProcessLock.take("\(name.text).\(scope)")
             }

@@ -20,7 +20,7 @@
             var stream: InputStream?
         }
 
-        /// Opens a body, and reads it from then on to its end, or until nobody reads the stream.
+        /// Opens a body, and reads it from then on to its end, or until the stream has no reader.
         static func make(_ source: BodySource, within limit: Duration) async throws -> SentBody {
             let (original, copy) = (source.original, source.copy)
             let body = try SentBody()
@@ -42,7 +42,7 @@
                     }
                 }
             } catch {
-                // If it opens after all, nobody reads it.
+                // If it opens after all, it has no reader.
                 _ = try? body.takeStream()
                 throw error
             }
@@ -67,7 +67,7 @@
             }
         }
 
-        /// Waits until there is room. Returns false if nobody reads any more.
+        /// Waits until there is room. Returns false if the reader is gone.
         private func write(_ bytes: [UInt8]) -> Bool {
             var done = 0
             while done < bytes.count {
@@ -80,7 +80,7 @@
             return true
         }
 
-        /// The stream, once. When nobody has it any more, the writing ends.
+        /// The stream, once. Once it is released, the writing ends.
         func takeStream() throws -> InputStream {
             let taken = input.withLock { input in
                 defer { input.stream = nil }

@@ -32,7 +32,7 @@ package final class BoundedThreads: Sendable {
     ///
     /// - Parameters:
     ///   - leavesBehind: Whether cancelling the caller abandons a call that has begun. Otherwise the caller waits for the value.
-    ///   - body: Gives one value. `give` returns false if nobody waits for it any more.
+    ///   - body: Gives one value. `give` returns false if the caller has left.
     package func run<Value: Sendable>(
         leavesBehind: Bool, _ body: @escaping @Sendable (_ give: @Sendable (Value) -> Bool) -> Void
     ) async -> Value? {

@@ -67,7 +67,7 @@ package enum RequestBody: Sendable {
         private var pieces = 0
         private var seen = 0
 
-        /// Notes a piece. False if nobody wants the next one.
+        /// Notes a piece. False if the next one is not wanted.
         mutating func go() -> Bool {
             pieces += 1
             return isWanted
