@@ -138,6 +138,7 @@ extension Heavy {
             try await eventually { server.arrived > 200_000 }
             send.cancel()
             await #expect(throws: CancellationError.self) { try await send.value }
+            server.hurry()
             try await eventually { server.received.count == 1 }
             #expect(server.received.allSatisfy { !$0.isWhole })
         }

@@ -40,7 +40,7 @@ func expectSuspicion(
 
 /// Waits until something another task does has happened; real time only bounds it.
 func eventually(_ condition: () async throws -> Bool) async throws {
-    for _ in 0..<2000 {
+    for _ in 0..<15_000 {
         if try await condition() { return }
         try await Task.sleep(for: .milliseconds(2))
     }

@@ -63,6 +63,7 @@ import Testing
         try await eventually { server.arrived > 200_000 }
         send.cancel()
         await #expect(throws: CancellationError.self) { try await send.value }
+        server.hurry()
         try await eventually { server.received.count == 1 && BodyPump.threads.busy == 0 }
         #expect(server.received.allSatisfy { !$0.isWhole })
     }
