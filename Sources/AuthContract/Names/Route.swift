@@ -8,12 +8,15 @@ public enum Route: String, Sendable, CaseIterable {
     case token = "/auth/v1/token"
     case verify = "/auth/v1/verify"
     case keySet = "/auth/v1/.well-known/jwks.json"
+    case wellKnownKeySet = "/.well-known/jwks.json"
+    case openIDConfiguration = "/.well-known/openid-configuration"
+    case authorizationServer = "/.well-known/oauth-authorization-server"
 
     /// The method of the route.
     public var method: String {
         switch self {
         case .challenge, .register, .rotateKey, .token, .verify: "POST"
-        case .status, .keySet: "GET"
+        case .status, .keySet, .wellKnownKeySet, .openIDConfiguration, .authorizationServer: "GET"
         case .device: "DELETE"
         }
     }

@@ -91,7 +91,9 @@ enum OpenAPISchemas {
             "body_sha256": {"$ref": "#/components/schemas/Base64", "description": "32 bytes; scheme 2 only."},
             "verification_id": {"type": ["string", "null"], "format": "uuid",
               "pattern": "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$",
-              "description": "UUID; the same id and content get the same verdict for 60 s."}},
+              "description": "UUID; the same id and content get the same verdict for 60 s."},
+            "identity_audience": {"type": ["string", "null"],
+              "description": "One of the app's token_audiences: the answer then has identity_token."}},
             "oneOf": [{"required": ["body"]}, {"required": ["body_sha256"]}]},
           "VerifyResponse": {"type": "object", "required": ["verified"], "properties": {
             "verified": {"type": "boolean"}, "observed": {"$ref": "#/components/schemas/ErrorCode"},
@@ -99,7 +101,14 @@ enum OpenAPISchemas {
             "platform": {"$ref": "#/components/schemas/Platform"},
             "assurance": {"$ref": "#/components/schemas/Assurance"},
             "signature_scheme": {"type": "integer", "enum": [1, 2]},
-            "key_age_seconds": {"type": "integer", "minimum": 0}}},
+            "key_age_seconds": {"type": "integer", "minimum": 0},
+            "identity_token": {"type": "string", "description": "A JWT for a service behind the caller; one minute."}}},
+          "IssuerMetadata": {"type": "object", "additionalProperties": false, "required": ["issuer", "jwks_uri",
+              "id_token_signing_alg_values_supported", "subject_types_supported", "response_types_supported"],
+            "properties": {
+            "issuer": {"type": "string"}, "jwks_uri": {"type": "string"},
+            "id_token_signing_alg_values_supported": {"const": ["ES256"]},
+            "subject_types_supported": {"const": ["public"]}, "response_types_supported": {"const": ["none"]}}},
           "KeySet": {"type": "object", "required": ["keys"], "properties": {"keys": {"type": "array", "items":
             {"type": "object", "required": ["kty", "crv", "x", "y", "use", "alg", "kid"], "properties": {
               "kty": {"const": "EC"}, "crv": {"const": "P-256"}, "x": {"type": "string"}, "y": {"type": "string"},
@@ -173,7 +182,10 @@ enum OpenAPISchemas {
               "unsigned_query": {"type": ["string", "null"], "enum": ["allow", "refuse_on_writes", "refuse", null]},
               "replay_on_reads": {"type": ["boolean", "null"]}, "path_prefix_strip": {"type": ["string", "null"]},
               "authorities": {"type": ["array", "null"], "items": {"type": "string"}},
-              "token_audiences": {"type": ["array", "null"], "items": {"type": "string"}}}},
+              "token_audiences": {"type": ["array", "null"], "items": {"type": "string"}},
+              "token_type": {"type": ["string", "null"], "enum": ["synheart-device+jwt", "at+jwt", "JWT", null],
+                "default": "synheart-device+jwt",
+                "description": "typ of the app's device tokens. A type other than the default needs token_audiences."}}},
             "keys": {"type": ["object", "null"], "additionalProperties": false, "properties": {
               "maximum_age_days": {"type": ["integer", "null"], "minimum": 1, "maximum": 36500},
               "grace_days": {"type": ["integer", "null"], "minimum": 0, "maximum": 3650, "default": 7},

@@ -4,6 +4,7 @@ internal import HTTPTypes
 internal import HummingbirdCore
 internal import Logging
 internal import NIOHTTP1
+internal import StrictJSON
 
 /// Answers the public API: finds the route, reads the body within its limit, calls the service, writes one log line.
 struct PublicResponder: ListenerResponder {
@@ -78,15 +79,28 @@ struct PublicResponder: ListenerResponder {
                 .json(try await service.issueToken(TokenRequest(received: body), verified))
             }
         case .verify: try await verify(request)
-        case .keySet:
-            RequestOutcome(
-                .keySet,
-                try await RequestOutcome.result {
-                    var answer = APIResponse.json(try await service.signingKeys.keySet())
-                    answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
-                    return answer
-                }, claimedBy: request.headers)
+        case .keySet, .wellKnownKeySet: try await published(request) { try await service.signingKeys.keySet() }
+        case .openIDConfiguration, .authorizationServer:
+            try await published(request) {
+                guard let metadata = service.issuerMetadata else {
+                    throw Refusal(.notFound, "server.public_origin is not set")
+                }
+                return metadata
+            }
         }
+    }
+
+    /// A document for everybody, that may be cached.
+    private func published(
+        _ request: PublicRequest, _ document: () async throws -> JSONObject
+    ) async throws -> RequestOutcome {
+        RequestOutcome(
+            request.route,
+            try await RequestOutcome.result {
+                var answer = APIResponse.json(try await document())
+                answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
+                return answer
+            }, claimedBy: request.headers)
     }
 
     private func challenge(_ request: PublicRequest) async throws -> RequestOutcome {
@@ -167,7 +181,7 @@ struct PublicResponder: ListenerResponder {
             }
         case .failure(let refusal):
             // An error of the caller's own credential must not look like a verdict.
-            guard refusal.code != .unauthorized, refusal.code != .forbidden else { break }
+            guard verdict.isVerdict, refusal.code != .unauthorized, refusal.code != .forbidden else { break }
             outcome.isVerdict = true
             outcome.missingAssertion = verdict.missingAssertion
             metrics.verdict(refusal.code.rawValue, of: app)

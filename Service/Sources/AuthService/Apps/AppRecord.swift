@@ -52,7 +52,19 @@ public struct SignaturePolicy: Sendable, Hashable {
     public var pathPrefixStrip: String?
     /// `scheme://host[:port]` or `host[:port]` that scheme 2 requests may be sent to; empty: scheme 2 is refused.
     public var authorities: [String] = []
+    /// Audiences of device tokens beside the app's id.
     public var tokenAudiences: [String] = []
+    public var tokenType: TokenType = .device
+
+    /// The `typ` of the app's device tokens (RFC 7519 section 5.1).
+    public enum TokenType: String, Sendable, Hashable {
+        /// Names what the token is, so no backend takes it for a token of another kind.
+        case device = "synheart-device+jwt"
+        /// An OAuth access token (RFC 9068), for frameworks that accept only that.
+        case accessToken = "at+jwt"
+        /// For frameworks that accept only `JWT`.
+        case jwt = "JWT"
+    }
 
     /// What to do with a query, which scheme 1 does not sign.
     public enum UnsignedQuery: String, Sendable, Hashable {

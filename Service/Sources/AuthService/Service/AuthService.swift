@@ -1,5 +1,5 @@
 public import AuthContract
-internal import StrictJSON
+public import StrictJSON
 
 /// The rules of the auth service behind `POST /auth/v1/…`, without HTTP and without SQL.
 public struct AuthService: Sendable {
@@ -49,6 +49,8 @@ public struct AuthService: Sendable {
     public let credentials: CredentialRules
     /// The keys that sign device tokens.
     public let signingKeys: SigningKeys
+    /// What the discovery documents say; nil without a public origin.
+    public let issuerMetadata: JSONObject?
     /// Verification of the audit log, and its signed head.
     public let auditTrail: AuditTrail
     /// The clock by which everything is judged.
@@ -116,6 +118,7 @@ public struct AuthService: Sendable {
             recorder: recorder)
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
         auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
+        issuerMetadata = publicOrigin.map { IssuerMetadata.json(of: $0) }
         tokens = TokenIssuer(
             keys: signingKeys, apps: apps, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
         credentials = CredentialRules(
@@ -253,6 +256,10 @@ public struct AuthService: Sendable {
         do throws(Refusal) { appID = try credential.judgedApp(of: question.headers) } catch {
             return VerifyOutcome(.failure(error))
         }
+        // Before the request is judged: what is wrong with the question must not use up the claims of the request.
+        do throws(Refusal) { try await require(question.identityAudience, of: appID) } catch {
+            return VerifyOutcome(.failure(error), isVerdict: false)
+        }
         let verification = question.verificationID.map { Verification(of: question, named: $0, by: credential.id) }
         return await verdict(on: question, of: appID, address, verification)
     }
@@ -277,9 +284,26 @@ public struct AuthService: Sendable {
             judgement = await judge(request, for: .foreign, as: verification)
         } catch { judgement = .refused(error, app: nil) }
         switch judgement.result {
-        case .success(let verified): return VerifyOutcome(.success(.verified(verified.identity)))
+        case .success(let verified): return await verdict(accepting: verified, for: question.identityAudience)
         case .failure(let refusal): return await verdict(refusing: refusal, judgement, of: appID)
         }
+    }
+
+    /// Refuses an `identity_audience` that is not the app's.
+    private func require(_ audience: String?, of appID: AppID) async throws(Refusal) {
+        guard let audience, let app = try await apps.provisioned(appID) else { return }
+        try await tokens.require(audience, of: app.record)
+    }
+
+    private func verdict(accepting verified: VerifiedRequest, for audience: String?) async -> VerifyOutcome {
+        var identity = verified.identity
+        if let audience {
+            do throws(Refusal) {
+                identity.identityToken = try await tokens.identityToken(
+                    for: audience, of: verified.device, verified.app.record, at: verified.at)
+            } catch { return VerifyOutcome(.failure(error)) }
+        }
+        return VerifyOutcome(.success(.verified(identity)))
     }
 
     private func verdict(refusing refusal: Refusal, _ judgement: Judgement, of appID: AppID) async -> VerifyOutcome {

@@ -7,9 +7,14 @@ public struct VerifyOutcome: Sendable {
     public let result: Result<VerifyResponse, Refusal>
     /// The assertion that a refused request lacks: the value of `X-Synheart-Assertion` beside `ASSERTION_REQUIRED`.
     public let missingAssertion: AssertionDemand?
+    /// Whether a refusal is about the request. Otherwise it is about what the caller asked beside it.
+    public let isVerdict: Bool
 
-    init(_ result: Result<VerifyResponse, Refusal>, missingAssertion: AssertionDemand? = nil) {
+    init(
+        _ result: Result<VerifyResponse, Refusal>, missingAssertion: AssertionDemand? = nil, isVerdict: Bool = true
+    ) {
         self.result = result
+        self.isVerdict = isVerdict
         self.missingAssertion = missingAssertion
     }
 }
