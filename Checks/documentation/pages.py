@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Follows the pages behind the README's three doors, as a reader does, and compares what the commands print with the page.
+"""Follows pages of docs/ as a reader does, the README's three doors first, and compares what the commands print with the page.
 
     Checks/documentation/pages.py Service/.build/debug/synheart-auth           every page
     Checks/documentation/pages.py Service/.build/debug/synheart-auth backend   one page
@@ -22,7 +22,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = {"app": 4, "backend": 6, "operate": 7}
+PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 2}
 PORTS = ("8080", "9464", "8000")
 # What one run has and another has not, as the page shows it, and its form.
 VALUES = [
@@ -147,7 +147,7 @@ def follow(name, binary):
                 for port, free in ports.items():
                     text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}")
                     expected = expected and expected.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}")
-                if index == 0:
+                if "scripts/demo" in text:
                     text += f"PATH={binary.parent}:$PATH\n"
                 code, output = shell.run(text, expected, 900 if "swift build" in text else 120)
                 if code != "0" or expected is not None and not matches(expected, output):
