@@ -126,7 +126,7 @@ def follow(name, binary):
     page = (ROOT / f"docs/{name}.md").read_text()
     ports = {port: free_port() for port in PORTS}
     compiled = "\n".join(squeezed((ROOT / path).read_text()) for path in COMPILED)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         environment = {key: value for key, value in os.environ.items() if not key.startswith("SYNHEART_AUTH_")}
         environment |= {
             "SYNHEART_AUTH_PORT": ports["8080"], "SYNHEART_AUTH_OPERATIONS_PORT": ports["9464"], "TMPDIR": folder,
