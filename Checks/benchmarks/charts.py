@@ -5,7 +5,7 @@
     Checks/benchmarks/charts.py --check      whether the files are those of the tables
     Checks/benchmarks/charts.py --self-test  whether the check notices a changed figure, and a row that is gone
 
-A bar ends at the highest ratio that the table names. Its pale part begins at the lowest. The line at 1 is the peer.
+A bar ends at the highest ratio that the table names. Its second shade begins at the lowest. The line at 1 is the peer.
 """
 import pathlib
 import re
