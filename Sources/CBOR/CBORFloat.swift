@@ -2,8 +2,11 @@
 public struct CBORFloat: Sendable, Hashable {
     /// Bits of the encoding.
     public enum Width: Int, Sendable, Hashable {
+        /// IEEE 754 binary16: major type 7, additional information 25 (RFC 8949 section 3.3).
         case half = 16
+        /// IEEE 754 binary32: additional information 26.
         case single = 32
+        /// IEEE 754 binary64: additional information 27.
         case double = 64
     }
 

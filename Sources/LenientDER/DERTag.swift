@@ -2,9 +2,13 @@
 public struct DERTag: Sendable, Hashable {
     /// The class of a tag.
     public enum Class: UInt8, Sendable, Hashable {
+        /// A type that X.680 defines, such as INTEGER.
         case universal = 0
+        /// A type that an application defines. Current standards do not use the class.
         case application = 1
+        /// The meaning depends on the surrounding type, as with `[0]` in a certificate.
         case contextSpecific = 2
+        /// A type that an organisation defines for itself.
         case privateUse = 3
     }
 

@@ -1,10 +1,16 @@
 /// A JSON text (RFC 8259) as a value. Members keep their order; numbers keep their digits.
 public enum JSONValue: Sendable, Hashable {
+    /// The literal `null`.
     case null
+    /// The literals `true` and `false`.
     case bool(Bool)
+    /// A number, as its digits: no precision is lost.
     case number(JSONNumber)
+    /// A string, with its escapes resolved. Escaped surrogates come in pairs, so it is valid Unicode.
     case string(String)
+    /// The elements, in their order.
     case array([JSONValue])
+    /// The members, in their order, each name once.
     case object(JSONObject)
 }
 

@@ -2,7 +2,10 @@
 public struct AppleApp: Sendable {
     /// The two environments of App Attest.
     public enum Environment: Sendable {
-        case development, production
+        /// The sandbox: the AAGUID is `appattestdevelop`.
+        case development
+        /// The AAGUID is `appattest` and seven zero bytes.
+        case production
     }
 
     /// Prefix and bundle id, such as `TEAMID1234.com.example.app`.

@@ -23,7 +23,10 @@ public struct AppleAttestationOptions: Sendable {
 
     /// The curve of the leaf's key. The attested key stays on P-256.
     public enum Curve: Sendable {
-        case p256, p384
+        /// P-256, as Apple's leaves have.
+        case p256
+        /// P-384, which no verifier should accept in a leaf.
+        case p384
     }
 
     // The leaf.

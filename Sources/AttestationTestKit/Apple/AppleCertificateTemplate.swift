@@ -44,7 +44,12 @@ enum AppleSigningKey: Sendable {
 
 /// ECDSA with one of these digests.
 public enum AppleSignatureAlgorithm: Sendable {
-    case sha1, sha256, sha384
+    /// ecdsa-with-SHA1, which no verifier should accept.
+    case sha1
+    /// ecdsa-with-SHA256 (RFC 5758 section 3.2).
+    case sha256
+    /// ecdsa-with-SHA384 (RFC 5758 section 3.2).
+    case sha384
 
     var identifier: [UInt8] {
         let arcs: [UInt64] =

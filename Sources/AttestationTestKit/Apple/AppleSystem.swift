@@ -2,7 +2,9 @@
 public struct AppleSystem: Sendable, Hashable {
     /// The platforms that real attestations are known from.
     public enum Platform: String, Sendable {
+        /// An iPhone. The leaf names the platform from iOS 18 on.
         case iOS = "iphoneos"
+        /// A Mac, from macOS 27 on: no attestation of an older one is known.
         case macOS = "macosx"
     }
 
