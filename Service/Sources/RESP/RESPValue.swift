@@ -8,6 +8,7 @@ public enum RESPValue: Sendable, Hashable {
     case simple(String)
     /// An error: its code is the first word.
     case error(String)
+    /// A signed integer of 64 bits.
     case integer(Int64)
     /// Bytes. Verbatim text (RESP3) is one of these, without its format.
     case bulk(ByteBuffer)
@@ -17,10 +18,13 @@ public enum RESPValue: Sendable, Hashable {
     case map([RESPValue])
     /// Data that the server sends by itself.
     case push([RESPValue])
+    /// A boolean (RESP3).
     case boolean(Bool)
+    /// A floating-point number (RESP3).
     case double(Double)
     /// An integer of any size, as decimal digits.
     case bigNumber(String)
+    /// No value: RESP3's null, or RESP2's null bulk string or null array.
     case null
 }
 
