@@ -124,7 +124,7 @@ public struct JSONObject: Sendable, Hashable {
     /// An object without members, with room for this many.
     public init(reserving count: Int) { members.reserveCapacity(count) }
 
-    /// An object of these members; of two with one name the later counts.
+    /// An object of these members. If two have one name, the later one is used.
     public init(_ members: some Sequence<(String, JSONValue)>) {
         self.members.reserveCapacity(members.underestimatedCount)
         for (name, value) in members { self[name] = value }

@@ -96,7 +96,7 @@ actor DeviceIdentity {
         let task = resets.begin(context.appID) { [context] in
             await Self.result { () async throws(SynheartAuthError) in
                 try await context.exclusively { () async throws(SynheartAuthError) in
-                    // Whoever has the lock knows that the others only wait.
+                    // This reset holds the lock, so the other operations only wait and can be ended.
                     await self.endOperations()
                     try await Resetter(context: context).reset(reason)
                 }

@@ -24,10 +24,11 @@ public struct KeyDescription: Sendable, Hashable {
     /// What is unusual about it.
     let quirks: [String]
 
-    /// The lower of the two levels: a key is no safer than the one who speaks for it.
+    /// The lower of the two levels: the attestation is only as trustworthy as the component that made it.
     public var securityLevel: SecurityLevel { min(attestationSecurityLevel, keyMintSecurityLevel) }
 
-    /// The newest version whose schema is known. Versions to come add tags, so they are read by it.
+    /// The newest version whose schema is known. Later versions are read by the same schema, because versions only
+    /// add tags.
     static let newestKnownVersion: Int64 = 500
 
     init(_ value: ArraySlice<UInt8>) throws(KeyAttestationError) {

@@ -25,7 +25,8 @@ package struct ReceiptSteps: Sendable {
         }
         let content = receipt.signedData.content
         if let attributes = receipt.signedData.signedAttributes {
-            // Nothing authenticates them: in a later receipt Apple did not write them.
+            // No signature of Apple covers the attributes in receipts since 2020-11, so an attacker may have added
+            // them.
             guard receipt.fields.creationTime < SignedAttributes.end else {
                 throw AppAttestError(.malformedSignedAttributes, .signature, "attributes in a receipt since 2020-11")
             }
@@ -46,7 +47,7 @@ package struct ReceiptSteps: Sendable {
         guard let intermediate = others.first(where: { $0.certificate.subject == signer.certificate.issuer }) else {
             throw AppAttestError(.untrustedChain, .certificateChain, "no certificate of the issuer")
         }
-        // Nothing vouches for the copy of the root, nor for anything else that came along, but being the pinned one.
+        // No signature covers further certificates. Only a copy of a pinned root is accepted among them.
         let unexplained = others.filter { other in
             other.bytes != intermediate.bytes && !path.anchors.contains { $0.bytes == other.bytes }
         }

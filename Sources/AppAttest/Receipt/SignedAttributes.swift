@@ -5,15 +5,15 @@ internal import SwiftASN1
 
 /// Attributes between content and signature, in Apple's receipts until September 2020.
 ///
-/// By RFC 5652, section 5.4, the signer would have signed the attributes. Apple's did not: the signature is over the content, as
-/// it is in receipts without them, and a verifier that goes by the RFC refuses every one of them (OpenSSL does). So nothing
-/// authenticates the attributes, and nothing is taken from them; they must be what Apple wrote all the same: the same four in
-/// every receipt, with the digest of its content and the second in which it was created.
+/// RFC 5652 section 5.4 says that the signature covers the attributes. Apple's signature covers the content instead, as in
+/// receipts without attributes, so a verifier that follows the RFC (such as OpenSSL) refuses all of these receipts. The
+/// attributes are therefore not authenticated, and no value is taken from them. But they must be exactly what Apple wrote: the
+/// same four in every receipt, with the digest of its content and the second of its creation.
 struct SignedAttributes: Sendable {
-    /// 2020-11-01: no receipt since has any. The last one known that has is of 2020-09-28.
+    /// 2020-11-01: no later receipt has attributes. The last known one that has is of 2020-09-28.
     static let end = Date(timeIntervalSince1970: 1_604_188_800)
 
-    /// UTCTime without its head.
+    /// The content of a UTCTime, without tag and length.
     private let signingTime: [UInt8]
     /// SHA-256 of the content.
     private let messageDigest: [UInt8]
@@ -39,7 +39,7 @@ struct SignedAttributes: Sendable {
             && [time, time + 1].contains { Self.universalTime($0) == signingTime }
     }
 
-    /// A UTCTime without its head, of the second in which this time is: of its last half millisecond too.
+    /// The content of the UTCTime for this time, rounded down to the second.
     private static func universalTime(_ time: Date) -> [UInt8]? {
         Int64(exactly: time.timeIntervalSince1970.rounded(.down)).map { seconds in
             Array(DERWriter.time(secondsSince1970: seconds).dropFirst(2))

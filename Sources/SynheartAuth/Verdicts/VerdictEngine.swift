@@ -32,7 +32,7 @@ enum VerdictEngine {
     enum Verdict: Sendable, Hashable, CaseIterable {
         /// Nothing is wrong. A suspicion ends.
         case intact
-        /// The way back begins: `keyInvalid`, then a registration.
+        /// The key or record is lost. The identity becomes `keyInvalid`, and must be reset and registered again.
         case lost
         /// Keep the suspicion. The caller may try again when it is ripe.
         case suspected

@@ -72,7 +72,7 @@ public actor MemoryStores {
         for call in calls.isEmpty ? Call.allCases : calls { failures[call] = error }
     }
 
-    /// Runs an action right before the next call of this kind, as another caller would that is faster.
+    /// Runs an action right before the next call of this kind, as a faster caller would.
     public func interrupt(_ call: Call, by action: @escaping @Sendable (isolated MemoryStores) -> Void) {
         interruptions[call] = action
     }

@@ -38,7 +38,7 @@ internal class Launch(private val clock: DeviceClock) {
     /** A suspicion of now. */
     fun suspicion(subject: String) = Suspicion(subject, id, clock.elapsedMillis)
 
-    /** How long a suspicion is still too young to count. One of an earlier process counts once this one has run for a while. */
+    /** How long until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this one. */
     fun remainingMillis(suspicion: Suspicion): Long {
         val since = if (suspicion.launch == id) suspicion.atMillis else startedAtMillis
         return since + VerdictTable.DISTANCE_MILLIS - clock.elapsedMillis
