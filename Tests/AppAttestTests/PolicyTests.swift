@@ -24,7 +24,7 @@ import Testing
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
     }
 
-    /// What an attestation of this device comes to, `late` seconds after it was made.
+    /// The refusal of an attestation of this device, `late` seconds after it was made; nil: it is accepted.
     private func attestation(
         _ system: AppleSystem = .iOS("27.0.1"), _ environment: AttestEnvironment = .production,
         late: TimeInterval = 0, options change: (inout AppleAttestationOptions) -> Void = { _ in },

@@ -5,7 +5,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// One real object with what is known of it.
+/// One real object, with the facts that are known about it.
 struct Vector: Sendable, CustomTestStringConvertible {
     let fields: JSONFields
 

@@ -25,7 +25,7 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
         var testDescription: String { hex }
     }
 
-    /// What an item comes to in JSON, if it does.
+    /// The JSON form of an item; nil if it has none.
     enum Plain: Decodable, Sendable, Equatable {
         case null
         case bool(Bool)

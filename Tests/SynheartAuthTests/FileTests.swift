@@ -317,8 +317,8 @@ import Testing
         @Test("the locks that a child takes do not end with its copy of its parent's")
         func childsOwnLocks() throws {
             let held = try #require(try storage.lock(name(), for: "operation"))
-            // More than this process holds, so that they would fill every place that counts as free. The files are open before:
-            // a child does as little as it can.
+            // More descriptors than this process has, so that they would fill every number that seems free. The files are open
+            // before: a child does as little as it can.
             let paths = (0..<64).map { "\(directory)/own-\($0)" }
             let looks = paths.map { open($0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) }
             defer { for look in looks { close(look) } }

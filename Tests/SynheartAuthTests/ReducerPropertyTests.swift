@@ -75,7 +75,7 @@ import Testing
             #expect(isAllowed(record, event, next), "\(event) led from \(record.state) to \(next.state)")
             // What is persisted is what was meant.
             #expect(try IdentityRecord(next.bytes, appID: appID) == next)
-            // Whoever may sign has a key, and it is not the one that is to be deleted.
+            // An identity that may sign has a key, and not one that is about to be deleted.
             if next.identity == .active, case .disposal(let alias) = next.journal { #expect(alias != next.key?.alias) }
             if case .rotation(let rotation) = next.journal, next.identity == .active {
                 #expect(rotation.alias != next.key?.alias)

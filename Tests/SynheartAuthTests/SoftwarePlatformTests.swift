@@ -43,7 +43,7 @@ final class SoftwarePlatform: PlatformUnderTest {
     func failSignatures(_ code: KeyStoreError.Code?) { failing.withLock { $0 = code } }
     func failAttestations(_ codes: [AttestationError.Code]) { provider.fail(codes) }
 
-    /// A record that other users can read counts as unavailable.
+    /// A record that other users can read is treated as unavailable.
     func lockRecords(_ isLocked: Bool) throws {
         for file in try files(directory, ".json") { try setMode(isLocked ? 0o644 : 0o600, file) }
     }

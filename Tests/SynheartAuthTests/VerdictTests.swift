@@ -6,7 +6,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// When a key or a record counts as lost (specification, *Key invalidation*).
+/// When a key or a record is treated as lost (specification, *Key invalidation*).
 @Suite struct VerdictTests {
     // MARK: The table
 

@@ -175,8 +175,8 @@ public struct AppleReceiptOptions: Sendable {
         case unsignedOfOtherContent
         /// There, and signed instead of the content, by RFC 5652.
         case signed
-        /// There, and not signed: to the byte what Apple wrote until September 2020, with a signing time so many seconds after
-        /// the second of creation.
+        /// Present but not signed: exactly the bytes that Apple wrote until September 2020, with a signing time this many
+        /// seconds after the second of creation.
         case appleUntil2020(delay: TimeInterval = 0)
     }
 

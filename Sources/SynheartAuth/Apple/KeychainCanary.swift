@@ -71,7 +71,7 @@
             }
         }
 
-        /// Writes a damaged canary again. This time the Keychain counts as unwell.
+        /// Writes a damaged canary again. This time the Keychain is still reported as damaged.
         private func mend(_ canary: KeychainItem) -> StorageError {
             try? canary.write([Mark.present.rawValue])
             return StorageError("the Keychain's canary is damaged")

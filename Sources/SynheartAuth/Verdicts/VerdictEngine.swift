@@ -79,7 +79,8 @@ enum VerdictEngine {
     /// How long two answers lie apart at least, on a clock that never jumps.
     static let interval = Duration.seconds(2)
 
-    /// How much of the interval remains. A suspicion of an earlier process counts once this process has run that long.
+    /// How long until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this
+    /// one.
     ///
     /// - Parameter seen: When this process saw the suspicion of another one that still runs; zero for an earlier process.
     static func remaining(_ suspicion: Suspicion, _ now: ProcessTime, seen: Duration = .zero) -> Duration {

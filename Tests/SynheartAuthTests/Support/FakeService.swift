@@ -306,7 +306,7 @@ actor FakeService: HTTPTransport {
         devices[index].isKeyExpired = false
     }
 
-    /// Somebody who has the key rotates it to one of his own.
+    /// A thief of the key rotates it to a key of their own.
     func steal(_ id: String) {
         guard let index = devices.firstIndex(where: { $0.id.text == id }) else { return }
         rotate(index, to: DevicePublicKey(P256.Signing.PrivateKey().publicKey), overlap: 60)

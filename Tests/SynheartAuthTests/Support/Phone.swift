@@ -37,7 +37,7 @@ struct Phone: Sendable {
             configuration.sleeper = sleeper
             configuration.logger = logger
             configuration.random = SystemRandom()
-            // Whoever tests maintenance asks for it.
+            // Off by default: tests of maintenance switch it on.
             configuration.rotatesAutomatically = false
             return configuration
         }
@@ -224,7 +224,7 @@ final class MemoryKeyStore: KeyStore {
     }
 }
 
-/// A provider whose proof is the nonce itself, with handles that are good for one attestation.
+/// A provider whose proof is the nonce itself, with handles that can each be used for one attestation.
 final class TestAttestation: AttestationProvider {
     private struct State: Sendable {
         var failures: [AttestationError] = []

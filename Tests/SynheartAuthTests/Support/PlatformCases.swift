@@ -21,13 +21,13 @@ protocol PlatformUnderTest: Sendable {
     func failAttestations(_ codes: [AttestationError.Code]) throws
     /// The nonces that were to be attested.
     var nonces: [[UInt8]] { get }
-    /// Nobody can read records now, as on a device not unlocked since its start.
+    /// Records cannot be read now, as on a device that was not unlocked since its start.
     func lockRecords(_ isLocked: Bool) throws
     /// Nothing can be written, as on a full disk.
     func refuseWrites(_ isRefusing: Bool) throws
 }
 
-/// What must hold on every platform, whoever keeps its keys: the same cases for all of them.
+/// The cases that every platform must pass, whatever keeps its keys.
 struct PlatformCase: Sendable, CustomTestStringConvertible {
     let testDescription: String
     private let body: @Sendable (any PlatformUnderTest.Type) async throws -> Void

@@ -62,7 +62,8 @@ final class TestSleeper: Sleeper {
         slept.withLock { $0.append((duration, purpose)) }
         switch purpose {
         case .retry: clock.advance(duration)
-        // Whoever has the turn writes to a real disk: on a busy machine all attempts were over before it had.
+        // The task that has the lock writes to a real disk. On a busy machine, the others would use up their attempts
+        // before it is done.
         case .turn: try await Task.sleep(for: .milliseconds(2))
         case .deadline:
             var polls = 0

@@ -161,7 +161,7 @@ public enum StandInKeychain {
             return (state.calls, state.enclaveCalls)
         }
     }
-    /// From now on each call of the Keychain, and each of the Secure Enclave, takes at least so many milliseconds.
+    /// From now on each call of the Keychain, and each of the Secure Enclave, takes at least this many milliseconds.
     public static func slow(keychain: Double, enclave: Double) {
         with { ($0.keychainDelay, $0.enclaveDelay) = (keychain / 1000, enclave / 1000) }
     }

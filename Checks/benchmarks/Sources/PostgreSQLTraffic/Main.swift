@@ -37,7 +37,8 @@ struct PostgreSQLTraffic {
         }
     }
 
-    /// Calls per second of so many tasks at once, until so many seconds have passed or so many calls were made.
+    /// The calls per second that this many concurrent tasks reach, until the given seconds have passed or the given
+    /// number of calls was made.
     private static func rate(
         tasks: Int, seconds: Int = 600, count: Int = .max, _ call: @escaping @Sendable () async throws -> Void
     ) async throws -> Double {

@@ -28,7 +28,7 @@ public struct Choices {
         return index == 0 ? first : others[index - 1]
     }
 
-    /// At most so many bytes.
+    /// Returns at most this many bytes.
     public mutating func bytes(atMost count: Int) -> [UInt8] {
         let count = min(below(count + 1), rest.count)
         defer { rest = rest.dropFirst(count) }

@@ -35,7 +35,7 @@ internal class Launch(private val clock: DeviceClock) {
     private val id by lazy { UUID.randomUUID().toString() }
     private val startedAtMillis = clock.elapsedMillis
 
-    /** A suspicion of now. */
+    /** A suspicion that begins now. */
     fun suspicion(subject: String) = Suspicion(subject, id, clock.elapsedMillis)
 
     /** How long until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this one. */
