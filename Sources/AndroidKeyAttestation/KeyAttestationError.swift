@@ -134,7 +134,7 @@ extension KeyAttestationError {
         /// The name in logs and batch results.
         public let rawValue: String
 
-        /// By its raw value.
+        /// The value with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The chain can be read.

@@ -8,7 +8,7 @@ public struct AppAttestError: Error, Sendable {
         /// As it stands in logs, records and batch results.
         public let rawValue: String
 
-        /// By its raw value.
+        /// The value with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The object is larger than any that a device makes.
@@ -153,7 +153,7 @@ public struct AppAttestError: Error, Sendable {
         /// As it stands in logs, records and batch results.
         public let rawValue: String
 
-        /// By its raw value.
+        /// The value with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The bytes can be read.

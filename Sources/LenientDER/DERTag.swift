@@ -12,11 +12,11 @@ public struct DERTag: Sendable, Hashable {
         case privateUse = 3
     }
 
-    /// Who gave the number its meaning.
+    /// The class, which says who defines the meaning of the number.
     public let tagClass: Class
     /// The number, at most 2^28 - 1.
     public let number: UInt32
-    /// Whether the content is elements rather than octets.
+    /// Whether the content consists of elements and not of plain bytes.
     public let isConstructed: Bool
 
     /// A tag from its parts.

@@ -124,7 +124,7 @@ extension PlayIntegrityError {
         /// The name in logs and batch results.
         public let rawValue: String
 
-        /// By its raw value.
+        /// The value with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The form of the token.

@@ -13,7 +13,7 @@ public struct JSONCoding<Value: Sendable>: Sendable {
         self.write = write
     }
 
-    /// A value that has a text.
+    /// A value that is written as a string.
     ///
     /// - Parameters:
     ///   - parse: the value of a text; nil for one that is not understood.

@@ -75,7 +75,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, Ex
     public init(dictionaryLiteral elements: (String, JSONValue)...) { self = .object(JSONObject(elements)) }
 }
 
-/// A number as it was written: converting is left to the reader, who knows what range is meant.
+/// A number as it was written. The caller converts it, because it knows the expected range.
 public struct JSONNumber: Sendable, Hashable {
     /// The literal, as RFC 8259 section 6 allows it.
     public let digits: String

@@ -84,7 +84,7 @@ public enum AppleSignatureAlgorithm: Sendable {
 public struct AppleCertificateExtension: Sendable {
     /// The object identifier's arcs.
     public var identifier: [UInt64]
-    /// Whether a verifier that does not know it must refuse.
+    /// Whether the extension is critical: a verifier that does not know it must refuse.
     public var isCritical: Bool
     /// The content of the OCTET STRING.
     public var value: [UInt8]
@@ -115,7 +115,7 @@ public struct AppleCertificateExtension: Sendable {
     }
 }
 
-/// What is to be certified.
+/// The content of a certificate.
 struct AppleCertificateTemplate {
     var serialNumber: [UInt8] = (0..<8).map { _ in UInt8.random(in: 1...0x7F) }
     var issuer: [UInt8]
