@@ -28,7 +28,7 @@ extension AppAttestPolicy: JSONPolicy {
     /// - Parameters:
     ///   - fields: the object. `app_ids` must be there; other absent members have the defaults of
     ///     ``init(appIDs:environments:categories:acceptsUnknownCategories:minimumBundleVersion:requiresCategory:requiresBundleVersion:requiresMacAccessControl:clockLeeway:)``.
-    /// - others: names of members of the record that are not policy.
+    ///   - others: names of members of the record that are not policy.
     public init(appRecord fields: JSONFields, ignoring others: [String] = []) throws(JSONError) {
         _ = try fields.value("app_ids")
         self = try AppAttestPolicy(appIDs: []).applying(appRecord: fields, ignoring: others)

@@ -3,7 +3,7 @@ extension JSONFields {
     ///
     /// - Parameters:
     ///   - name: the member.
-    /// - value: the default, which the member overrides.
+    ///   - value: the default, which the member overrides.
     ///   - read: nil for a value that is not understood, which is an error that names the member.
     public func overlay<Value>(
         _ name: String, on value: inout Value?, _ read: (JSONValue) -> Value?

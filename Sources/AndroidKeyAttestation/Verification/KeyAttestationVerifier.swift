@@ -35,7 +35,7 @@ public struct KeyAttestationVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - chain: as the device sent it.
-    /// - challenge: the bytes that the service issued for one use.
+    ///   - challenge: the bytes that the service issued for one use.
     ///   - publicKey: the key that the device claims.
     ///   - time: the time of the check.
     /// - Throws: the first check that failed, in the order of ``KeyAttestationError/Step``.
@@ -57,7 +57,7 @@ public struct KeyAttestationVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - pem: the chain, leaf first.
-    /// - expected: the values to compare with. A member that is nil is not compared.
+    ///   - expected: the values to compare with. A member that is nil is not compared.
     public func audit(pem: String, against expected: KeyAttestationExpectations) -> KeyAttestationAudit {
         audit(try KeyAttestationChain(pem: pem), expected)
     }

@@ -15,8 +15,8 @@ public struct AssertionVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: the assertion, at most 4 KiB.
-    /// - clientData: the data that the app signed. Its SHA-256 is the client data hash.
-    /// - challenge: how to find the challenge in the client data, and the challenge that the server issued.
+    ///   - clientData: the data that the app signed. Its SHA-256 is the client data hash.
+    ///   - challenge: how to find the challenge in the client data, and the challenge that the server issued.
     ///   - publicKey: the attested key.
     ///   - attestedExtensions: whether the attestation of the key carried an extension map, as it was stored then:
     ///     ``VerifiedAttestation/attestedExtensions``. Otherwise the map of the assertion is unproven.

@@ -22,8 +22,8 @@ public struct AttestationVerifier: Sendable {
     /// - Parameters:
     ///   - bytes: the attestation object, at most 16 KiB.
     ///   - keyID: the key id that the device sent beside it.
-    /// - clientDataHash: the hash that the app must have passed to `attestKey`. Usually `ClientDataHash(hashing:
-    ///   challenge)`, of a challenge that the server issued and accepts only once.
+    ///   - clientDataHash: the hash that the app must have passed to `attestKey`. Usually `ClientDataHash(hashing:
+    ///     challenge)`, of a challenge that the server issued and accepts only once.
     ///   - date: the time of the check.
     public func verify(
         _ bytes: some Collection<UInt8>, keyID: KeyID, clientDataHash: ClientDataHash, at date: Date

@@ -36,7 +36,7 @@ public struct ReceiptVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: the receipt, at most 16 KiB.
-    /// - expected: the values of the attestation.
+    ///   - expected: the values of the attestation.
     ///   - date: the time of the check; the chain is judged at the receipt's creation, because signers live a year.
     public func verify(
         _ bytes: some Collection<UInt8>, against expected: ReceiptExpectations, at date: Date

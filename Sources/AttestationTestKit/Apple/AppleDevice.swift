@@ -78,7 +78,7 @@ public struct AppleDevice: Sendable {
     ///
     /// - Parameters:
     ///   - leaf: the first certificate of the key's attestation, DER.
-    /// - clientDataHash: the client data hash of the attestation.
+    ///   - clientDataHash: the client data hash of the attestation.
     ///   - riskMetric: Apple's metric in the new receipt.
     ///   - date: when it is exchanged.
     ///   - options: what is changed in the receipt.

@@ -13,10 +13,10 @@ extension GoogleAuthority {
     ///
     /// - Parameters:
     ///   - publicKey: the key in the device.
-    /// - challenge: the challenge of the service, at most 128 bytes.
-    /// - time: the time of the attestation. Certificates above the leaf are valid from a day before it to thirty days
-    ///   after it.
-    /// - options: the content of the attestation, and its faults.
+    ///   - challenge: the challenge of the service, at most 128 bytes.
+    ///   - time: the time of the attestation. Certificates above the leaf are valid from a day before it to thirty days
+    ///     after it.
+    ///   - options: the content of the attestation, and its faults.
     public func attest(
         _ publicKey: P256.Signing.PublicKey, challenge: [UInt8], at time: Date,
         options: KeyAttestationOptions = KeyAttestationOptions()

@@ -17,8 +17,8 @@ public struct DecodeRequest: Sendable {
     /// A request to decode a token of an app.
     ///
     /// - Parameters:
-    /// - package: the app's package. The result is nil if it is not a package name, because it becomes part of the
-    ///   path.
+    ///   - package: the app's package. The result is nil if it is not a package name, because it becomes part of the
+    ///     path.
     ///   - token: as the app sent it.
     public init?(package: String, token: String) {
         guard Self.isPackageName(package) else { return nil }

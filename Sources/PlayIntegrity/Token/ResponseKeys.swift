@@ -34,7 +34,7 @@ public struct ResponseKeys: Sendable {
     /// The keys from the two values that Play Console shows.
     ///
     /// - Parameters:
-    /// - decryptionKey: 32 bytes, base64 in either alphabet.
+    ///   - decryptionKey: 32 bytes, base64 in either alphabet.
     ///   - verificationKey: a P-256 SubjectPublicKeyInfo in DER, base64 in either alphabet.
     public init(decryptionKey: String, verificationKey: String) throws(KeyError) {
         guard let secret = Base64.decodeLenient(decryptionKey), secret.count == 32 else { throw KeyError.decryptionKey }
@@ -61,7 +61,7 @@ public struct ResponseKeys: Sendable {
     /// Decrypts the `.enc` file that Play Console encrypted (RSA-OAEP with SHA-1) for an uploaded public key.
     ///
     /// - Parameters:
-    /// - file: the bytes of the file.
+    ///   - file: the bytes of the file.
     ///   - privateKeyPEM: the RSA private key, PKCS#8 or PKCS#1.
     public init(encryptedFile file: some Collection<UInt8>, privateKeyPEM: String) throws(KeyError) {
         guard let key = try? _RSA.Encryption.PrivateKey(pemRepresentation: privateKeyPEM) else {

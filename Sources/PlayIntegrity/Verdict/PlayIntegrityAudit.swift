@@ -25,8 +25,8 @@ public struct PlayIntegrityAudit: Sendable {
     ///
     /// - Parameters:
     ///   - token: reads the token.
-    /// - keys: the key pairs to try.
-    /// - decodedVerdict: the verdict to judge if the keys do not decrypt the token.
+    ///   - keys: the key pairs to try.
+    ///   - decodedVerdict: the verdict to judge if the keys do not decrypt the token.
     ///   - unchecked: the steps about the verdict for which something is not given.
     ///   - prove: makes the steps about the verdict.
     init(

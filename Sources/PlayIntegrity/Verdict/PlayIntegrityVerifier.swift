@@ -36,7 +36,7 @@ public struct PlayIntegrityVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - verdict: decoded with response keys or by Google.
-    /// - binding: the nonce or request hash that the token must have.
+    ///   - binding: the nonce or request hash that the token must have.
     ///   - time: the time of the check.
     /// - Throws: the first check that failed, in the order of ``PlayIntegrityError/Step``.
     public func verify(
@@ -56,10 +56,10 @@ public struct PlayIntegrityVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - token: as the app sent it.
-    /// - keys: the key pairs to try.
-    /// - decodedVerdict: the verdict of the token, if it was decoded elsewhere. It is judged if the keys do not
-    ///   decrypt the token. The audit cannot check that Google signed it.
-    /// - expected: the values to compare with. A member that is nil is not compared.
+    ///   - keys: the key pairs to try.
+    ///   - decodedVerdict: the verdict of the token, if it was decoded elsewhere. It is judged if the keys do not
+    ///     decrypt the token. The audit cannot check that Google signed it.
+    ///   - expected: the values to compare with. A member that is nil is not compared.
     public func audit(
         _ token: String, keys: [ResponseKeys], decodedVerdict: IntegrityVerdict? = nil,
         against expected: PlayIntegrityExpectations
