@@ -129,7 +129,7 @@ import Testing
         #expect(try attestation(system) { $0.requiresBundleVersion = true } == (says ? nil : .bundleVersionMissing))
         #expect(try assertion(system) { $0.requiresCategory = true } == (says ? nil : .categoryMissing))
         #expect(try assertion(system) { $0.requiresBundleVersion = true } == (says ? nil : .bundleVersionMissing))
-        // What need not be said is judged where it is.
+        // A value that the policy does not require is still judged if the device sends it.
         #expect(try attestation(system) { $0.categories = [.testFlight] } == (says ? .categoryNotAllowed : nil))
     }
 

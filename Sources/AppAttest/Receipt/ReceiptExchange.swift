@@ -37,7 +37,7 @@ public struct DeviceCheckSigner: Sendable {
 extension DeviceCheckSigner: CustomStringConvertible, CustomReflectable {
     /// Team and key id. Shows nothing of the key.
     public var description: String { "\(teamID)/\(keyID)" }
-    /// Nothing of the key.
+    /// Shows nothing of the key.
     public var customMirror: Mirror { Mirror(self, children: ["teamID": teamID, "keyID": keyID]) }
 }
 
