@@ -63,7 +63,7 @@ struct AttestationStep: Sendable {
 }
 
 extension SynheartAuthError {
-    /// Failures other than these cannot be told from a refusal while there is no handle.
+    /// While there is no handle, failures other than these are treated as a refusal.
     static func handleNotMade(_ error: AttestationError) -> SynheartAuthError {
         let code: AttestationError.Code = [.unsupported, .noAnswer].contains(error.code) ? error.code : .refused
         return .provider(AttestationError(code, reason: error.reason))

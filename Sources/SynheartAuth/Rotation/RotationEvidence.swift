@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// What a rotation brings to attest again (spec chapter *Rotation extensions*).
+/// The evidence that a rotation sends to attest again (spec chapter *Rotation extensions*).
 struct RotationEvidence: Sendable {
     let challenge: [UInt8]
     var assertion: [UInt8]?

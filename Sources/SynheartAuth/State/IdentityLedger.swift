@@ -210,7 +210,8 @@ struct IdentityLedger: Sendable {
         throw failure
     }
 
-    /// Returns once a reading like this is to be believed: it is the second one, two seconds after the first, and the canary works.
+    /// Returns if a suspicious reading is confirmed: it is the second one, at least two seconds after the first, and the canary
+    /// works. Otherwise throws.
     private func believe(
         _ kind: RecordSuspicions.Kind, _ what: String, _ cause: any Error
     ) async throws(SynheartAuthError) {

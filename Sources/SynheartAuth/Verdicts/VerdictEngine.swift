@@ -76,7 +76,7 @@ enum VerdictEngine {
         }?.verdict ?? .unwell
     }
 
-    /// How long two answers lie apart at least, on a clock that never jumps.
+    /// The minimum time between two answers, on a clock that never jumps.
     static let interval = Duration.seconds(2)
 
     /// How long until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this
