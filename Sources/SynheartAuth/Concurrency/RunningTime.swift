@@ -6,7 +6,7 @@ internal import Bytes
 protocol RunningTime: Sendable {
     /// Requests running time.
     ///
-    /// - Parameter expire: Called when the time is over before `end`. The locks must go then.
+    /// - Parameter expire: Called when the time is over before `end`. The holder must release its locks then.
     func begin(_ expire: @escaping @Sendable () -> Void) -> any RunningTimeHold
 }
 

@@ -123,7 +123,7 @@ struct IdentityLedger: Sendable {
         return held
     }
 
-    /// The system answers at once whether there is running time.
+    /// The limit of the wait for running time. Usually the system answers at once.
     private static let timeLimit = Duration.seconds(30)
 
     private func takeLock(_ scope: LockScope) async throws(SynheartAuthError) -> any StorageLock {

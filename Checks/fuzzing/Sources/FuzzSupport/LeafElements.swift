@@ -107,7 +107,8 @@ public struct LeafElements {
             let identifier = DERBuilder.identifier(choices.pick(1, 3), constructed: true, number)
             return (nil, .other, DERBuilder.node(identifier, DERBuilder.universal(&choices)))
         case 2:
-            // A primitive context-specific tag: of a known number it is of another type.
+            // A primitive context-specific tag. Known tags are constructed, so with a known number the element has
+            // another type.
             let number = UInt(choices.below(3000))
             let identifier = DERBuilder.identifier(2, constructed: false, number)
             return (number, .other, DERBuilder.node(identifier, choices.bytes(atMost: 8)))
