@@ -38,6 +38,6 @@ struct BackOff: Sendable {
 }
 
 extension RandomSource {
-    /// A random number from 0 up to, but not including, 1.
+    /// A number from 0 up to but not including 1.
     func fraction() -> Double { Double(bytes(2).reduce(0) { $0 << 8 | UInt32($1) }) / 65536 }
 }

@@ -61,7 +61,7 @@ extension StoreConformance {
             },
             ConformanceCheck("Credentials that ended before a time are removed, and no others") { stores in
                 let samples = try Samples(stores)
-                // Long ago, so that no credential of another check ended earlier.
+                // Long ago, so that no credential of another check ended before.
                 let time = stores.now - 1_000_000
                 let removed = [
                     samples.credential(createdAt: time - 9, expiresAt: time - 1),
@@ -148,7 +148,7 @@ extension StoreConformance {
                     let credential = samples.credential(scope: .apps([samples.app, other.app]))
                     try await stores.add(credential, samples)
                     async let first = stores.apps.remove(samples.app, recording: samples.event(.appRemoved))
-                    // At the same time, the other app is removed or the credential is revoked.
+                    // Both apps, or one of them and a revocation.
                     async let second =
                         round.isMultiple(of: 2)
                         ? stores.apps.remove(other.app, recording: other.event(.appRemoved))
