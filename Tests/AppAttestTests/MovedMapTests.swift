@@ -5,8 +5,8 @@ import Crypto
 import Foundation
 import Testing
 
-/// An assertion signs authenticator data *followed by* the client data hash. On systems that append no map, an attacker who controls
-/// the app can pass a map as the beginning of the hash and move it behind the 37 bytes afterwards.
+/// An assertion signs authenticator data *followed by* the client data hash. On systems that append no map, an attacker who
+/// controls the app can pass a map at the start of the hash, and move it after the 37 bytes afterwards.
 @Suite("A map that was moved into an assertion")
 struct MovedMapTests {
     private static let appID = "TEAMID1234.com.example.app"

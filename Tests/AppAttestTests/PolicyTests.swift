@@ -95,7 +95,7 @@ import Testing
             #expect(try refusal(number) { _ in } == .categoryNotAllowed)
             let unknown = try refusal(number) { $0.acceptsUnknownCategories = true }
             #expect(unknown == (number == 0 ? .categoryNotAllowed : nil))
-            // Naming one accepts it, known or not.
+            // A category that the policy names is accepted, known or not.
             #expect(try refusal(number) { $0.categories = [ValidationCategory(rawValue: number)] } == nil)
         }
         // A documented category that the policy leaves out stays refused.
