@@ -44,7 +44,9 @@ public final class RedisStores: Sendable {
         public init() {}
     }
 
+    /// Challenges of all nodes. A lost one makes its client start again.
     public let challenges: any ChallengeStore
+    /// Replay claims of all nodes.
     public let replay: any ReplayStore
     /// The rate limits and quotas of all nodes together.
     public let limits: any LimitStore

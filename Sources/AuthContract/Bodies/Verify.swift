@@ -20,7 +20,9 @@ public struct VerifyRequest: WireBody, Hashable {
     public let path: String
     /// The text after `?`; nil if there was no `?`.
     public let query: String?
+    /// The header fields as received, in their order, with repeated fields.
     public let headers: HeaderFields
+    /// The body as received, or its digest.
     public let body: Body
     /// An id for retries: the same id with the same content gets the same verdict for 60 s.
     public let verificationID: String?
@@ -102,11 +104,17 @@ public struct VerifyRequest: WireBody, Hashable {
 
 /// The device that signed a verified request.
 public struct VerifiedIdentity: Sendable, Hashable {
+    /// The app that the device registered for.
     public let appID: AppID
+    /// The device that signed the request.
     public let deviceID: DeviceID
+    /// The platform of the device.
     public let platform: Platform
+    /// What the device has proven.
     public let assurance: Assurance
+    /// The scheme of the request's signature.
     public let signatureScheme: SignatureScheme
+    /// The age of the device's current key in seconds, also if the previous key signed the request.
     public let keyAgeSeconds: Int64
     /// A JWT with `typ` `synheart-identity+jwt` that tells the same to a service behind the caller, for one minute; nil unless
     /// the caller asked for it with `identity_audience`.

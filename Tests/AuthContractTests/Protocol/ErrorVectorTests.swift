@@ -1,7 +1,7 @@
 import AuthContract
 import Testing
 
-/// `docs/vectors/errors.json`: the codes. SynheartAuthTests runs what a client makes of them.
+/// `docs/vectors/errors.json`: the codes. SynheartAuthTests runs the vectors about the client.
 @Suite struct ProtocolErrorVectors {
     struct File: Decodable { let codes: [Code] }
 

@@ -42,7 +42,9 @@ public struct VerifiedRequest: Sendable {
     public var deviceID: DeviceID { row.device.deviceID }
     /// Seconds since the key was registered or became current by a rotation.
     public var keyAgeSeconds: Int64 { max(0, at - row.device.keySince) }
+    /// The scheme of the signature.
     public let scheme: SignatureScheme
+    /// Which of the device's keys signed.
     public let signedBy: SigningKeyRole
     /// The time of the judgement.
     public let at: UnixTime

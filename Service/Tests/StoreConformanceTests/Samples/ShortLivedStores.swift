@@ -64,7 +64,7 @@ actor ShortLivedStores: ChallengeStore, ReplayStore {
             return .historyLost(retryAfter: startedAt + futureWindow + 1 - timestamp)
         }
         purge(to: now)
-        // Whoever took the claims may take them again for a minute.
+        // The caller that took the claims may take them again for a minute.
         if let tag, claims[tag.claim] != nil { return .claimed }
         guard expiresAt > now, expiresAt > purgedTo else { return .expired }
         // All or none: look at every claim before any is taken.
