@@ -49,7 +49,8 @@ public enum StoreConformance {
             case .challenges: challengeChecks
             case .replay: replayChecks
             case .apps: appChecks
-            case .devices: deviceChecks + rotationChecks + listingChecks
+            case .devices:
+                deviceInsertionChecks + deviceChangeChecks + deviceFactChecks + rotationChecks + listingChecks
             case .audit: auditChecks + noChangeNoEventChecks
             case .receipts: receiptChecks
             case .credentials: credentialChecks
