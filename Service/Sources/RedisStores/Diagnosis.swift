@@ -146,7 +146,8 @@ private struct Diagnosis {
         let commands = buckets.map { RESPCommand("HMGET", configuration.buckets[$0].epoch, "id", "loss") }
         // If a server refuses to answer, another check reports that.
         let waits = try await connection.call(commands).compactMap { reply in
-            reply.elements.flatMap { $0.count == 2 ? Epoch($0) : nil }?.retryAfter(timestamp: now, futureWindow: 60)
+            let epoch = reply.elements.flatMap { $0.count == 2 ? Epoch($0) : nil }
+            return epoch?.history.retryAfter(timestamp: now, futureWindow: 60)
         }
         guard let longest = waits.max() else {
             return .good("redis_history", "The server at \(endpoint) refuses no request because of lost claims.")
@@ -191,12 +192,12 @@ private struct Diagnosis {
 
     private func clock(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) -> StoreFinding {
         let apart = configuration.clock.now - facts.time
-        guard abs(apart) <= Epoch.clockTolerance else {
+        guard abs(apart) <= ClaimHistory.clockTolerance else {
             return .failure(
                 "redis_clock",
                 "This machine's clock is \(abs(apart)) s \(apart > 0 ? "ahead of" : "behind") the one of \(endpoint).",
                 do:
-                    "Synchronize both clocks (NTP). Beyond \(Epoch.clockTolerance) s the service refuses signed requests."
+                    "Synchronize both clocks (NTP). Beyond \(ClaimHistory.clockTolerance) s the service refuses signed requests."
             )
         }
         return .good("redis_clock", "This machine's clock and the one of \(endpoint) are \(abs(apart)) s apart.")

@@ -12,7 +12,7 @@ final class Router: Sendable {
     struct Settings: Sendable {
         var connections = 2
         /// How long the confirmation of a master is valid.
-        var lease: Duration = .seconds(Epoch.lease)
+        var lease: Duration = .seconds(ClaimHistory.lease)
         var interval: Duration = .seconds(1)
         /// The longest time for a server's answer to a check. Two rounds and the pause between them are shorter than a lease.
         var patience: Duration = .seconds(1)
@@ -406,7 +406,7 @@ final class Router: Sendable {
                 .unavailable, "Redis at \(endpoint) may evict live claims: set maxmemory-policy to noeviction")
         }
         let apart = abs(clock.now - facts.time)
-        guard apart <= Epoch.clockTolerance else {
+        guard apart <= ClaimHistory.clockTolerance else {
             throw StoreError(.unavailable, "this node's clock and the one of Redis at \(endpoint) are \(apart) s apart")
         }
     }
@@ -565,7 +565,7 @@ final class Router: Sendable {
             state.withLock { state in
                 if state.unrecorded[bucket] == unrecorded { state.unrecorded[bucket] = nil }
             }
-            if epoch.id == newID, !epoch.losses.isEmpty {
+            if epoch.id == newID, !epoch.history.loss.intervals.isEmpty {
                 logger.warning(
                     "The replay store lost history; requests of that time are refused for a while",
                     metadata: ["server": "\(session.endpoint)", "bucket": "\(bucket)"])
