@@ -140,11 +140,13 @@ public struct ClaimHistory: Sendable, Hashable {
     ///   - now: the service's clock, unix seconds.
     ///   - monotonic: the monotonic clock of this boot, in seconds.
     package mutating func read(_ now: Int64, monotonic: Int64) -> ClockHistory.Finding {
-        let finding = recall(now, monotonic: monotonic)
+        let finding = clock.note(now, monotonic: monotonic)
         guard case .wrong(let wrong) = finding else { return finding }
         loss.add(wrong, now: now, purgedTo: purgedTo)
-        // Claims under earlier wrong readings are dropped too if they expire too late.
+        // Claims under earlier wrong readings are dropped too if they expire too late, or were purged too early.
         loss.add(lossOfClaims, after: now)
+        if purgedTo > now { loss.add(lossOfClaims, purgedTo: purgedTo) }
+        lossOfClaims.add(around: wrong, isWhole: false)
         purgedTo = min(purgedTo, now)
         return finding
     }

@@ -129,6 +129,15 @@ package struct HistoryLoss: Sendable, Hashable {
         }
     }
 
+    /// Adds the dates of another loss whose claims were purged too early.
+    mutating func add(_ other: HistoryLoss, purgedTo: Int64) {
+        let purged = purgedTo.subtracting(ReplayClaim.life)
+        for interval in other.intervals {
+            let last = interval.end(futureWindow: SignaturePolicy.maximumFutureWindow)
+            add(from: interval.first, to: min(purged, last), isOpen: false)
+        }
+    }
+
     /// Adds the intervals of another loss.
     package mutating func add(_ other: HistoryLoss) {
         for interval in other.intervals { add(interval) }

@@ -121,6 +121,20 @@ struct ClaimHistoryTests {
         #expect(ClaimHistory.latestKept(now: 10_002) >= 10_002 + ReplayClaim.longestLife)
     }
 
+    @Test mutating func `a second wrong reading that purges claims of the first refuses their dates`() {
+        // Ahead by 300 s for a moment. The claims of that moment are kept.
+        _ = history.read(10_000, monotonic: 0)
+        _ = history.read(10_300, monotonic: 0)
+        _ = history.read(10_001, monotonic: 1)
+        #expect(refusal(10_590, at: 10_300, window: 300) == nil)
+        // Ahead by an hour: they are purged.
+        _ = history.read(13_602, monotonic: 2)
+        history.purged(to: UnixTime(10_590 + 660))
+        _ = history.read(10_303, monotonic: 303)
+        #expect(refusal(10_590, at: 10_303, window: 300) == .historyLost(retryAfter: 1))
+        #expect(refusal(10_591, at: 10_303, window: 300) == nil)
+    }
+
     @Test mutating func `a recorded reading reveals nothing that is not on record, except if all claims are lost`() {
         for (wall, monotonic) in [(10_000, 0), (20_000, 1), (10_002, 2)] as [(Int64, Int64)] {
             history.recall(wall, monotonic: monotonic)
