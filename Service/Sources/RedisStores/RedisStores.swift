@@ -38,7 +38,7 @@ public final class RedisStores: Sendable {
         /// The clock of the rate limits in tests; nil: the clock of Redis.
         package var clockOfRates: (any ServiceClock)?
         /// How long a server may be used after it was confirmed. Tests may set a shorter time; a longer one is not safe.
-        package var lease: Duration = .seconds(Epoch.lease)
+        package var lease: Duration = .seconds(ClaimHistory.lease)
 
         /// The defaults.
         public init() {}
@@ -69,7 +69,7 @@ public final class RedisStores: Sendable {
             self.clock = clock
             var settings = Router.Settings()
             settings.connections = options.connections
-            settings.lease = min(options.lease, .seconds(Epoch.lease))
+            settings.lease = min(options.lease, .seconds(ClaimHistory.lease))
             settings.mayHaveHistory = options.mayHaveHistory
             settings.keeper = options.keeper
             settings.connection.login = url.login

@@ -73,7 +73,7 @@ extension ServerFacts {
                 .unavailable, "Redis at \(endpoint) may evict live claims: set maxmemory-policy to noeviction")
         }
         let apart = abs(now - time)
-        guard apart <= Epoch.clockTolerance else {
+        guard apart <= ClaimHistory.clockTolerance else {
             throw StoreError(.unavailable, "this node's clock and the one of Redis at \(endpoint) are \(apart) s apart")
         }
     }

@@ -147,7 +147,8 @@ private struct Diagnosis {
         let commands = buckets.map { RESPCommand("HMGET", configuration.buckets[$0].epoch, "id", "loss") }
         // If a server refuses to answer, another check reports that.
         let waits = try await connection.call(commands).compactMap { reply in
-            reply.elements.flatMap { $0.count == 2 ? Epoch($0) : nil }?.retryAfter(timestamp: now, futureWindow: 60)
+            let epoch = reply.elements.flatMap { $0.count == 2 ? Epoch($0) : nil }
+            return epoch?.history.retryAfter(timestamp: now, futureWindow: 60)
         }
         guard let longest = waits.max() else {
             return .good("redis_history", "The server at \(endpoint) refuses no request because of lost claims.")

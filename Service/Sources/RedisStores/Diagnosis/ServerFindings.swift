@@ -49,12 +49,12 @@ struct ServerFindings {
 
     private var clock: StoreFinding {
         let apart = now - facts.time
-        guard abs(apart) <= Epoch.clockTolerance else {
+        guard abs(apart) <= ClaimHistory.clockTolerance else {
             return .failure(
                 "redis_clock",
                 "This machine's clock is \(abs(apart)) s \(apart > 0 ? "ahead of" : "behind") the one of \(endpoint).",
                 do:
-                    "Synchronize both clocks (NTP). Beyond \(Epoch.clockTolerance) s the service refuses signed requests."
+                    "Synchronize both clocks (NTP). Beyond \(ClaimHistory.clockTolerance) s the service refuses signed requests."
             )
         }
         return .good("redis_clock", "This machine's clock and the one of \(endpoint) are \(abs(apart)) s apart.")

@@ -226,7 +226,7 @@ extension Router {
                 )
             case .epoch(let epoch):
                 table.withLock { $0.clocks.recorded(unrecorded, in: bucket) }
-                if epoch.id == newID, !epoch.losses.isEmpty {
+                if epoch.id == newID, !epoch.history.loss.intervals.isEmpty {
                     logger.warning(
                         "The replay store lost history; requests of that time are refused for a while",
                         metadata: ["server": "\(session.endpoint)", "bucket": "\(bucket)"])

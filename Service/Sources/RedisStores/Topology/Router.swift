@@ -14,7 +14,7 @@ final class Router: Sendable {
     struct Settings: Sendable {
         var connections = 2
         /// How long the confirmation of a master is valid.
-        var lease: Duration = .seconds(Epoch.lease)
+        var lease: Duration = .seconds(ClaimHistory.lease)
         var interval: Duration = .seconds(1)
         /// The longest time for a server's answer to a check. Two rounds and the pause between them are shorter than a lease.
         var patience: Duration = .seconds(1)

@@ -16,9 +16,9 @@ struct ServerWatch: Sendable {
     private var recordedAt: ContinuousClock.Instant?
 
     /// The gain that makes a clock suspect.
-    private static let tolerance: Duration = .seconds(5)
+    private static let tolerance: Duration = .seconds(ClockHistory.tolerance)
     /// The remaining life of a claim from before the jump: its request may have been dated ahead.
-    private static let suspicion: Duration = .seconds(ReplayClaim.life + 300)
+    private static let suspicion: Duration = .seconds(ReplayClaim.longestLife)
     /// The pause between two records. Redis keeps a claim 60 s beyond its expiry, so a jump that removes a claim is longer.
     private static let pause: Duration = .seconds(10)
 
@@ -43,7 +43,7 @@ struct ServerWatch: Sendable {
         )
         let hasGained = leastLead.map { most - $0 > Self.tolerance } ?? false
         leastLead = hasGained ? least : min(leastLead ?? least, least)
-        if hasGained || reading - clockOfNode > Epoch.clockTolerance {
+        if hasGained || reading - clockOfNode > ClaimHistory.clockTolerance {
             suspectedUntil = answered + Self.suspicion
             if hasGained { recordedAt = nil }
         }

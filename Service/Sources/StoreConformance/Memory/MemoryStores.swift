@@ -40,8 +40,7 @@ public actor MemoryStores {
     var challenges: [[UInt8]: HeldChallenge] = [:]
     var challengeOrder: UInt64 = 0
     var claims: [ReplayClaim: UnixTime] = [:]
-    var purgedTo = UnixTime(.min)
-    var historyLostAt: UnixTime?
+    var history = ClaimHistory()
     var appRecords: [AppID: StoredApp] = [:]
     var deviceRecords: [DeviceID: DeviceRecord] = [:]
     var bindings: [String: KeyBinding] = [:]
@@ -83,7 +82,7 @@ public actor MemoryStores {
     /// Forgets all claims, as a loss of power at `time` does if no claim is durable.
     public func loseHistory(at time: UnixTime) {
         claims = [:]
-        historyLostAt = time
+        history.loseAll(around: time)
     }
 
     /// Signals a change, as if another process had made it.
