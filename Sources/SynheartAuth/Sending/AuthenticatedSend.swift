@@ -82,7 +82,8 @@ struct AuthenticatedSend: Sendable {
                 if !isRepeated, verdict.remedy == .finishRotation, try await identity.finishRotation() { continue }
                 if let error = try await confirmed(verdict) { throw error }
                 return answer
-            case _ where isRepeated || verdict.code == .server(ErrorCode.misdirectedRequest.rawValue): throw verdict
+            case .report: throw verdict
+            case _ where isRepeated: throw verdict
             case .learnClock: try await learnClock(verdict)
             case .signAgain:
                 // A copy was accepted. Signing again would accept a second one.

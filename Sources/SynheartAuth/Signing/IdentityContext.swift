@@ -135,7 +135,7 @@ final class IdentityContext: Sendable {
         var record = record
         var seen: Set<SynheartAuthError.Code> = []
         let origin = configuration.origin.origin
-        var scheme = demands.scheme(of: origin) ?? max(configuration.scheme, record.schemeFloor)
+        var scheme = demands.scheme(of: origin) ?? scheme(for: record)
         while true {
             let signed = try await RequestSigner(context: self).sign(
                 scheme, route, body: body, record: record, alias: alias)
