@@ -22,7 +22,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 2}
+PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 2, "tokens": 3}
 PORTS = ("8080", "9464", "8000")
 # What one run has and another has not, as the page shows it, and its form.
 VALUES = [
@@ -34,6 +34,7 @@ VALUES = [
 COMPILED = [
     "Sources/SynheartAuth/SynheartAuth.docc/TenMinutes.md", "Examples/phone/Sources/phone/main.swift",
     "Clients/android/README.md", "Clients/flutter/synheart_auth/README.md",
+    "Checks/tokens/with_pyjwt.py", "Checks/tokens/with_authlib.py", "Checks/tokens/with_go_oidc.go", "Checks/tokens/WithGoogleOAuth.java",
 ]
 
 
@@ -139,8 +140,8 @@ def follow(name, binary):
         try:
             found = blocks(page)
             for index, (language, text) in enumerate(found):
-                if language in ("swift", "kotlin", "dart") and squeezed(text) not in compiled:
-                    sys.exit(f"docs/{name}.md: this code stands in no page whose samples are compiled:\n{text}")
+                if language in ("swift", "kotlin", "dart", "python", "go", "java") and squeezed(text) not in compiled:
+                    sys.exit(f"docs/{name}.md: this code stands in no file that is compiled:\n{text}")
                 if language != "sh":
                     continue
                 expected = found[index + 1][1] if index + 1 < len(found) and found[index + 1][0] == "text" else None
