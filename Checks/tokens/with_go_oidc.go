@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"strings"
 
@@ -53,6 +54,17 @@ func (tokens *DeviceTokens) Check(ctx context.Context, token string) (*oidc.IDTo
 	return verified, nil
 }
 
+// expired answers as if the max-age of every document were over: this program's clock cannot be moved.
+type expired struct{}
+
+func (expired) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err == nil {
+		response.Header.Set("Cache-Control", "max-age=0")
+	}
+	return response, err
+}
+
 func verdict(token *oidc.IDToken, err error) map[string]string {
 	if err != nil {
 		return map[string]string{"refused": err.Error()}
@@ -62,6 +74,9 @@ func verdict(token *oidc.IDToken, err error) map[string]string {
 
 func main() {
 	ctx := context.Background()
+	if len(os.Args) > 5 && os.Args[5] == "expired" {
+		ctx = oidc.ClientContext(ctx, &http.Client{Transport: expired{}})
+	}
 	tokens, err := NewDeviceTokens(ctx, os.Args[1], os.Args[2], os.Args[3], os.Args[4])
 	if err != nil {
 		panic(err)
