@@ -123,8 +123,9 @@ public struct ClaimHistory: Sendable, Hashable {
     package func withoutClaims(now: Int64) -> ClaimHistory {
         var history = ClaimHistory(loss: lossWithoutClaims)
         history.clock = clock
-        // Purged claims must not be claimed again. Claims that a wrong reading purged are refused by date.
-        history.purgedTo = min(purgedTo, now)
+        // The claims that have expired are gone too, so a clock that steps back must not find them free. Claims that a wrong
+        // reading purged are refused by date.
+        history.purgedTo = now
         return history
     }
 

@@ -151,10 +151,16 @@ struct ClaimHistoryTests {
         #expect(lost.clock == history.clock && lost.latestReading == 10_002)
     }
 
-    @Test mutating func `a store that continues without its claims keeps what it purged, up to now`() {
+    @Test mutating func `claims that had expired when all were lost are not free for a clock that falls back`() {
         history.purged(to: UnixTime(10_600))
-        #expect(history.withoutClaims(now: 10_700).purgedTo == 10_600)
         #expect(history.withoutClaims(now: 10_500).purgedTo == 10_500)
+        _ = history.read(10_039, monotonic: 39)
+        _ = history.read(10_700, monotonic: 700)
+        history.loseAll(around: UnixTime(10_700))
+        var lost = history.withoutClaims(now: 10_700)
+        #expect(lost.purgedTo == 10_700)
+        _ = lost.read(10_100, monotonic: 701)
+        #expect(lost.retryAfter(timestamp: UnixTime(10_039), futureWindow: 60) != nil)
         history.recall(purgedTo: 10_550)
         #expect(history.purgedTo == 10_550)
     }
