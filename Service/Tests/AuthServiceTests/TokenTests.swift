@@ -106,11 +106,15 @@ struct TokenTests {
         #expect(try await identity(nil)?.identityToken == nil)
     }
 
-    @Test("an audience that is not the app's is the caller's error: it is no verdict, and takes no claims")
-    func identityForAnotherAudience() async throws {
-        let world = try await World(["mode": "observe"])
+    @Test(
+        "an audience that is not listed is the caller's error: it is no verdict, and takes no claims",
+        arguments: ["https://other.example.com", World.appID, "https://inner.example.com/", "cafe\u{301}"])
+    func identityForAnotherAudience(audience: String) async throws {
+        let world = try await World([
+            "mode": "observe", "signature": ["token_audiences": ["https://inner.example.com", "caf\u{e9}"]],
+        ])
         let request = try world.signed(try await world.device())
-        let outcome = await world.verdict(request, for: "https://other.example.com")
+        let outcome = await world.verdict(request, for: audience)
         try await expect(.invalidRequest) { try outcome.result.get() }
         #expect(!outcome.isVerdict)
         guard case .verified = try await world.verify(request) else {
@@ -119,12 +123,23 @@ struct TokenTests {
         }
     }
 
+    @Test("a token that cannot be signed is no verdict either")
+    func identityWithoutKeys() async throws {
+        let world = try await World(["signature": ["token_audiences": ["https://inner.example.com"]]])
+        let device = try await world.device()
+        await world.stores.fail(.signingKeys)
+        let outcome = await world.verdict(try world.signed(device), for: "https://inner.example.com")
+        try await expect(.serviceUnavailable) { try outcome.result.get() }
+        #expect(!outcome.isVerdict)
+    }
+
     @Test("a request that is only observed has no identity token")
     func observedIdentity() async throws {
-        let world = try await World(["mode": "observe"])
+        let audience = "https://inner.example.com"
+        let world = try await World(["mode": "observe", "signature": ["token_audiences": [.string(audience)]]])
         let request = try world.signed(try await world.device())
-        try await world.verify(request, for: World.appID)
-        guard case .observed(.nonceReplay, let identity?) = try await world.verify(request, for: World.appID) else {
+        try await world.verify(request, for: audience)
+        guard case .observed(.nonceReplay, let identity?) = try await world.verify(request, for: audience) else {
             Issue.record("not observed")
             return
         }

@@ -1,4 +1,4 @@
-/// The paths of the public API, below the base path `/auth/v1`.
+/// The paths of the public API: those of the base path `/auth/v1`, and the documents at the root of the origin.
 public enum Route: String, Sendable, CaseIterable {
     /// Issues a challenge, for a registration or for a rotation that attests again.
     case challenge = "/auth/v1/device/challenge"
@@ -16,8 +16,11 @@ public enum Route: String, Sendable, CaseIterable {
     case verify = "/auth/v1/verify"
     /// The public keys that sign the tokens, as a JWK set (RFC 7517).
     case keySet = "/auth/v1/.well-known/jwks.json"
+    /// The same keys, at the root of the origin.
     case wellKnownKeySet = "/.well-known/jwks.json"
+    /// Names the issuer and its keys (OpenID Connect Discovery 1.0).
     case openIDConfiguration = "/.well-known/openid-configuration"
+    /// Names the issuer and its keys (RFC 8414).
     case authorizationServer = "/.well-known/oauth-authorization-server"
 
     /// The method of the route.

@@ -94,7 +94,11 @@ public struct ClaimHistory: Sendable, Hashable {
     public mutating func purged(to expiry: UnixTime) { purgedTo = max(purgedTo, expiry.seconds) }
 
     /// Records that every claim made until a reading of the clock is lost.
-    public mutating func loseAll(around reading: UnixTime) { lose(around: [reading.seconds], isWhole: false) }
+    public mutating func loseAll(around reading: UnixTime) {
+        lose(around: [reading.seconds], isWhole: false)
+        // The claims that have expired are gone too, so a clock that steps back must not find them free.
+        purged(to: reading)
+    }
 
     /// Records a loss around readings of the clock: the last recorded one, and the one at which the loss was found.
     ///

@@ -299,7 +299,7 @@ public struct AuthService: Sendable {
     /// Refuses an `identity_audience` that is not the app's.
     private func require(_ audience: String?, of appID: AppID) async throws(Refusal) {
         guard let audience, let app = try await apps.provisioned(appID) else { return }
-        try await tokens.require(audience, of: app.record)
+        try tokens.requireListed(audience, of: app.record)
     }
 
     private func verdict(accepting verified: VerifiedRequest, for audience: String?) async -> VerifyOutcome {
@@ -308,7 +308,7 @@ public struct AuthService: Sendable {
             do throws(Refusal) {
                 identity.identityToken = try await tokens.identityToken(
                     for: audience, of: verified.device, verified.app.record, at: verified.at)
-            } catch { return VerifyOutcome(.failure(error)) }
+            } catch { return VerifyOutcome(.failure(error), isVerdict: false) }
         }
         return VerifyOutcome(.success(.verified(identity)))
     }

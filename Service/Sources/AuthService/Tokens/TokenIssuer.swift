@@ -19,7 +19,10 @@ struct TokenIssuer: Sendable {
         _ request: TokenRequest, for device: DeviceRecord, of record: AppRecord, at now: UnixTime
     ) async throws(Refusal) -> TokenResponse {
         let audience = request.audience ?? record.appID.text
-        try await require(audience, of: record)
+        if audience != record.appID.text {
+            try requireListed(audience, of: record)
+            try await requireNoOtherApp(audience, of: record)
+        }
         return TokenResponse(
             token: try await sign(
                 device, of: record, for: audience, at: now, life: Self.maximumLife,
@@ -28,19 +31,29 @@ struct TokenIssuer: Sendable {
     }
 
     /// A token for a service behind the caller of `/verify`.
+    ///
+    /// The app's own id is no audience of these: every backend of the app accepts that audience in device tokens, and one that does
+    /// not look at `typ` would take this token for the device.
     func identityToken(
         for audience: String, of device: DeviceRecord, _ record: AppRecord, at now: UnixTime
     ) async throws(Refusal) -> String {
-        try await sign(device, of: record, for: audience, at: now, life: Self.identityLife, type: Self.identityType)
+        try requireListed(audience, of: record)
+        try await requireNoOtherApp(audience, of: record)
+        return try await sign(
+            device, of: record, for: audience, at: now, life: Self.identityLife, type: Self.identityType)
     }
 
-    /// Refuses an audience that is not the app's.
-    func require(_ audience: String, of record: AppRecord) async throws(Refusal) {
-        guard audience == record.appID.text || record.signature.tokenAudiences.contains(audience) else {
+    /// Refuses an audience that is not one of the app's `token_audiences`, byte for byte: a backend compares bytes.
+    func requireListed(_ audience: String, of record: AppRecord) throws(Refusal) {
+        guard record.signature.tokenAudiences.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) else {
             throw Refusal(malformed: ContractError("audience must be one of the app's token_audiences"))
         }
-        // A stored record may be older than this rule, and two changes of apps can run concurrently.
-        if audience != record.appID.text, let id = try? AppID(audience), try await apps.isProvisioned(id) {
+    }
+
+    /// Refuses an audience that is the id of another app. A stored record may be older than this rule, and two changes of apps can
+    /// run concurrently.
+    private func requireNoOtherApp(_ audience: String, of record: AppRecord) async throws(Refusal) {
+        if let id = try? AppID(audience), id != record.appID, try await apps.isProvisioned(id) {
             throw Refusal(.invalidRequest, "audience \(id) is another app")
         }
     }

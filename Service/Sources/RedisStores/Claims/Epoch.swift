@@ -22,12 +22,17 @@ struct Epoch: Sendable, Hashable {
             loss: HistoryLoss(around: losses, clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
     }
 
+    private static let maximumLosses = 64
+
     /// Reads a script's answer: the id, and the readings, separated by commas.
     init?(_ words: [RESPValue]) {
         guard let id = words[0].text, (1...64).contains(id.utf8.count), let text = words[1].text else { return nil }
         var losses: [Int64] = []
+        // The script keeps no more. Joining the times around them takes the square of their number.
         for word in text.split(separator: ",") {
-            guard let reading = Int64(word), (0...(1 << 40)).contains(reading) else { return nil }
+            guard losses.count < Self.maximumLosses, let reading = Int64(word), (0...(1 << 40)).contains(reading) else {
+                return nil
+            }
             losses.append(reading)
         }
         self.init(id: id, losses: losses)

@@ -59,7 +59,10 @@ import Testing
             question["identity_audience"] = "https://other.example.com"
             let refused = try await ask(server, .object(question), credential)
             #expect(refused.status == 400 && refused.code == "INVALID_REQUEST" && refused.json["verified"] == nil)
-            question["identity_audience"] = .string(TestServer.appID)
+            var record = TestServer.record
+            record["signature"] = ["token_audiences": ["https://inner.example.com"]]
+            #expect(try await server.service.apps.change(AppRecord(JSONFields(.object(record))), actor: "test"))
+            question["identity_audience"] = "https://inner.example.com"
             let verified = try await ask(server, .object(question), credential)
             #expect(verified.status == 200, "\(verified.text)")
             #expect(verified.json["identity_token"]?.string?.split(separator: ".").count == 3)
