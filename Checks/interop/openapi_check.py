@@ -37,7 +37,7 @@ class Service:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SYNHEART_AUTH_")}
         self.process = subprocess.Popen(
             [binary, "serve", "--database", f"{self.folder.name}/db.sqlite", "--port", "0", "--operations-port", "0",
-             "--print-admin-credential", "--log-level", "error"],
+             "--public-origin", "https://auth.example.com", "--print-admin-credential", "--log-level", "error"],
             stdout=subprocess.PIPE, text=True, env=environment)
         self.admin = self.process.stdout.readline().split()[1]
         words = dict(word.split("=") for word in self.process.stdout.readline().split()[1:])
@@ -125,7 +125,7 @@ class Client:
 
     def send(self, method, path, body=None, headers=(), raw=None, is_valid=True):
         """Sends, checks against the document, and returns the answer."""
-        is_public = path.startswith("/auth/")
+        is_public = path.startswith(("/auth/", "/.well-known/"))
         connection = http.client.HTTPConnection(self.service.public if is_public else self.service.operations, timeout=30)
         payload = raw if raw is not None else (None if body is None else json.dumps(body).encode())
         lines = dict(headers)
@@ -241,7 +241,9 @@ def drive(client):
     device.key = successor
     expect(device.send("POST", "/auth/v1/device/rotate-key", {
         "app_id": APP, "device_id": str(uuid.uuid4()), "new_public_key": text}), 400)
-    expect(client.send("GET", "/auth/v1/.well-known/jwks.json"), 200)
+    for document in ["/auth/v1/.well-known/jwks.json", "/.well-known/jwks.json", "/.well-known/openid-configuration",
+                     "/.well-known/oauth-authorization-server"]:
+        expect(client.send("GET", document), 200)
 
     # Another service's requests.
     credential = expect(client.administer(
