@@ -162,13 +162,15 @@ package struct HistoryLoss: Sendable, Hashable {
     func retryAfter(timestamp: UnixTime, futureWindow: Int64) -> Int64? {
         guard !intervals.isEmpty else { return nil }
         var next = timestamp.seconds
+        var isLost = false
         while let interval = intervals.first(where: {
             $0.first <= next && next <= $0.end(futureWindow: futureWindow)
         }) {
+            isLost = true
             next = interval.end(futureWindow: futureWindow).adding(1)
             if next == .max { break }
         }
-        guard next != timestamp.seconds else { return nil }
+        guard isLost else { return nil }
         return max(1, next.subtracting(timestamp.seconds))
     }
 }

@@ -1,11 +1,11 @@
-public import AuthContract
-public import StrictJSON
+internal import AuthContract
+internal import StrictJSON
 
 /// The documents by which backends and gateways find the keys of an issuer: OpenID Connect Discovery 1.0 and RFC 8414.
-public enum IssuerMetadata {
-    /// The metadata of an issuer; the same in both documents. It names no endpoint, because nobody can ask for tokens in the way
-    /// that OAuth describes.
-    public static func json(of issuer: RequestOrigin) -> JSONObject {
+enum IssuerMetadata {
+    /// The metadata of an issuer, which both documents contain. It names no endpoints: a device gets its tokens from
+    /// `POST /auth/v1/token`, which is no OAuth endpoint.
+    static func json(of issuer: RequestOrigin) -> JSONObject {
         JSONObject([
             ("issuer", .string(issuer.description)),
             ("jwks_uri", .string(issuer.description + Route.wellKnownKeySet.rawValue)),
