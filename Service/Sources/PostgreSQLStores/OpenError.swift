@@ -29,6 +29,7 @@ public struct PostgreSQLOpenError: Error, Sendable, Hashable, CustomStringConver
         public static let unavailable = Self(rawValue: "unavailable")
     }
 
+    /// The kind of the failure. Later versions may add codes.
     public let code: Code
     /// What failed, where, and what to do.
     public let description: String

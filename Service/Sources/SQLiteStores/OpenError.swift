@@ -28,6 +28,7 @@ public struct OpenError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let unavailable = Self(rawValue: "unavailable")
     }
 
+    /// The kind of the failure. Later versions may add codes.
     public let code: Code
     /// What failed, on which file, and what to do.
     public let description: String

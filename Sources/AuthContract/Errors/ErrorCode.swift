@@ -1,35 +1,67 @@
 /// The service's stable error codes and the HTTP status of each.
 public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
+    /// 400: the body, a header, a key or an id is malformed.
     case invalidRequest = "INVALID_REQUEST"
+    /// 404: there is nothing at this path.
     case notFound = "NOT_FOUND"
+    /// 405: the path does not answer this method. The answer has `Allow`.
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
+    /// 413: the body is larger than the path accepts.
     case payloadTooLarge = "PAYLOAD_TOO_LARGE"
+    /// 415: the body is not JSON.
     case unsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
+    /// 404: no such app, or the app is disabled.
     case unknownApp = "UNKNOWN_APP"
+    /// 400: the challenge is unknown, already used, or of another app or purpose.
     case invalidChallenge = "INVALID_CHALLENGE"
+    /// 400: the challenge has expired. After 10 more minutes the service forgets it, and answers `invalidChallenge`.
     case challengeExpired = "CHALLENGE_EXPIRED"
+    /// 403: a proof, key proof or key attestation is refused or cannot be judged, or the app does not support the platform.
     case invalidAttestation = "INVALID_ATTESTATION"
+    /// 403: the app's policy asks this rotation to attest again.
     case attestationRequired = "ATTESTATION_REQUIRED"
+    /// 503: a configured provider cannot be reached, and policy does not let the device wait as `pending`. Retry later.
     case providerUnavailable = "PROVIDER_UNAVAILABLE"
+    /// 403: a development proof or header, for an app that does not allow it.
     case devModeNotAllowed = "DEV_MODE_NOT_ALLOWED"
+    /// 401: no such device of this app.
     case notRegistered = "NOT_REGISTERED"
+    /// 401: the signature does not verify.
     case invalidSignature = "INVALID_SIGNATURE"
+    /// 401: the request's time is outside the window. `server_timestamp` is the time to correct the clock with.
     case clockSkew = "CLOCK_SKEW"
+    /// 409: an exact copy of the request was accepted before, and its effect may have happened.
     case nonceReplay = "NONCE_REPLAY"
+    /// 421: the request is signed for a scheme and authority that the service or the app does not list. It says nothing about the
+    /// device.
     case misdirectedRequest = "MISDIRECTED_REQUEST"
+    /// 403: the device is revoked or rejected.
     case deviceRevoked = "DEVICE_REVOKED"
+    /// 403: the device waits for approval.
     case devicePending = "DEVICE_PENDING"
+    /// 403: the key is too old, or past the time by which it had to rotate.
     case keyExpired = "KEY_EXPIRED"
+    /// 403: the path needs an App Attest assertion. `X-Synheart-Assertion` names the path prefix that demands it.
     case assertionRequired = "ASSERTION_REQUIRED"
+    /// 403: the App Attest assertion is wrong or out of order.
     case invalidAssertion = "INVALID_ASSERTION"
+    /// 409: another rotation won, or the new key is refused.
     case rotationFailed = "ROTATION_FAILED"
+    /// 409, admin API: the current state does not allow the change.
     case conflict = "CONFLICT"
+    /// 412, admin API: `If-Match` names another version than the current one.
     case preconditionFailed = "PRECONDITION_FAILED"
+    /// 400: the signature scheme is unknown, departs from the profile, or is below the app's or the device's minimum.
     case unsupportedSigVersion = "UNSUPPORTED_SIG_VERSION"
+    /// 401: the service credential or admin credential is missing or wrong.
     case unauthorized = "UNAUTHORIZED"
+    /// 403: the credential does not cover this app or operation.
     case forbidden = "FORBIDDEN"
+    /// 429: a rate limit is reached. Retry after `Retry-After`.
     case rateLimited = "RATE_LIMITED"
+    /// 503: a store is down or too slow. Retry after `Retry-After`.
     case serviceUnavailable = "SERVICE_UNAVAILABLE"
+    /// 500: the service failed for a reason that only its log names.
     case internalError = "INTERNAL_ERROR"
 
     /// The HTTP status.

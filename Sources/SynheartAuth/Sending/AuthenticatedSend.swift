@@ -3,8 +3,8 @@ internal import Bytes
 
 /// Signs a request, sends it, and recovers once from each refusal, as ``RetryTable`` says.
 ///
-/// A verdict of the auth service counts. The SDK confirms a verdict of another origin by a status request: a compromised backend
-/// must not talk a device out of its identity.
+/// The SDK applies a verdict of the auth service. It confirms a verdict of another origin by a status request: a compromised
+/// backend must not talk a device out of its identity.
 struct AuthenticatedSend: Sendable {
     let identity: DeviceIdentity
     let request: TransportRequest

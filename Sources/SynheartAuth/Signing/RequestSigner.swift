@@ -141,8 +141,8 @@ struct RequestSigner: Sendable {
         return signature
     }
 
-    /// Refuses the requests that change the identity: whoever gets them signed can take the identity over. Compares the path as a
-    /// lenient server could read it. Where servers disagree about a path, it must not contain the route at all.
+    /// Refuses the requests that change the identity: a caller that gets them signed could take over the identity. Compares the
+    /// path as a lenient server could read it. Where servers disagree about a path, it must not contain the route at all.
     private static func refuseReserved(method: String, path: String) throws(SynheartAuthError) {
         // Decoding escapes and collapsing slashes can only shorten a path.
         for route in [Route.rotateKey, Route.device]

@@ -31,7 +31,9 @@ enum StartingSeries {
         switch route {
         case .register: RegistrationStatus.allCases.map(\.rawValue)
         case .verify: verdicts.filter { ErrorCode(rawValue: $0) == nil } + observed
-        case .challenge, .status, .rotateKey, .device, .token, .keySet: ["ok"]
+        case .challenge, .status, .rotateKey, .device, .token, .keySet, .wellKnownKeySet, .openIDConfiguration,
+            .authorizationServer:
+            ["ok"]
         }
     }
 

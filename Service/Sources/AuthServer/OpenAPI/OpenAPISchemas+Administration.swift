@@ -65,7 +65,10 @@ extension OpenAPISchemas {
             "unsigned_query": {"type": ["string", "null"], "enum": ["allow", "refuse_on_writes", "refuse", null]},
             "replay_on_reads": {"type": ["boolean", "null"]}, "path_prefix_strip": {"type": ["string", "null"]},
             "authorities": {"type": ["array", "null"], "items": {"type": "string"}},
-            "token_audiences": {"type": ["array", "null"], "items": {"type": "string"}}}},
+            "token_audiences": {"type": ["array", "null"], "items": {"type": "string"}},
+            "token_type": {"type": ["string", "null"], "enum": ["synheart-device+jwt", "at+jwt", "JWT", null],
+              "default": "synheart-device+jwt",
+              "description": "typ of the app's device tokens. A type other than the default needs token_audiences."}}},
           "keys": {"type": ["object", "null"], "additionalProperties": false, "properties": {
             "maximum_age_days": {"type": ["integer", "null"], "minimum": 1, "maximum": 36500},
             "grace_days": {"type": ["integer", "null"], "minimum": 0, "maximum": 3650, "default": 7},

@@ -94,7 +94,9 @@ enum OpenAPISchemas {
           "body_sha256": {"$ref": "#/components/schemas/Base64", "description": "32 bytes; scheme 2 only."},
           "verification_id": {"type": ["string", "null"], "format": "uuid",
             "pattern": "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$",
-            "description": "UUID; the same id and content get the same verdict for 60 s."}},
+            "description": "UUID; the same id and content get the same verdict for 60 s."},
+          "identity_audience": {"type": ["string", "null"],
+            "description": "One of the app's token_audiences: the answer then has identity_token."}},
           "oneOf": [{"required": ["body"]}, {"required": ["body_sha256"]}]},
         "VerifyResponse": {"type": "object", "required": ["verified"], "properties": {
           "verified": {"type": "boolean"}, "observed": {"$ref": "#/components/schemas/ErrorCode"},
@@ -102,7 +104,14 @@ enum OpenAPISchemas {
           "platform": {"$ref": "#/components/schemas/Platform"},
           "assurance": {"$ref": "#/components/schemas/Assurance"},
           "signature_scheme": {"type": "integer", "enum": [1, 2]},
-          "key_age_seconds": {"type": "integer", "minimum": 0}}},
+          "key_age_seconds": {"type": "integer", "minimum": 0},
+          "identity_token": {"type": "string", "description": "A JWT for a service behind the caller; one minute."}}},
+        "IssuerMetadata": {"type": "object", "additionalProperties": false, "required": ["issuer", "jwks_uri",
+            "id_token_signing_alg_values_supported", "subject_types_supported", "response_types_supported"],
+          "properties": {
+          "issuer": {"type": "string"}, "jwks_uri": {"type": "string"},
+          "id_token_signing_alg_values_supported": {"const": ["ES256"]},
+          "subject_types_supported": {"const": ["public"]}, "response_types_supported": {"const": ["none"]}}},
         "KeySet": {"type": "object", "required": ["keys"], "properties": {"keys": {"type": "array", "items":
           {"type": "object", "required": ["kty", "crv", "x", "y", "use", "alg", "kid"], "properties": {
             "kty": {"const": "EC"}, "crv": {"const": "P-256"}, "x": {"type": "string"}, "y": {"type": "string"},

@@ -30,6 +30,13 @@ struct APIResponse: Sendable {
 
     static let noContent = APIResponse(status: 204)
 
+    /// A document for everybody, that may be cached as long as the key set.
+    static func published(_ document: JSONObject) -> APIResponse {
+        var answer = APIResponse.json(document)
+        answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
+        return answer
+    }
+
     /// The answer of `/verify`.
     static func verdict(_ verdict: VerifyResponse) -> APIResponse {
         var answer = APIResponse.json(verdict)

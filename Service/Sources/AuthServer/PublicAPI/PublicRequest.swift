@@ -114,8 +114,16 @@ extension Request {
 }
 
 extension Route {
-    /// The methods that the route answers. Only the public key set answers HEAD: a device signs GET.
-    var methods: [String] { self == .keySet ? ["GET", "HEAD"] : [method] }
+    /// The methods that the route answers. Only documents for everybody answer HEAD: a device signs GET.
+    var methods: [String] { isPublished ? ["GET", "HEAD"] : [method] }
+
+    /// Whether the route answers everybody with the same document.
+    private var isPublished: Bool {
+        switch self {
+        case .keySet, .wellKnownKeySet, .openIDConfiguration, .authorizationServer: true
+        case .challenge, .register, .rotateKey, .status, .device, .token, .verify: false
+        }
+    }
 
     /// Whether a request has a body of JSON.
     var hasJSONBody: Bool { method == "POST" }

@@ -4,6 +4,7 @@ internal import HTTPTypes
 internal import HummingbirdCore
 internal import Logging
 internal import NIOHTTP1
+internal import StrictJSON
 
 /// Answers the public API: finds the route, reads the body within its limit, calls the service, writes one log line.
 struct PublicResponder: ListenerResponder {
@@ -62,10 +63,12 @@ struct PublicResponder: ListenerResponder {
             let (verified, body) = try await signed(request, for: .token, &outcome)
             return .json(try await service.issueToken(TokenRequest(received: body), verified))
         case .verify: return try await verify(request, &outcome)
-        case .keySet:
-            var answer = APIResponse.json(try await service.signingKeys.keySet())
-            answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
-            return answer
+        case .keySet, .wellKnownKeySet: return .published(try await service.signingKeys.keySet())
+        case .openIDConfiguration, .authorizationServer:
+            guard let metadata = service.issuerMetadata else {
+                throw Refusal(.notFound, "server.public_origin is not set")
+            }
+            return .published(metadata)
         }
     }
 

@@ -1,12 +1,19 @@
 extension AuthService {
     /// The stores of the service.
     public struct Stores: Sendable {
+        /// Challenges. They live for seconds.
         public var challenges: any ChallengeStore
+        /// Replay claims. All nodes that accept requests of an app share this store.
         public var replay: any ReplayStore
+        /// App records.
         public var apps: any AppStore
+        /// Devices and their keys.
         public var devices: any DeviceStore
+        /// The audit log.
         public var audit: any AuditLog
+        /// Service credentials and admin credentials.
         public var credentials: any CredentialStore
+        /// The keys that sign device tokens.
         public var signingKeys: any SigningKeyStore
         /// Nil: during an outage of a provider, registrations are refused whatever the app's policy is.
         public var pendingProofs: (any PendingProofStore)?

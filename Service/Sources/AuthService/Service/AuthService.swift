@@ -1,5 +1,5 @@
 public import AuthContract
-internal import StrictJSON
+public import StrictJSON
 
 /// The rules of the auth service behind `POST /auth/v1/…`, without HTTP and without SQL.
 public struct AuthService: Sendable {
@@ -13,6 +13,8 @@ public struct AuthService: Sendable {
     public let credentials: CredentialRules
     /// The keys that sign device tokens.
     public let signingKeys: SigningKeys
+    /// What the discovery documents say; nil without a public origin.
+    public let issuerMetadata: JSONObject?
     /// Verification of the audit log, and its signed head.
     public let auditTrail: AuditTrail
     /// The clock by which everything is judged.
@@ -79,6 +81,7 @@ public struct AuthService: Sendable {
             recorder: recorder)
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
         auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
+        issuerMetadata = publicOrigin.map { IssuerMetadata.json(of: $0) }
         tokens = TokenIssuer(
             keys: signingKeys, apps: apps, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
         credentials = CredentialRules(
@@ -182,7 +185,8 @@ public struct AuthService: Sendable {
     /// A request that does not name exactly one valid app is judged as a request of the credential's app, if the credential has
     /// exactly one. During a rollout under observation, the first requests come from clients that do not sign at all.
     ///
-    /// - Throws: `FORBIDDEN` if the credential is not for the app. That is no verdict on the request.
+    /// - Throws: `FORBIDDEN` if the credential is not for the app, `INVALID_REQUEST` if `identity_audience` is not the app's. That
+    ///   is no verdict on the request.
     public func verify(
         _ question: VerifyRequest, by credential: Credential, address: ClientAddress
     ) async throws(Refusal) -> Judgement {
@@ -191,12 +195,15 @@ public struct AuthService: Sendable {
             return .refused(Refusal(malformed: error), app: nil)
         }
         try credential.requireQuestions(about: appID)
+        // Before the request is judged: what is wrong with the question must not use up the claims of the request.
+        try await require(question.identityAudience, of: appID)
         let request: IncomingRequest
         do { request = try IncomingRequest(question, address: address) } catch {
             return await observing(.refused(Refusal(malformed: error), app: nil), appID)
         }
         let verification = question.verificationID.map { Verification(of: question, named: $0, by: credential.id) }
-        return await observing(await verifier.judge(request, for: .foreign, as: verification), appID)
+        let judgement = await verifier.judge(request, for: .foreign, as: verification)
+        return await observing(await identifying(judgement, for: question.identityAudience), appID)
     }
 
     /// The judgement on a request that the listener refuses to judge, such as one whose body is too large: refused, or observed
@@ -208,6 +215,23 @@ public struct AuthService: Sendable {
         guard let appID = try? credential.app(claimedIn: headers) else { return refused }
         do { try credential.requireQuestions(about: appID) } catch { return refused }
         return await observing(refused, appID)
+    }
+
+    /// Refuses an `identity_audience` that is not the app's.
+    private func require(_ audience: String?, of appID: AppID) async throws(Refusal) {
+        guard let audience, let app = try await apps.provisioned(appID) else { return }
+        try await tokens.require(audience, of: app.record)
+    }
+
+    /// Adds the identity token that the question asks for, if the request was accepted.
+    private func identifying(_ judgement: Judgement, for audience: String?) async -> Judgement {
+        guard let audience, case .success(let verified) = judgement.result else { return judgement }
+        var judgement = judgement
+        do throws(Refusal) {
+            judgement.identityToken = try await tokens.identityToken(
+                for: audience, of: verified.device, verified.app.record, at: verified.at)
+        } catch { return .refused(error, app: verified.app, signed: verified) }
+        return judgement
     }
 
     /// Applies mode `observe`. A failure of the service is not a verdict, whatever the mode.

@@ -2,6 +2,7 @@ public import AuthContract
 
 /// Why the service refuses: a stable code for the caller, and the precise reason for the log.
 public struct Refusal: Error, Sendable, CustomStringConvertible {
+    /// The code for the caller. It decides the HTTP status too.
     public let code: ErrorCode
     /// The reason for the log. It is never sent to the client.
     public let reason: String

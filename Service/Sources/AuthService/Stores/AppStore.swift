@@ -2,6 +2,7 @@ public import AuthContract
 
 /// A stored app record: JSON whose secrets are sealed. `AppRegistry` reads and writes it.
 public struct StoredApp: Sendable, Hashable {
+    /// The id of the app, and the key of the row.
     public let appID: AppID
     /// The record as JSON text, secrets sealed with the service's key.
     public let sealedJSON: String
@@ -15,6 +16,7 @@ public struct StoredApp: Sendable, Hashable {
 
 /// The outcome of replacing an app record.
 public enum ReplaceOutcome: Sendable, Hashable {
+    /// The new record is stored.
     case replaced
     /// The stored record is no longer the one that was read, or is not there.
     case conflict

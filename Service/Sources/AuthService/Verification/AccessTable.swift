@@ -2,7 +2,14 @@ internal import AuthContract
 
 /// The operation that a signed request asks for.
 public enum Operation: String, Sendable, Hashable, CaseIterable {
-    case status, rotateKey, deregister, token
+    /// Reads the state of the device.
+    case status
+    /// Replaces the key.
+    case rotateKey
+    /// Ends the device.
+    case deregister
+    /// Issues a device token.
+    case token
     /// Another service's request, through `/verify` or the middleware.
     case foreign
 }
@@ -126,5 +133,8 @@ enum AccessTable {
 
 /// Which of a device's keys signed.
 public enum SigningKeyRole: Sendable, Hashable {
-    case current, previous
+    /// The current key.
+    case current
+    /// The key before it, within the overlap.
+    case previous
 }

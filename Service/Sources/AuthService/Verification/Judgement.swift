@@ -10,6 +10,8 @@ public struct Judgement: Sendable {
     let app: ProvisionedApp?
     /// Whether a refused request passes because its app is in mode `observe`.
     public internal(set) var isObserved = false
+    /// The token for a service behind the caller of `/verify`; nil unless the caller asked for it and the request was accepted.
+    var identityToken: String?
 
     /// The refusal; nil if the request was accepted.
     var refusal: Refusal? {
@@ -38,7 +40,10 @@ public struct Judgement: Sendable {
     /// - Throws: the `Refusal`, unless it is observed.
     public func verdict() throws(Refusal) -> VerifyResponse {
         switch result {
-        case .success(let verified): return .verified(verified.identity)
+        case .success(let verified):
+            var identity = verified.identity
+            identity.identityToken = identityToken
+            return .verified(identity)
         case .failure(let refusal):
             guard isObserved else { throw refusal }
             return .observed(refusal.code, signed?.identity)
@@ -50,6 +55,7 @@ public struct Judgement: Sendable {
 public struct VerifiedRequest: Sendable {
     let request: SignedRequest
     let row: DeviceRow
+    /// Which of the device's keys signed.
     public let signedBy: SigningKeyRole
     /// The assertion that policy demands and that no header has. Only the body of rotate-key may still have it.
     public internal(set) var missingAssertion: AssertionDemand?

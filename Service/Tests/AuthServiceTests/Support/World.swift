@@ -181,17 +181,19 @@ struct World {
     /// Asks `/verify`.
     @discardableResult
     func verify(
-        _ request: SentRequest, id: String? = nil, by credential: Credential? = nil, at node: AuthService? = nil
+        _ request: SentRequest, id: String? = nil, for audience: String? = nil, by credential: Credential? = nil,
+        at node: AuthService? = nil
     ) async throws -> VerifyResponse {
-        try await verdict(request, id: id, by: credential, at: node).verdict()
+        try await verdict(request, id: id, for: audience, by: credential, at: node).verdict()
     }
 
     /// The verdict of `/verify`.
     func verdict(
-        _ request: SentRequest, id: String? = nil, by credential: Credential? = nil, at node: AuthService? = nil
+        _ request: SentRequest, id: String? = nil, for audience: String? = nil, by credential: Credential? = nil,
+        at node: AuthService? = nil
     ) async throws -> Judgement {
         try await (node ?? service).verify(
-            request.described(id: id), by: credential ?? self.credential, address: address)
+            request.described(id: id, for: audience), by: credential ?? self.credential, address: address)
     }
 
     /// The assertion that `/verify` demands when it refuses a request without one.
