@@ -11,7 +11,6 @@ struct PublicRequest {
     let connection: ConnectionContext
     /// The share of the listener's memory that its body uses.
     let room: BodyBudget.Share
-    let route: Route
     let target: RequestTarget
     let headers: HeaderFields
     let provenance: RequestProvenance
@@ -41,7 +40,6 @@ struct PublicRequest {
         self.http = http
         self.connection = connection
         self.room = room
-        self.route = route
         self.target = target
         self.headers = headers
     }

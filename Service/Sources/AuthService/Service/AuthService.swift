@@ -65,9 +65,8 @@ public struct AuthService: Sendable {
             store: stores.evidence, writer: writer, key: key, clock: clock, random: random)
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
-            protection: protection, clock: clock,
-            ownOrigins: Self.origins(publicOrigin, otherOrigins),
-            recorder: recorder)
+            protection: protection, clock: clock, ownOrigins: Self.origins(publicOrigin, otherOrigins),
+            recorder: recorder, seen: seen)
         pendingProofs = stores.pendingProofs.map { [apps, devices, changes, recorder] proofs in
             PendingProofs(
                 store: proofs, apps: apps, devices: devices, changes: changes, key: key, clock: clock,
@@ -75,8 +74,8 @@ public struct AuthService: Sendable {
         }
         registration = RegistrationRules(
             apps: apps, challenges: challenges, devices: devices, changes: changes, store: stores.devices,
-            verifier: verifier,
-            pendingProofs: pendingProofs, recorder: recorder, seen: seen, clock: clock, random: random)
+            verifier: verifier, pendingProofs: pendingProofs, recorder: recorder, seen: seen, clock: clock,
+            random: random)
         rotation = RotationRules(
             devices: devices, changes: changes, store: stores.devices, challenges: challenges, protection: protection,
             recorder: recorder)
@@ -95,13 +94,6 @@ public struct AuthService: Sendable {
     /// Hits and misses of the cache of devices.
     package var deviceCacheUse: CacheUse { devices.use }
 
-    /// The origins of the service's own routes, each once.
-    package static func origins(_ publicOrigin: RequestOrigin?, _ others: [RequestOrigin]) -> [RequestOrigin] {
-        var origins = publicOrigin.map { [$0] } ?? []
-        for other in others where !origins.contains(other) { origins.append(other) }
-        return origins
-    }
-
     // MARK: The device API
 
     /// Counts an address's challenges and registrations; called before the body is read.
@@ -119,28 +111,19 @@ public struct AuthService: Sendable {
     }
 
     /// `POST /auth/v1/device/register`.
-    public func register(_ request: RegisterRequest, _ http: IncomingRequest) async throws(Refusal) -> RegisterResponse
-    {
+    public func register(
+        _ request: RegisterRequest, _ http: IncomingRequest
+    ) async throws(Refusal) -> RegisterResponse {
         try await registration.register(request, http)
     }
 
     /// Judges a signed request on one of the service's own routes.
     public func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
-        let judgement = await judge(request, for: operation, as: nil)
-        guard case .success(let verified) = judgement.result else { return judgement }
-        guard request.bodyNames(verified.appID, verified.deviceID) else {
-            let refusal = Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
-            return .refused(refusal, app: verified.app, signed: verified)
-        }
-        return judgement
-    }
-
-    private func judge(
-        _ request: IncomingRequest, for operation: Operation, as verification: Verification?
-    ) async -> Judgement {
-        let judgement = await verifier.judge(request, for: operation, as: verification)
-        if case .success(let verified) = judgement.result { seen.record(verified.deviceID, at: verified.at) }
-        return judgement
+        let judgement = await verifier.judge(request, for: operation)
+        guard case .success(let verified) = judgement.result, !request.bodyNames(verified.appID, verified.deviceID)
+        else { return judgement }
+        let refusal = Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
+        return .refused(refusal, app: verified.app, signed: verified)
     }
 
     /// Judges a signed request on one of the service's own routes, for callers that only need the accepted request.
@@ -155,20 +138,13 @@ public struct AuthService: Sendable {
         guard let row = try await devices.current(verified.row) else {
             throw Refusal(.notRegistered, "no such device")
         }
-        let device = row.device
-        switch device.status {
-        case .revoked: throw Refusal(.deviceRevoked, "revoked meanwhile")
-        case .deregistered: throw Refusal(.notRegistered, "deregistered meanwhile")
-        case .pending, .registered, .rejected: break
-        }
+        let (device, app) = (row.device, verified.app.record)
+        let states = try AccessTable.require(.status, of: device, signedBy: .current, app: app, now: verified.at)
         // A key that is too old may still rotate during its grace period.
-        let app = verified.app.record
         let mustRotate =
-            device.rotationDemand(under: app.keys, at: verified.at) != nil
-            || AccessTable.states(of: device, signedBy: .current, app: app, now: verified.at).age == .tooOldInGrace
+            device.rotationDemand(under: app.keys, at: verified.at) != nil || states.age == .tooOldInGrace
         return StatusResponse(
-            deviceID: device.deviceID, status: device.status(under: app.mode),
-            platform: device.platform,
+            deviceID: device.deviceID, status: device.status(under: app.mode), platform: device.platform,
             registeredAt: device.registeredAt, keyRotatedAt: device.keyRotatedAt,
             keyAgeSeconds: max(0, verified.at - device.keySince), keyThumbprint: row.thumbprint,
             mustRotate: mustRotate, assurance: device.assurance, serverTimestamp: clock.now)
@@ -178,10 +154,7 @@ public struct AuthService: Sendable {
     public func rotateKey(
         _ request: RotateKeyRequest, _ verified: VerifiedRequest
     ) async throws(Refusal) -> RotateKeyResponse {
-        guard request.appID == verified.appID, request.deviceID == verified.deviceID else {
-            throw Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
-        }
-        return try await rotation.rotate(verified, request)
+        try await rotation.rotate(verified, request)
     }
 
     /// `DELETE /auth/v1/device`. A tombstone stays, so that no other device can register the key.
@@ -200,10 +173,8 @@ public struct AuthService: Sendable {
         guard device.key == verified.device.key else {
             throw Refusal(.invalidSignature, "signed by a key that is no longer the current one")
         }
-        let states = AccessTable.states(of: device, signedBy: .current, app: verified.app.record, now: clock.now)
-        if case .refused(let code) = AccessTable.access(states, .token) {
-            throw Refusal(code, "a device in state \(states) gets no token")
-        }
+        try AccessTable.require(
+            .token, of: device, signedBy: .current, app: verified.app.record, now: clock.now)
         return try await tokens.issue(request, for: device, of: verified.app.record, at: verified.at)
     }
 
@@ -213,44 +184,37 @@ public struct AuthService: Sendable {
     ///
     /// A request that does not name exactly one valid app is judged as a request of the credential's app, if the credential has
     /// exactly one. During a rollout under observation, the first requests come from clients that do not sign at all.
+    ///
+    /// - Throws: `FORBIDDEN` if the credential is not for the app, `INVALID_REQUEST` if `identity_audience` is not the app's. That
+    ///   is no verdict on the request.
     public func verify(
         _ question: VerifyRequest, by credential: Credential, address: ClientAddress
-    ) async -> VerifyOutcome {
+    ) async throws(Refusal) -> Judgement {
         let appID: AppID
-        do throws(Refusal) { appID = try credential.judgedApp(of: question.headers) } catch {
-            return VerifyOutcome(.failure(error))
+        do { appID = try credential.app(claimedIn: question.headers) } catch {
+            return .refused(Refusal(malformed: error), app: nil)
         }
+        try credential.requireQuestions(about: appID)
         // Before the request is judged: what is wrong with the question must not use up the claims of the request.
-        do throws(Refusal) { try await require(question.identityAudience, of: appID) } catch {
-            return VerifyOutcome(.failure(error), isVerdict: false)
+        try await require(question.identityAudience, of: appID)
+        let request: IncomingRequest
+        do { request = try IncomingRequest(question, address: address) } catch {
+            return await observing(.refused(Refusal(malformed: error), app: nil), appID)
         }
         let verification = question.verificationID.map { Verification(of: question, named: $0, by: credential.id) }
-        return await verdict(on: question, of: appID, address, verification)
+        let judgement = await verifier.judge(request, for: .foreign, as: verification)
+        return await observing(try await identifying(judgement, for: question.identityAudience), appID)
     }
 
-    /// The verdict on a request that the listener refuses to judge, such as one whose body is too large: refused, or observed if
-    /// the app observes.
-    package func verdict(
+    /// The judgement on a request that the listener refuses to judge, such as one whose body is too large: refused, or observed
+    /// if the app observes.
+    package func judgement(
         refusing refusal: Refusal, of headers: HeaderFields, by credential: Credential
-    ) async -> VerifyOutcome {
-        do throws(Refusal) {
-            let appID = try credential.judgedApp(of: headers)
-            return await verdict(refusing: refusal, .refused(refusal, app: nil), of: appID)
-        } catch { return VerifyOutcome(.failure(refusal)) }
-    }
-
-    private func verdict(
-        on question: VerifyRequest, of appID: AppID, _ address: ClientAddress, _ verification: Verification?
-    ) async -> VerifyOutcome {
-        let judgement: Judgement
-        do throws(Refusal) {
-            let request = try wellFormed { try IncomingRequest(question, address: address) }
-            judgement = await judge(request, for: .foreign, as: verification)
-        } catch { judgement = .refused(error, app: nil) }
-        switch judgement.result {
-        case .success(let verified): return await verdict(accepting: verified, for: question.identityAudience)
-        case .failure(let refusal): return await verdict(refusing: refusal, judgement, of: appID)
-        }
+    ) async -> Judgement {
+        let refused = Judgement.refused(refusal, app: nil)
+        guard let appID = try? credential.app(claimedIn: headers) else { return refused }
+        do { try credential.requireQuestions(about: appID) } catch { return refused }
+        return await observing(refused, appID)
     }
 
     /// Refuses an `identity_audience` that is not the app's.
@@ -259,29 +223,27 @@ public struct AuthService: Sendable {
         try tokens.requireListed(audience, of: app.record)
     }
 
-    private func verdict(accepting verified: VerifiedRequest, for audience: String?) async -> VerifyOutcome {
-        var identity = verified.identity
-        if let audience {
-            do throws(Refusal) {
-                identity.identityToken = try await tokens.identityToken(
-                    for: audience, of: verified.device, verified.app.record, at: verified.at)
-            } catch { return VerifyOutcome(.failure(error), isVerdict: false) }
-        }
-        return VerifyOutcome(.success(.verified(identity)))
+    /// Adds the identity token that the question asks for, if the request was accepted. A token that cannot be signed is no verdict.
+    private func identifying(_ judgement: Judgement, for audience: String?) async throws(Refusal) -> Judgement {
+        guard let audience, case .success(let verified) = judgement.result else { return judgement }
+        var judgement = judgement
+        judgement.identityToken = try await tokens.identityToken(
+            for: audience, of: verified.device, verified.app.record, at: verified.at)
+        return judgement
     }
 
-    private func verdict(refusing refusal: Refusal, _ judgement: Judgement, of appID: AppID) async -> VerifyOutcome {
-        // A failure of the service is not a verdict, whatever the mode.
-        guard refusal.code.httpStatus < 500 else { return VerifyOutcome(.failure(refusal)) }
-        let app: ProvisionedApp
+    /// Applies mode `observe`. A failure of the service is not a verdict, whatever the mode.
+    private func observing(_ judgement: Judgement, _ appID: AppID) async -> Judgement {
+        guard let refusal = judgement.refusal, refusal.code.httpStatus < 500 else { return judgement }
+        var judgement = judgement
         do throws(Refusal) {
             // A malformed request is refused before its app is found.
-            if let found = judgement.app { app = found } else { app = try await apps.enabled(appID) }
-        } catch { return VerifyOutcome(.failure(error.code == .serviceUnavailable ? error : refusal)) }
-        guard app.record.mode == .observe else {
-            return VerifyOutcome(.failure(refusal), missingAssertion: judgement.signed?.missingAssertion)
+            let app = if let found = judgement.app { found } else { try await apps.enabled(appID) }
+            judgement.isObserved = app.record.mode == .observe
+        } catch {
+            if error.code == .serviceUnavailable { return .refused(error, app: nil) }
         }
-        return VerifyOutcome(.success(.observed(refusal.code, judgement.signed?.identity)))
+        return judgement
     }
 
     // MARK: For operators

@@ -19,6 +19,17 @@ enum AccessTable {
     /// A row: the state of a device, or of the key that signed.
     enum State: String, Sendable, Hashable {
         case registered, previousKey, pending, tooOldInGrace, tooOldPastGrace, rejected, revoked, deregistered
+
+        init(_ status: DeviceStatus) {
+            self =
+                switch status {
+                case .registered: .registered
+                case .pending: .pending
+                case .rejected: .rejected
+                case .revoked: .revoked
+                case .deregistered: .deregistered
+                }
+        }
     }
 
     /// A cell.
@@ -74,6 +85,24 @@ enum AccessTable {
             narrower(access(states.status, operation), states.key, operation), states.age, operation)
     }
 
+    /// Refuses an operation that the states of a device do not allow. Whether a rotation is a repetition shows only in its body, so
+    /// `RotationRules` decides that.
+    @discardableResult
+    static func require(
+        _ operation: Operation, of device: DeviceRecord, signedBy key: SigningKeyRole, app: AppRecord, now: UnixTime
+    ) throws(Refusal) -> States {
+        let states = states(of: device, signedBy: key, app: app, now: now)
+        try require(operation, in: states)
+        return states
+    }
+
+    /// Refuses an operation that these states do not allow.
+    static func require(_ operation: Operation, in states: States) throws(Refusal) {
+        if case .refused(let code) = access(states, operation) {
+            throw Refusal(code, "a device in state \(states) may not \(operation.rawValue)")
+        }
+    }
+
     private static func narrower(_ access: Access, _ state: State?, _ operation: Operation) -> Access {
         guard let state else { return access }
         if case .refused = access { return access }
@@ -83,16 +112,8 @@ enum AccessTable {
 
     /// The states of a device for a request by one of its keys.
     static func states(of device: DeviceRecord, signedBy key: SigningKeyRole, app: AppRecord, now: UnixTime) -> States {
-        let status: State =
-            switch device.status(under: app.mode) {
-            case .registered: .registered
-            case .pending: .pending
-            case .rejected: .rejected
-            case .revoked: .revoked
-            case .deregistered: .deregistered
-            }
-        return States(
-            status: status, key: key == .previous ? .previousKey : nil,
+        States(
+            status: State(device.status(under: app.mode)), key: key == .previous ? .previousKey : nil,
             age: ageState(of: device, under: app.keys, now: now))
     }
 
