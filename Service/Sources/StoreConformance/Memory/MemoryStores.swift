@@ -7,12 +7,12 @@ public import AuthService
 public actor MemoryStores {
     /// The calls that `fail(_:with:)` can make fail.
     public enum Call: String, Sendable, Hashable, CaseIterable {
-        case put, take, claim, app, apps, insertApp, replaceApp, removeApp, device, binding, insertDevice, save
+        case put, take, claim, app, apps, insertApp, saveApp, device, binding, insertDevice, save
         case raise, observedDevices, noteSeen
         case devices, count, riskMetrics, append, events, firstBrokenLink, link
         case takeDueReceipt, recordReceipt
-        case insertCredential, credential, credentials, revokeCredential, removeCredentials
-        case signingKeys, addSigningKey, removeSigningKeys, revokeSigningKey
+        case insertCredential, credential, credentials, saveCredential
+        case signingKeys, saveSigningKeys
         case keepProof, pendingProofs, eraseProof
         case keepEvidence, evidence, eraseEvidence
         case keyChecks, replaceKeyChecks, sealedRows, reseal
