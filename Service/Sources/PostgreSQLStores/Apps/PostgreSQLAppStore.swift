@@ -62,10 +62,3 @@ extension Connection {
         try exists("SELECT 1 FROM devices WHERE app_id = $1 LIMIT 1", [.text(app.text)])
     }
 }
-
-extension StoredApp {
-    fileprivate init(row: StoredRow) throws(StoreError) {
-        let id = try row.text("app_id")
-        self.init(appID: try row.parsed("app_id", id) { try AppID($0) }, sealedJSON: try row.text("record"))
-    }
-}

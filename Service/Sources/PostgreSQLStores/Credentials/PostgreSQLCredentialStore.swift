@@ -70,14 +70,3 @@ struct PostgreSQLCredentialStore: CredentialStore {
             [id, .text(after.scope.storedText), .time(after.revokedAt)], recording: change.event) > 0
     }
 }
-
-extension Credential {
-    fileprivate init(row: StoredRow) throws(StoreError) {
-        self.init(
-            id: try row.text("id"), name: try row.text("name"),
-            role: try row.parsed("role", row.text("role")) { CredentialRole(rawValue: $0) },
-            scope: try row.parsed("apps", row.text("apps")) { CredentialScope(storedText: $0) },
-            secretHash: try row.bytes("secret_hash"), createdAt: UnixTime(try row.integer("created_at")),
-            expiresAt: UnixTime(try row.integer("expires_at")), revokedAt: try row.optionalTime("revoked_at"))
-    }
-}

@@ -58,10 +58,3 @@ extension Database {
             self, sql: "SELECT EXISTS (SELECT 1 FROM devices WHERE app_id = ?)", arguments: [app.text]) ?? true
     }
 }
-
-extension StoredApp {
-    fileprivate init(row: StoredRow) throws(StoreError) {
-        let id = try row.text("app_id")
-        self.init(appID: try row.parsed("app_id", id) { try AppID($0) }, sealedJSON: try row.text("record"))
-    }
-}

@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import AuthService
 internal import Logging
 
 /// The restored state of a journal: the live claims, and the dates whose claims it may have lost.

@@ -50,11 +50,3 @@ struct SQLiteSigningKeyStore: SigningKeyStore {
         }
     }
 }
-
-extension StoredSigningKey {
-    fileprivate init(row: StoredRow) throws(StoreError) {
-        self.init(
-            id: try row.text("id"), sealedKey: try row.bytes("sealed_key"),
-            createdAt: UnixTime(try row.integer("created_at")), signsFrom: try row.optionalTime("signs_from"))
-    }
-}

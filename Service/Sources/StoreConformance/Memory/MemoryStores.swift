@@ -38,7 +38,7 @@ public actor MemoryStores {
     var knownKeyChecks: [ServiceKeyCheck] = []
     private var failures: [Call: StoreError] = [:]
     private var interruptions: [Call: @Sendable (isolated MemoryStores) -> Void] = [:]
-    private let changes = ChangeSignal()
+    private let changes = ChangeListeners()
 
     /// Empty stores.
     ///
@@ -70,7 +70,7 @@ public actor MemoryStores {
     }
 
     /// Signals a change, as if another process had made it.
-    public nonisolated func signalExternalChange() { changes.signal() }
+    public nonisolated func signalExternalChange() { changes.announce() }
 
     /// See `DeviceStore`.
     public nonisolated func externalChanges() -> AsyncStream<Void> { changes.stream() }
