@@ -106,9 +106,8 @@ public final class ProvisionedApp: Sendable {
         guard record.keys.rebindOnRotation else {
             throw EvidenceRefusal(.invalidAttestation, "the app allows no new attestation on rotation")
         }
-        // A thief of the signing key could attest with another phone.
-        guard body.reason != .compromise, !device.isCompromised(under: record.keys, at: at) else {
-            throw EvidenceRefusal(.invalidAttestation, "a compromised key may not bring a new App Attest key")
+        do { try device.requireMayRebind(body.reason, under: record.keys, at: at) } catch {
+            throw EvidenceRefusal(error.code, error.description)
         }
         guard body.newKeyProof != nil else {
             throw EvidenceRefusal(.invalidAttestation, "a rebind needs new_key_proof")
