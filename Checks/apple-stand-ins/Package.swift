@@ -36,7 +36,7 @@ let package = Package(
         .target(
             name: "SynheartAuthTestSupport", dependencies: ["SynheartAuth", "AuthContract", "Bytes"],
             swiftSettings: strictSettings),
-        // Flutter's framework knows nothing of Swift 6.
+        // Flutter's framework is not annotated for Swift 6.
         .target(name: "Flutter", swiftSettings: strictSettings + [.swiftLanguageMode(.v5)]),
         .target(
             name: "synheart_auth", dependencies: ["Flutter", "SynheartAuth", "AuthContract"],

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own beside the house, so that a user of the libraries never builds it.
+// A separate package, so that users of the libraries never build it.
 let house =
     [
         "SynheartAuth", "AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "AuthContract", "AttestationTestKit",
@@ -52,7 +52,7 @@ let package = Package(
             name: "SizeWithSDK",
             dependencies: ["PlainApp", .product(name: "SynheartAuth", package: "synheart-auth")],
             swiftSettings: settings),
-        // How much later its first signature is there: Checks/benchmarks/startup.
+        // How much later the first signature of an app is made: Checks/benchmarks/startup.
         .executableTarget(name: "StartUpWithoutSDK", dependencies: [crypto], swiftSettings: settings),
         .executableTarget(
             name: "StartUpWithSDK", dependencies: [.product(name: "SynheartAuth", package: "synheart-auth")],

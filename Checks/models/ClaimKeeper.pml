@@ -5,6 +5,9 @@
  * the other, servers lose their data, and addresses lead elsewhere. One request is enough: a replay concerns it alone. Its date
  * is any. What happens to one server that stays the keeper is the subject of ReplayClaims.pml.
  *
+ * In the code, ClaimHistory.swift (AuthService) has this rule: LIFE stands for ReplayClaim.life, LEASE for ClaimHistory.lease, and
+ * refusesUpTo for the end of an interval of HistoryLoss.
+ *
  * Each -D below takes away one part of the rule and must make the search find a replay: `run` checks that too.
  *
  *   WITHOUT_ID      a store is trusted whenever it is the one that is named

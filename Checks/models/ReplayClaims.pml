@@ -5,6 +5,9 @@
  * and a replica crash, come back with all, some or none of what they held, are cut off from each other, fail over and fail
  * back.
  *
+ * In the code, ClaimHistory.swift (AuthService) has this rule: LIFE stands for ReplayClaim.life, LEASE for ClaimHistory.lease, and
+ * refusesUpTo for the end of an interval of HistoryLoss.
+ *
  * `spin -a ReplayClaims.pml` and the compiled search visit every order of these steps. Each -D below takes away one part of the
  * rule and must make the search find a replay: `run` checks that too.
  *

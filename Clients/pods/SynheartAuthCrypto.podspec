@@ -1,7 +1,7 @@
 Pod::Spec.new do |s|
   s.name = 'SynheartAuthCrypto'
   s.module_name = 'Crypto'
-  s.version = '0.1.0'
+  s.version = '1.0.0'
   s.summary = 'The name Crypto for CryptoKit, as swift-crypto gives it on Apple\'s systems.'
   s.homepage = 'https://github.com/synheart-ai/synheart-auth'
   s.license = { :type => 'Apache-2.0', :file => 'LICENSE' }

@@ -1,7 +1,7 @@
 Pod::Spec.new do |s|
   s.name = 'SynheartAuthStrictJSON'
   s.module_name = 'StrictJSON'
-  s.version = '0.1.0'
+  s.version = '1.0.0'
   s.summary = 'Part of SynheartAuth.'
   s.homepage = 'https://github.com/synheart-ai/synheart-auth'
   s.license = { :type => 'Apache-2.0', :file => 'LICENSE' }

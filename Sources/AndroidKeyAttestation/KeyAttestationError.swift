@@ -12,7 +12,7 @@ public struct KeyAttestationError: Error, Sendable {
 
         private init(_ rawValue: String) { self.rawValue = rawValue }
 
-        /// The chain is no PEM, is empty, or has more certificates than any device sends.
+        /// The chain is not PEM, is empty, or has more certificates than any device sends.
         public static let chainUnreadable = Code("CHAIN_UNREADABLE")
         /// A certificate cannot be read.
         public static let certificateMalformed = Code("CERTIFICATE_MALFORMED")
@@ -20,7 +20,7 @@ public struct KeyAttestationError: Error, Sendable {
         public static let softwareRoot = Code("SOFTWARE_ROOT")
         /// No pinned key signed the last certificate.
         public static let untrustedRoot = Code("UNTRUSTED_ROOT")
-        /// The root comes twice.
+        /// The chain has the root twice.
         public static let rootRepeated = Code("ROOT_REPEATED")
         /// A certificate is not signed by the one after it.
         public static let signatureInvalid = Code("SIGNATURE_INVALID")
@@ -42,31 +42,31 @@ public struct KeyAttestationError: Error, Sendable {
         public static let certificateExpired = Code("CERTIFICATE_EXPIRED")
         /// A certificate above the leaf has dates that cannot be read.
         public static let certificateDatesUnreadable = Code("CERTIFICATE_DATES_UNREADABLE")
-        /// The status list has a certificate of the chain as revoked.
+        /// The status list says that a certificate of the chain is revoked.
         public static let certificateRevoked = Code("CERTIFICATE_REVOKED")
-        /// The status list has a certificate of the chain as suspended.
+        /// The status list says that a certificate of the chain is suspended.
         public static let certificateSuspended = Code("CERTIFICATE_SUSPENDED")
         /// The key description cannot be read.
         public static let keyDescriptionMalformed = Code("KEY_DESCRIPTION_MALFORMED")
         /// The version of the key description is below 1.
         public static let attestationVersionUnsupported = Code("ATTESTATION_VERSION_UNSUPPORTED")
-        /// The attestation or the key is of a lower security level than the policy asks.
+        /// The attestation or the key has a lower security level than the policy requires.
         public static let securityLevelTooLow = Code("SECURITY_LEVEL_TOO_LOW")
         /// Attestation and key are of different security levels.
         public static let securityLevelsDiffer = Code("SECURITY_LEVELS_DIFFER")
-        /// A StrongBox by its own account, signed by a key whose certificate does not say so.
+        /// The key description claims StrongBox, but the certificate of the attestation key does not.
         public static let strongBoxNotCorroborated = Code("STRONGBOX_NOT_CORROBORATED")
-        /// Made for another challenge.
+        /// The attestation was made for another challenge.
         public static let challengeMismatch = Code("CHALLENGE_MISMATCH")
-        /// The attested key is not of P-256.
+        /// The attested key is not on P-256.
         public static let attestedKeyUnsupported = Code("ATTESTED_KEY_UNSUPPORTED")
-        /// Another key than the one that is to be registered.
+        /// The attested key is another one than the key to register.
         public static let attestedKeyMismatch = Code("ATTESTED_KEY_MISMATCH")
         /// No application is named in softwareEnforced.
         public static let applicationMissing = Code("APPLICATION_MISSING")
         /// The key is open to every application of the device.
         public static let allApplications = Code("ALL_APPLICATIONS")
-        /// Made by another application.
+        /// Another application asked for the attestation.
         public static let packageMismatch = Code("PACKAGE_MISMATCH")
         /// The application is signed with another certificate.
         public static let certificateDigestMismatch = Code("CERTIFICATE_DIGEST_MISMATCH")
@@ -78,16 +78,16 @@ public struct KeyAttestationError: Error, Sendable {
         public static let bootStateRefused = Code("BOOT_STATE_REFUSED")
         /// The hardware does not say that it generated the key itself.
         public static let originRefused = Code("ORIGIN_REFUSED")
-        /// The key may do something else, or may not sign.
+        /// The key has a purpose that the policy does not allow, or lacks one that it requires.
         public static let purposeRefused = Code("PURPOSE_REFUSED")
         /// The key is for an algorithm that the policy does not accept.
         public static let algorithmRefused = Code("ALGORITHM_REFUSED")
-        /// A patch age is asked for, and the hardware gives no patch level of the system.
+        /// The policy limits the age of patches, but the hardware gives no patch level of the system.
         public static let patchLevelMissing = Code("PATCH_LEVEL_MISSING")
         /// A patch level is older than the policy accepts.
         public static let patchLevelTooOld = Code("PATCH_LEVEL_TOO_OLD")
 
-        /// All that this version knows.
+        /// Every code of this version.
         public static let allCases: [Code] = [
             .chainUnreadable, .certificateMalformed, .softwareRoot, .untrustedRoot, .rootRepeated, .signatureInvalid,
             .signatureAlgorithmUnsupported, .issuerNameMismatch, .attestationExtensionMissing,
@@ -105,7 +105,7 @@ public struct KeyAttestationError: Error, Sendable {
     public let code: Code
     /// The step that failed.
     public let step: Step
-    /// What was found, for the log; without secrets.
+    /// What was found, for the log. It holds no secrets.
     public let reason: String
 
     init(_ code: Code, _ step: Step, _ reason: String) {
@@ -131,10 +131,10 @@ extension KeyAttestationError: CustomStringConvertible {
 extension KeyAttestationError {
     /// The steps of the verification, in order.
     public struct Step: RawRepresentable, Sendable, Hashable, CaseIterable {
-        /// As it stands in logs and batch results.
+        /// The name in logs and batch results.
         public let rawValue: String
 
-        /// By its raw value.
+        /// The value with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The chain can be read.
@@ -157,15 +157,15 @@ extension KeyAttestationError {
         public static let keyDescription = Self(rawValue: "key-description")
         /// Attestation and key are in hardware.
         public static let securityLevel = Self(rawValue: "security-level")
-        /// Made for this challenge.
+        /// The attestation was made for this challenge.
         public static let challenge = Self(rawValue: "challenge")
         /// The attested key is the key that is to be registered.
         public static let publicKey = Self(rawValue: "public-key")
-        /// Made by this application, signed by these developers.
+        /// The application is an expected one, and is signed with an expected certificate.
         public static let package = Self(rawValue: "package")
         /// The device booted what its maker signed.
         public static let bootState = Self(rawValue: "boot-state")
-        /// The key was generated where it is.
+        /// The hardware generated the key.
         public static let origin = Self(rawValue: "origin")
         /// The key signs, and does nothing else.
         public static let purposes = Self(rawValue: "purposes")
@@ -174,7 +174,7 @@ extension KeyAttestationError {
         /// The system is recent.
         public static let patchLevels = Self(rawValue: "patch-levels")
 
-        /// All that this version knows, in order.
+        /// Every step of this version, in order.
         public static let allCases: [Self] = [
             .chain, .anchor, .signatures, .names, .attestationExtension, .pathShape, .dates, .revocation,
             .keyDescription, .securityLevel, .challenge, .publicKey, .package, .bootState, .origin, .purposes,

@@ -1,9 +1,9 @@
 internal import Bytes
 internal import LenientDER
 
-/// Something in a chain that the standards do not allow or do not expect, and that genuine devices do all the same.
+/// A deviation of a chain from the standards that genuine devices have.
 ///
-/// Quirks never decide anything; they are there to be seen, in logs and in `attestation inspect`.
+/// Quirks never refuse anything. They are shown in logs and by `attestation inspect`.
 public struct KeyAttestationQuirk: Sendable, Hashable {
     /// Where it was found.
     public enum Place: Sendable, Hashable {
@@ -11,7 +11,7 @@ public struct KeyAttestationQuirk: Sendable, Hashable {
         case certificate(Int)
         /// The key description.
         case keyDescription
-        /// Between the two.
+        /// A contradiction between the certificates and the key description.
         case chain
     }
 

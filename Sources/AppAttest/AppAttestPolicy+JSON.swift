@@ -1,9 +1,9 @@
 internal import Foundation
 public import StrictJSON
 
-/// The members of an app record's `ios` object that say what is accepted, and those that audits may name beside them.
+/// The members of an app record's `ios` object that are policy, and further members for audits.
 extension AppAttestPolicy: JSONPolicy {
-    /// Every member. `null` gives the default again: only a policy without App IDs accepts no app.
+    /// Every member. `null` restores the default. The default of `app_ids` accepts no app.
     public static let jsonMembers: [JSONMember<AppAttestPolicy>] = [
         JSONMember(
             "app_ids", \.appIDs, .set(of: .text({ AppleAppID($0) }, { $0.text })), null: [],
@@ -28,14 +28,14 @@ extension AppAttestPolicy: JSONPolicy {
     /// - Parameters:
     ///   - fields: the object. `app_ids` must be there; other absent members have the defaults of
     ///     ``init(appIDs:environments:categories:acceptsUnknownCategories:minimumBundleVersion:requiresCategory:requiresBundleVersion:requiresMacAccessControl:clockLeeway:)``.
-    ///   - others: names of members that the record has beside the policy.
+    ///   - others: names of members of the record that are not policy.
     public init(appRecord fields: JSONFields, ignoring others: [String] = []) throws(JSONError) {
         _ = try fields.value("app_ids")
         self = try AppAttestPolicy(appIDs: []).applying(appRecord: fields, ignoring: others)
     }
 }
 
-/// What audits may say about receipts.
+/// The policy for receipts, for audits.
 extension ReceiptVerifier.Policy: JSONPolicy {
     /// `receipt_maximum_age_seconds`; `null` accepts receipts of any age.
     public static let jsonMembers: [JSONMember<ReceiptVerifier.Policy>] = [

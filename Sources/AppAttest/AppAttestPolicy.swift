@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What is accepted from an app's devices. Anything left out is as strict as it can be without refusing real devices.
+/// The requirements for an app's devices. The defaults are as strict as possible without refusing real devices.
 public struct AppAttestPolicy: Sendable, Hashable {
     /// The App IDs that may attest.
     public var appIDs: Set<AppleAppID>
@@ -19,7 +19,8 @@ public struct AppAttestPolicy: Sendable, Hashable {
     public var requiresBundleVersion: Bool
     /// Whether the key of a Mac must be bound to System Integrity Protection and Full Security.
     public var requiresMacAccessControl: Bool
-    /// Seconds by which the dates of certificates may be missed. Apple back-dates leaves by a day, so by default none.
+    /// How many seconds before or after its validity a certificate is still accepted. 0 by default, because Apple
+    /// back-dates leaves by a day.
     public var clockLeeway: TimeInterval
 
     /// A policy for these App IDs.
@@ -47,7 +48,7 @@ public struct AppAttestPolicy: Sendable, Hashable {
 }
 
 extension AppAttestPolicy {
-    /// Judges category and version, if they are proven or must be.
+    /// Checks category and bundle version, if the device proves them or the policy requires them.
     ///
     /// - Parameter map: the proven extension map of an attestation or of an assertion; nil if there is none.
     package func requireExtensions(_ map: AuthenticatorExtensions?) throws(AppAttestError) {

@@ -1,4 +1,4 @@
-/// Whether two byte strings are equal, in a time that depends on their lengths alone.
+/// Whether two byte strings are equal, in a time that depends only on their lengths.
 public func constantTimeEquals(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
     constantTimeEquals(Array(left), Array(right))
 }

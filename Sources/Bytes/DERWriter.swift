@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Writes DER (X.690), and what is not DER if a test kit asks for it.
+/// Writes DER (X.690), and deviations from it for test kits.
 ///
 /// Every function returns one whole element: tag, length, content.
 public enum DERWriter {
@@ -37,7 +37,7 @@ public enum DERWriter {
     /// INTEGER of an unsigned big-endian number of any size.
     public static func integer(magnitude: some Collection<UInt8>) -> [UInt8] {
         let digits = Array(magnitude.drop { $0 == 0 })
-        // A zero in front if the number would read as negative, or is zero.
+        // Prepends a zero if the number would be read as negative, or is zero.
         return element([0x02], (digits.first ?? 0x80) >= 0x80 ? [0] + digits : digits)
     }
 
@@ -49,7 +49,7 @@ public enum DERWriter {
     /// BOOLEAN.
     public static func boolean(_ value: Bool) -> [UInt8] { boolean(octet: value ? 0xFF : 0x00) }
 
-    /// BOOLEAN with this octet: DER has 0x00 and 0xFF alone.
+    /// BOOLEAN with this content byte. DER allows only 0x00 and 0xFF.
     public static func boolean(octet: UInt8) -> [UInt8] { element([0x01], [octet]) }
 
     /// OCTET STRING.

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// Which hosts are this machine. Every rule that treats loopback differently asks here.
+/// Recognises the hosts of this machine. Every rule about loopback uses it.
 public enum Loopback {
     /// Whether a host is this machine: `localhost`, an IPv4 address in 127.0.0.0/8, or `::1`, with or without brackets.
     ///
@@ -23,7 +23,7 @@ public enum Loopback {
     }
 }
 
-/// Where secrets may be sent.
+/// Recognises URLs that secrets may be sent to.
 public enum SecureURL {
     /// Whether a text is an absolute `https` URL, or an `http` URL of this machine, without user name and password.
     ///

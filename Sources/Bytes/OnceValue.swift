@@ -1,5 +1,5 @@
-/// A value that is given once and awaited once, in either order. The first of several givers wins: a result, a
-/// deadline and a cancellation may race.
+/// A value that is set once and awaited once, in either order. If several callers set it, the first one wins: a
+/// result, a deadline and a cancellation may race.
 public final class OnceValue<Value: Sendable>: Sendable {
     // Not an enum: for a generic one with several payloads the Swift runtime reads memory that it never wrote (valgrind).
     private struct State: Sendable {

@@ -1,11 +1,11 @@
 /// PEM (RFC 7468): DER between `-----BEGIN LABEL-----` and `-----END LABEL-----` lines.
 public enum PEM {
-    /// Bytes beyond which a text is not read: 1 MiB.
+    /// The largest text that is parsed, in bytes: 1 MiB.
     public static let maximumLength = 1024 * 1024
 
     /// One block of a text.
     public struct Block: Sendable, Hashable {
-        /// What it says it holds, such as `CERTIFICATE`.
+        /// The label, which names the type of the content, such as `CERTIFICATE`.
         public let label: String
         /// Its content.
         public let der: [UInt8]
@@ -39,7 +39,7 @@ public enum PEM {
         return open == nil ? blocks : nil
     }
 
-    /// The contents of the blocks of a text that holds blocks with this label alone.
+    /// The contents of the blocks of a text that has only blocks with this label.
     ///
     /// Nil as for ``blocks(in:maximumLength:)``, and if a block has another label: a private key among certificates
     /// is a mistake.

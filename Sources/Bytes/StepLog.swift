@@ -1,4 +1,4 @@
-/// The steps of a verification as they are made. A verifier and its audit make the same steps through it.
+/// Records the steps of a verification. A verifier and its audit both use it, so that they make the same steps.
 package struct StepLog<Failure: StepError> {
     /// The steps so far, in their order. The first that fails is the last.
     package private(set) var steps: [LoggedStep<Failure.Step>] = []
@@ -45,15 +45,15 @@ package protocol StepError: Error {
 
 /// One step of a ``StepLog``.
 package struct LoggedStep<Step: Sendable>: Sendable {
-    /// How a step ends.
+    /// The outcome of a step.
     package enum Outcome: String, Sendable {
         case passed, failed, unchecked
     }
 
     /// Which step.
     package let step: Step
-    /// How it ended.
+    /// The outcome of the step.
     package let outcome: Outcome
-    /// What failed, or what was not given.
+    /// What failed, or which expected value is missing.
     package let detail: String?
 }

@@ -1,11 +1,11 @@
-/// Why bytes are not the CBOR that was asked for, and where.
+/// Why bytes are not the expected CBOR, and where.
 public struct CBORError: Error, Sendable, Hashable {
-    /// What is wrong.
+    /// The kind of the error.
     public struct Code: RawRepresentable, Sendable, Hashable {
         /// A short name for logs.
         public let rawValue: String
 
-        /// By its raw value.
+        /// The value with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The bytes end in the middle of an item.
@@ -30,7 +30,7 @@ public struct CBORError: Error, Sendable, Hashable {
         public static let tooLarge = Self(rawValue: "tooLarge")
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     public let code: Code
     /// The offset of the offending byte, counted from the first byte that was read.
     public let offset: Int

@@ -1,9 +1,12 @@
-/// An IEEE 754 number as it was encoded: its width is kept, so that what was read can be written again.
+/// An IEEE 754 number as it was encoded: its width is kept, so that it can be encoded to the same bytes again.
 public struct CBORFloat: Sendable, Hashable {
     /// Bits of the encoding.
     public enum Width: Int, Sendable, Hashable {
+        /// IEEE 754 binary16: major type 7, additional information 25 (RFC 8949 section 3.3).
         case half = 16
+        /// IEEE 754 binary32: additional information 26.
         case single = 32
+        /// IEEE 754 binary64: additional information 27.
         case double = 64
     }
 
@@ -31,7 +34,7 @@ public struct CBORFloat: Sendable, Hashable {
         }
     }
 
-    // `Float16` is not there on every platform; this is RFC 8949, Appendix D.
+    // Not every platform has `Float16`. This is the algorithm of RFC 8949, Appendix D.
     private var halfValue: Double {
         let exponent = Int(bitPattern >> 10 & 0x1F)
         let fraction = Double(bitPattern & 0x3FF)

@@ -1,14 +1,14 @@
 extension CBORValue {
-    /// What an item may not exceed.
+    /// The limits of an item.
     public struct Limits: Sendable {
-        /// Bytes of the whole item.
+        /// The maximum number of bytes of the whole item.
         public var bytes: Int
-        /// Levels of arrays, maps and tags inside one another.
+        /// The maximum nesting of arrays, maps and tags.
         public var depth: Int
-        /// Items in all, keys and values each counted.
+        /// The maximum number of items in total. Keys and values are counted separately.
         public var items: Int
 
-        /// By default 16 KiB, 8 levels and 1024 items: several times what any attestation holds.
+        /// By default 16 KiB, 8 levels and 1024 items: several times as much as any attestation has.
         public init(bytes: Int = 16 * 1024, depth: Int = 8, items: Int = 1024) {
             self.bytes = bytes
             self.depth = depth
@@ -19,7 +19,7 @@ extension CBORValue {
     /// Reads exactly one item, strictly: definite lengths, shortest heads, no key twice, UTF-8 text, nothing after it
     /// (RFC 8949, sections 4.2.1 and 5.6, without the order of keys, which Apple's own objects do not follow).
     ///
-    /// Total: any input gives a value or an error, in time linear in its length, and no claimed length allocates.
+    /// Every input gives a value or an error, in time linear in its length. A claimed length allocates no memory.
     public init(parsing bytes: some Collection<UInt8>, limits: Limits = Limits()) throws(CBORError) {
         let (value, end) = try Self.parsePrefix(of: bytes, limits: limits)
         guard end == bytes.count else { throw CBORError(.trailingBytes, offset: end) }
@@ -105,7 +105,7 @@ private struct CBORReader {
     private mutating func readText(_ length: UInt64) throws(CBORError) -> String {
         let start = position
         let octets = try read(length)
-        // Decoding repairs what is not UTF-8; text that had to be repaired is no longer the same bytes.
+        // `String(decoding:)` replaces bytes that are not UTF-8. Then the text no longer has the same bytes.
         let text = String(decoding: octets, as: UTF8.self)
         guard text.utf8.elementsEqual(octets) else { throw CBORError(.invalidText, offset: start) }
         return text

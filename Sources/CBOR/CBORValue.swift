@@ -12,7 +12,7 @@ public enum CBORValue: Sendable, Hashable {
     case array([CBORValue])
     /// Major type 5.
     case map(CBORMap)
-    /// Major type 6: the tag's number, and what it marks.
+    /// Major type 6: the number of the tag, and the tagged item.
     indirect case tagged(UInt64, CBORValue)
     /// Major type 7, 0 to 23 and 32 to 255.
     case simple(UInt8)
@@ -30,7 +30,7 @@ extension CBORValue {
     /// Simple value 23.
     public static let undefined = CBORValue.simple(23)
 
-    /// The integer `value`, of whichever major type its sign asks for.
+    /// An integer, of major type 0 or 1 by its sign.
     public static func integer(_ value: Int64) -> CBORValue {
         value >= 0 ? .unsigned(UInt64(value)) : .negative(UInt64(-1 - value))
     }
@@ -89,8 +89,7 @@ public struct CBORMap: Sendable, Hashable {
     /// Key and value of each entry.
     public var entries: [Entry]
 
-    /// A map of these entries, written in this order. A reader never gives one with a key twice. A test that makes broken
-    /// maps for tests may.
+    /// A map of these entries, written in this order. A parsed map never has a repeated key. Tests may make maps that do.
     public init(_ entries: [Entry] = []) {
         self.entries = entries
     }

@@ -1,18 +1,18 @@
-/// Why bytes are not the DER that was asked for, and where.
+/// Why bytes are not the expected DER, and where.
 public struct DERError: Error, Sendable, Hashable {
-    /// What is wrong.
+    /// The kind of the error.
     public struct Code: RawRepresentable, Sendable, Hashable {
         /// A short name for logs.
         public let rawValue: String
 
-        /// By its raw value.
+        /// The value with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The bytes end before the element does.
         public static let truncated = Self(rawValue: "truncated")
         /// Bytes follow the element.
         public static let trailingBytes = Self(rawValue: "trailingBytes")
-        /// The indefinite form of BER.
+        /// A length in the indefinite form of BER.
         public static let indefiniteLength = Self(rawValue: "indefiniteLength")
         /// A length in more octets than it needs, or in more than four.
         public static let invalidLength = Self(rawValue: "invalidLength")
@@ -30,11 +30,11 @@ public struct DERError: Error, Sendable, Hashable {
         public static let invalidContent = Self(rawValue: "invalidContent")
         /// A number outside the range that was asked for.
         public static let outOfRange = Self(rawValue: "outOfRange")
-        /// An element that must be there is not.
+        /// A required element is missing.
         public static let missing = Self(rawValue: "missing")
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     public let code: Code
     /// The offset, in the bytes that were parsed, of the element it concerns.
     public let offset: Int
@@ -44,7 +44,7 @@ public struct DERError: Error, Sendable, Hashable {
         self.offset = offset
     }
 
-    /// An error of a reader's own about this element.
+    /// An error about this element, for code that reads values of its own.
     public init(_ code: Code, at node: DERNode) {
         self.init(code, offset: node.offset)
     }

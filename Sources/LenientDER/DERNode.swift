@@ -1,7 +1,7 @@
-/// One element with the exact bytes that it was read from.
+/// One element, with the exact bytes that it was parsed from.
 ///
 /// Slices keep the indices of the whole input, so `encoded.startIndex` is the element's offset in it, and a signature
-/// is checked over the very bytes that arrived, never over a re-encoding.
+/// is checked over the bytes that arrived, never over a re-encoding.
 public struct DERNode: Sendable, Hashable {
     /// Class, number and form.
     public let tag: DERTag
@@ -17,11 +17,11 @@ public struct DERNode: Sendable, Hashable {
 }
 
 extension DERNode {
-    /// What an input may not exceed.
+    /// The limits of an input.
     public struct Limits: Sendable {
-        /// Bytes of the whole input.
+        /// The maximum number of bytes of the whole input.
         public var bytes: Int
-        /// Elements inside one another.
+        /// The maximum nesting of elements.
         public var depth: Int
         /// Elements altogether.
         public var nodes: Int
@@ -36,11 +36,10 @@ extension DERNode {
 
     /// Reads exactly one element and everything inside it.
     ///
-    /// Total: any input gives a node or an error, in time linear in its length. What X.690 calls the structure is held
-    /// strictly: definite lengths in the fewest octets, tag numbers in the fewest octets, every element filled to its
-    /// end, nothing after the last. What varies between real devices is the content of some types; that is judged when a
-    /// value is asked for (`boolean(noting:)` and its neighbours), where a deviation is reported as a ``DERQuirk``
-    /// instead of losing the whole certificate.
+    /// Every input gives a node or an error, in time linear in its length. The structure is strict: definite lengths and
+    /// tag numbers in the fewest bytes, every element filled to its end, nothing after the last one. Real devices
+    /// deviate in the content of some types. That is checked when a value is read (`boolean(noting:)` and similar
+    /// functions). A deviation is then reported as a ``DERQuirk``, so that the certificate can still be used.
     public init(parsing bytes: [UInt8], limits: Limits = Limits()) throws(DERError) {
         try self.init(parsing: bytes[...], limits: limits)
     }

@@ -1,4 +1,4 @@
-/// A deviation from DER that was tolerated, because devices in the field are known for it.
+/// A deviation from DER that is tolerated, because real devices have it.
 ///
 /// Tolerating these is safe because a signature covers the original bytes: an attacker who could choose the deviating form could
 /// have chosen the value as well.

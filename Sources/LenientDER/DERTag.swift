@@ -2,17 +2,21 @@
 public struct DERTag: Sendable, Hashable {
     /// The class of a tag.
     public enum Class: UInt8, Sendable, Hashable {
+        /// A type that X.680 defines, such as INTEGER.
         case universal = 0
+        /// A type that an application defines. Current standards do not use the class.
         case application = 1
+        /// The meaning depends on the surrounding type, as with `[0]` in a certificate.
         case contextSpecific = 2
+        /// A type that an organisation defines for itself.
         case privateUse = 3
     }
 
-    /// Who gave the number its meaning.
+    /// The class, which says who defines the meaning of the number.
     public let tagClass: Class
     /// The number, at most 2^28 - 1.
     public let number: UInt32
-    /// Whether the content is elements rather than octets.
+    /// Whether the content consists of elements and not of plain bytes.
     public let isConstructed: Bool
 
     /// A tag from its parts.

@@ -1,4 +1,4 @@
-// Values out of elements. Each checks the type, and each says what it tolerates; `quirks` collects that.
+// Values of elements. Each function checks the type, and adds the deviations that it tolerates to `quirks`.
 
 extension DERNode {
     /// The elements of a SEQUENCE.

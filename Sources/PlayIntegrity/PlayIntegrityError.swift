@@ -1,7 +1,7 @@
 /// Why a Play Integrity token is refused: the step of the verification that failed, and the reason.
 ///
-/// A refusal speaks about the token. A token that could not be checked is a ``PlayIntegrityUnavailable``. The two are never
-/// mixed. Two errors are equal when their codes are; `reason` is for logs and may change.
+/// A refusal is the fault of the token. A token that could not be checked is a ``PlayIntegrityUnavailable`` instead. Two
+/// errors are equal when their codes are; `reason` is for logs and may change.
 public struct PlayIntegrityError: Error, Sendable {
     /// The stable reason.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
@@ -13,73 +13,73 @@ public struct PlayIntegrityError: Error, Sendable {
 
         private init(_ rawValue: String) { self.rawValue = rawValue }
 
-        /// Neither a compact JWE around a compact JWS nor an opaque token.
+        /// The token is neither a compact JWE with a compact JWS inside nor an opaque token.
         public static let tokenMalformed = Code("TOKEN_MALFORMED")
-        /// Encrypted or signed with an algorithm other than Google's.
+        /// The token is encrypted or signed with another algorithm than Google's.
         public static let algorithmNotAllowed = Code("ALGORITHM_NOT_ALLOWED")
-        /// The header asks for an extension that would have to be understood (`crit`).
+        /// The header has a critical extension (`crit`).
         public static let criticalHeaderNotAllowed = Code("CRITICAL_HEADER_NOT_ALLOWED")
         /// The content is compressed (`zip`).
         public static let compressionNotAllowed = Code("COMPRESSION_NOT_ALLOWED")
-        /// The content key is not wrapped with one of the decryption keys.
+        /// None of the decryption keys unwraps the content key.
         public static let keyUnwrapFailed = Code("KEY_UNWRAP_FAILED")
-        /// The content was changed, or is of the wrong size.
+        /// The content was changed, or has the wrong size.
         public static let decryptionFailed = Code("DECRYPTION_FAILED")
-        /// Not signed by Google.
+        /// Google's signature does not verify.
         public static let signatureInvalid = Code("SIGNATURE_INVALID")
-        /// The signed content is no JSON object.
+        /// The signed content is not a JSON object.
         public static let payloadMalformed = Code("PAYLOAD_MALFORMED")
-        /// Google could not decrypt the token, or it is another package's.
+        /// Google could not decrypt the token, or the token belongs to another package.
         public static let rejectedByGoogle = Code("TOKEN_REJECTED_BY_GOOGLE")
-        /// Google's answer has no verdict in it.
+        /// Google's response has no verdict.
         public static let answerMalformed = Code("ANSWER_MALFORMED")
 
-        /// The verdict does not say what it was made for.
+        /// The verdict has no `requestDetails`.
         public static let requestDetailsMissing = Code("REQUEST_DETAILS_MISSING")
-        /// Requested by another package.
+        /// Another package requested the token.
         public static let packageMismatch = Code("PACKAGE_MISMATCH")
-        /// No nonce, although one is due.
+        /// The verdict has no nonce, but one is required.
         public static let nonceMissing = Code("NONCE_MISSING")
-        /// Made for another nonce.
+        /// The token was made for another nonce.
         public static let nonceMismatch = Code("NONCE_MISMATCH")
-        /// No request hash, although one is due.
+        /// The verdict has no request hash, but one is required.
         public static let requestHashMissing = Code("REQUEST_HASH_MISSING")
-        /// Made for another request.
+        /// The token was made for another request.
         public static let requestHashMismatch = Code("REQUEST_HASH_MISMATCH")
-        /// Nonce and request hash at once: it is not clear which of them Google checked.
+        /// The verdict has both a nonce and a request hash, so it is unclear which one the app requested.
         public static let bindingAmbiguous = Code("BINDING_AMBIGUOUS")
-        /// No time that can be read.
+        /// The verdict has no valid time.
         public static let timestampMissing = Code("TIMESTAMP_MISSING")
-        /// Made too long ago.
+        /// The token is too old.
         public static let tokenStale = Code("TOKEN_STALE")
-        /// Made later than now.
+        /// The token was made in the future.
         public static let tokenFromFuture = Code("TOKEN_FROM_FUTURE")
-        /// A response that was configured for tests.
+        /// The response was configured for a tester in Play Console.
         public static let testResponse = Code("TEST_RESPONSE")
-        /// Not the app as Play knows it.
+        /// Google Play does not recognise the app and its version.
         public static let appNotRecognized = Code("APP_NOT_RECOGNIZED")
         /// Another app.
         public static let appPackageMismatch = Code("APP_PACKAGE_MISMATCH")
         /// The app is signed with another certificate.
         public static let certificateDigestMismatch = Code("CERTIFICATE_DIGEST_MISMATCH")
-        /// A version of the app that is too old, or unknown.
+        /// The version code of the app is too low or unknown.
         public static let versionTooLow = Code("VERSION_TOO_LOW")
         /// The device lacks a label that is required.
         public static let deviceIntegrityMissing = Code("DEVICE_INTEGRITY_MISSING")
-        /// A version of Android that is too old, or unknown.
+        /// The SDK version of Android is too low or unknown.
         public static let sdkVersionTooLow = Code("SDK_VERSION_TOO_LOW")
         /// The account has no licence of the app.
         public static let notLicensed = Code("NOT_LICENSED")
         /// Play Protect's verdict is one that the policy refuses.
         public static let playProtectRefused = Code("PLAY_PROTECT_REFUSED")
-        /// Apps are installed or active that the policy refuses.
+        /// The device has apps installed or active that the policy refuses.
         public static let appAccessRiskRefused = Code("APP_ACCESS_RISK_REFUSED")
-        /// More requests in an hour than the policy accepts.
+        /// The device made more requests recently than the policy accepts.
         public static let activityLevelRefused = Code("ACTIVITY_LEVEL_REFUSED")
         /// A recall bit is set that the policy refuses.
         public static let deviceRecallRefused = Code("DEVICE_RECALL_REFUSED")
 
-        /// All that this version knows.
+        /// Every code of this version.
         public static let allCases: [Code] = [
             .tokenMalformed, .algorithmNotAllowed, .criticalHeaderNotAllowed, .compressionNotAllowed, .keyUnwrapFailed,
             .decryptionFailed, .signatureInvalid, .payloadMalformed, .rejectedByGoogle, .answerMalformed,
@@ -95,7 +95,7 @@ public struct PlayIntegrityError: Error, Sendable {
     public let code: Code
     /// The step that failed.
     public let step: Step
-    /// What was found, for the log; without secrets.
+    /// What was found, for the log. It holds no secrets.
     public let reason: String
 
     init(_ code: Code, _ step: Step, _ reason: String) {
@@ -121,10 +121,10 @@ extension PlayIntegrityError: CustomStringConvertible {
 extension PlayIntegrityError {
     /// The steps of the verification, in order.
     public struct Step: RawRepresentable, Sendable, Hashable, CaseIterable {
-        /// As it stands in logs and batch results.
+        /// The name in logs and batch results.
         public let rawValue: String
 
-        /// By its raw value.
+        /// The value with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The form of the token.
@@ -164,7 +164,7 @@ extension PlayIntegrityError {
         /// Recall bits.
         public static let deviceRecall = Self(rawValue: "device-recall")
 
-        /// All that this version knows, in order.
+        /// Every step of this version, in order.
         public static let allCases: [Self] = [
             .token, .decryption, .signature, .payload, .package, .nonce, .age, .testResponse, .recognition,
             .certificateDigests, .versionCode, .deviceLabels, .sdkVersion, .licensing, .playProtect, .appAccessRisk,
@@ -173,7 +173,8 @@ extension PlayIntegrityError {
     }
 }
 
-/// Why a token could not be checked: not its fault, and a policy decides what it means.
+/// Why a token could not be checked. It is not the fault of the token: the policy of the service decides what
+/// happens.
 public struct PlayIntegrityUnavailable: Error, Sendable {
     /// The stable reason.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
@@ -185,24 +186,24 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
 
         private init(_ rawValue: String) { self.rawValue = rawValue }
 
-        /// A standard token, which Google alone can decode.
+        /// The token is a standard one, which only Google can decode.
         public static let needsGoogle = Code("NEEDS_GOOGLE")
-        /// A classic token, and no response keys for it.
+        /// The token is a classic one, and there are no response keys for it.
         public static let noKeys = Code("NO_KEYS")
         /// Google could not be reached.
         public static let network = Code("NETWORK")
-        /// The access token is not accepted (any more).
+        /// Google does not accept the access token.
         public static let unauthenticated = Code("UNAUTHENTICATED")
         /// The service account may not decode tokens of this app.
         public static let projectNotLinked = Code("PROJECT_NOT_LINKED")
-        /// More requests than Google grants.
+        /// The quota of requests is exceeded.
         public static let quotaExceeded = Code("QUOTA_EXCEEDED")
         /// Google has an outage.
         public static let providerUnavailable = Code("PROVIDER_UNAVAILABLE")
-        /// An answer that the documentation does not know.
+        /// The response is not documented.
         public static let unexpectedAnswer = Code("UNEXPECTED_ANSWER")
 
-        /// All that this version knows.
+        /// Every code of this version.
         public static let allCases: [Code] = [
             .needsGoogle, .noKeys, .network, .unauthenticated, .projectNotLinked, .quotaExceeded, .providerUnavailable,
             .unexpectedAnswer,
@@ -211,7 +212,7 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
 
     /// The stable reason.
     public let code: Code
-    /// What to do about it, for the log; without secrets.
+    /// What to do about it, for the log. It holds no secrets.
     public let reason: String
 
     /// A reason with an explanation.
@@ -220,11 +221,11 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
         self.reason = reason
     }
 
-    /// Whether the same request may succeed a little later.
+    /// Whether the same request may soon succeed.
     public var isTransient: Bool { [.network, .quotaExceeded, .providerUnavailable].contains(code) }
 
-    /// Whether every package of an app meets it: an outage at Google, or an account that Google does not accept. Links and
-    /// quotas belong to one package.
+    /// Whether it affects every package of an app: an outage at Google, or an account that Google does not accept. A
+    /// missing link or an exceeded quota affects only one package.
     public var concernsEveryPackage: Bool { [.network, .providerUnavailable, .unauthenticated].contains(code) }
 }
 
@@ -243,19 +244,20 @@ extension PlayIntegrityUnavailable: CustomStringConvertible {
     public var description: String { "\(code.rawValue): \(reason)" }
 }
 
-/// What decoding a token comes to: the three outcomes, never mixed.
+/// The outcome of decoding a token. Exactly one of the three applies.
 public enum DecodeOutcome: Sendable {
-    /// A verdict that Google signed or sent. It is not judged yet.
+    /// A verdict that Google signed or sent. It was not judged by a policy yet.
     case decoded(IntegrityVerdict)
-    /// The token is no good.
+    /// The token is refused.
     case refused(PlayIntegrityError)
     /// The token could not be checked.
     case couldNotCheck(PlayIntegrityUnavailable)
 }
 
 extension DecodeOutcome {
-    /// Whether Google may have a verdict if our keys gave none: a token without keys for it, or one that none of them opens,
-    /// since Play Console may have replaced them. A token that one of them opened and that is no good stays refused.
+    /// Whether Google may decode a token that our keys did not decode: there are no keys for it, or none of them decrypts
+    /// it, because Play Console may have replaced the keys. A token that one of them decrypted and that is invalid stays
+    /// refused.
     public var mayBeDecodedByGoogle: Bool {
         switch self {
         case .decoded: false

@@ -13,7 +13,7 @@ public struct JSONCoding<Value: Sendable>: Sendable {
         self.write = write
     }
 
-    /// A value that has a text.
+    /// A value that is written as a string.
     ///
     /// - Parameters:
     ///   - parse: the value of a text; nil for one that is not understood.
@@ -24,7 +24,7 @@ public struct JSONCoding<Value: Sendable>: Sendable {
         Self(read: { $0.string.flatMap(parse) }, write: { .string(text($0)) })
     }
 
-    /// Another kind of value in the same JSON.
+    /// The coding of another type, which is converted from and to this one.
     public func map<Other: Sendable>(
         _ convert: @escaping @Sendable (Value) -> Other?, back: @escaping @Sendable (Other) -> Value
     ) -> JSONCoding<Other> {

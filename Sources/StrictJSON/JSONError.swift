@@ -1,11 +1,11 @@
-/// Why bytes are not the JSON that was asked for, and where.
+/// Why bytes are not the expected JSON, and where.
 public struct JSONError: Error, Sendable, Hashable {
-    /// What is wrong.
+    /// The kind of the error.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// A short name for logs.
         public let rawValue: String
 
-        /// By its raw value.
+        /// The value with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The text ends in the middle of a value.
@@ -22,21 +22,21 @@ public struct JSONError: Error, Sendable, Hashable {
         public static let tooDeep = Self(rawValue: "tooDeep")
         /// Larger than the limit.
         public static let tooLarge = Self(rawValue: "tooLarge")
-        /// A member that must be there is not.
+        /// A required member is missing.
         public static let missing = Self(rawValue: "missing")
         /// A value of another type, or outside its range.
         public static let wrongType = Self(rawValue: "wrongType")
-        /// A member that has no meaning here.
+        /// A member that the object must not have.
         public static let unknownName = Self(rawValue: "unknownName")
 
-        /// All that this version knows, in order.
+        /// Every code of this version, in order.
         public static let allCases: [Self] = [
             .unexpectedEnd, .unexpectedByte, .trailingBytes, .invalidText, .duplicateName, .tooDeep, .tooLarge,
             .missing, .wrongType, .unknownName,
         ]
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     public let code: Code
     /// Where: the offset in bytes of a syntax error, nil for an error of content.
     public let offset: Int?

@@ -1,9 +1,9 @@
 extension JSONFields {
-    /// Lays the member over `value`, as policies are laid over their defaults: absent keeps it, `null` makes it nil.
+    /// Overrides `value` by the member, if the object has it. `null` makes it nil.
     ///
     /// - Parameters:
     ///   - name: the member.
-    ///   - value: the default, and then what counts.
+    ///   - value: the default, which the member overrides.
     ///   - read: nil for a value that is not understood, which is an error that names the member.
     public func overlay<Value>(
         _ name: String, on value: inout Value?, _ read: (JSONValue) -> Value?
@@ -17,7 +17,7 @@ extension JSONFields {
         value = new
     }
 
-    /// The same for a value that is always there: `null` makes it `none`.
+    /// The same for a value that is not optional: `null` makes it `none`.
     public func overlay<Value>(
         _ name: String, on value: inout Value, none: Value, _ read: (JSONValue) -> Value?
     ) throws(JSONError) {

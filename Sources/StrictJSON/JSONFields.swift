@@ -125,7 +125,7 @@ public struct JSONFields: Sendable {
         try convert(name) { value in value.string.flatMap { try? parse($0) } }
     }
 
-    /// The path of the member `name`, for an error of one's own.
+    /// The path of the member `name`, for errors of the caller.
     public func pathOf(_ name: String) -> String {
         path.isEmpty ? name : "\(path).\(name)"
     }

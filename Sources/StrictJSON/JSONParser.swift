@@ -1,11 +1,11 @@
 internal import Bytes
 
 extension JSONValue {
-    /// What a text may not exceed.
+    /// The limits of a text.
     public struct Limits: Sendable {
-        /// Bytes of the whole text.
+        /// The maximum number of bytes of the whole text.
         public var bytes: Int
-        /// Levels of arrays and objects inside one another.
+        /// The maximum nesting of arrays and objects.
         public var depth: Int
 
         /// By default 64 KiB and 16 levels: what the device API accepts.
@@ -18,7 +18,7 @@ extension JSONValue {
     /// Parses one JSON text, RFC 8259 to the letter: UTF-8 without byte order mark, no duplicate names (unescaped),
     /// no lone surrogates, nothing but white space around the value.
     ///
-    /// Total: any input gives a value or an error, in time linear in its length (n log n for names of one object).
+    /// Every input gives a value or an error, in time linear in its length (n log n for the names of one object).
     public init(parsing bytes: some Collection<UInt8>, limits: Limits = Limits()) throws(JSONError) {
         guard bytes.count <= limits.bytes else { throw JSONError(.tooLarge, offset: limits.bytes) }
         var parser = JSONParser(bytes: Array(bytes), maximumDepth: limits.depth)
@@ -93,7 +93,7 @@ private struct JSONParser {
     private func refuseDuplicateNames(in object: JSONObject) throws(JSONError) {
         guard object.members.count > 1 else { return }
         let members = object.members
-        // Most objects are small: to compare each with each is then less than to sort.
+        // Most objects are small. For them, comparing every pair is faster than sorting.
         if members.count <= 16 {
             for (index, member) in members.enumerated() {
                 for other in members[(index + 1)...] where member.name.hasSameBytes(as: other.name) {
@@ -207,7 +207,7 @@ private struct JSONParser {
         let start = position
         let unit = try parseHexadecimal()
         if let scalar = Unicode.Scalar(unit) { return scalar }
-        // A surrogate: only the leading one of a pair may stand here, with the other at once behind it.
+        // A surrogate. It must be the first of a pair, and the second must follow at once.
         guard (0xD800...0xDBFF).contains(unit) else { throw JSONError(.invalidText, offset: start) }
         for byte in "\\u".utf8 {
             guard try peek() == byte else { throw JSONError(.invalidText, offset: start) }
@@ -233,7 +233,7 @@ private struct JSONParser {
     }
 
     private func decodeText(_ text: ArraySlice<UInt8>, at offset: Int) throws(JSONError) -> String {
-        // Decoding repairs what is not UTF-8; text that had to be repaired is no longer the same bytes.
+        // `String(decoding:)` replaces bytes that are not UTF-8. Then the text no longer has the same bytes.
         let string = String(decoding: text, as: UTF8.self)
         guard string.withBytes({ bytes in text.withUnsafeBufferPointer { bytes.elementsEqual($0) } }) else {
             throw JSONError(.invalidText, offset: offset)

@@ -55,7 +55,10 @@ extension JSONPolicy {
 
     /// The members of an app record, as ``applying(appRecord:ignoring:)`` reads them.
     public var appRecordJSON: JSONObject {
-        JSONObject(members: Self.appRecordMembers.map { JSONObject.Member($0.name, $0.writeAppRecord(self)) })
+        JSONObject(
+            members: Self.appRecordMembers.compactMap { member in
+                member.writeAppRecord(self).map { JSONObject.Member(member.name, $0) }
+            })
     }
 
     /// The names of the members that an app record has, in the order in which they are written.
@@ -83,11 +86,13 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     /// Sets the value, or what stands for `null`. Returns false for a value that is refused.
     fileprivate let read: @Sendable (_ value: JSONValue?, _ isOfAppRecord: Bool, inout Policy) -> Bool
     fileprivate let write: @Sendable (Policy) -> JSONValue
-    /// Whether the value is the default that app records write as `null`.
+    /// Whether app records write the value as `defaultForm`.
     private var isAppRecordDefault: @Sendable (Policy) -> Bool = { _ in false }
+    /// Nil: absent.
+    private var defaultForm: JSONValue? = .null
 
-    fileprivate func writeAppRecord(_ policy: Policy) -> JSONValue {
-        isAppRecordDefault(policy) ? .null : write(policy)
+    fileprivate func writeAppRecord(_ policy: Policy) -> JSONValue? {
+        isAppRecordDefault(policy) ? defaultForm : write(policy)
     }
 
     /// This member, written as `null` in an app record whose policy has the default: the record then follows the default of
@@ -97,6 +102,16 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     public func nullInAppRecord(where isDefault: @escaping @Sendable (Policy) -> Bool) -> Self {
         var member = self
         member.isAppRecordDefault = isDefault
+        return member
+    }
+
+    /// This member, absent from an app record whose policy has the default. A member that is newer than stored records needs
+    /// it: an earlier version of the service, which may run on the same store, refuses members that it does not know.
+    ///
+    /// - Parameter isDefault: whether a policy has the default.
+    public func absentFromAppRecord(where isDefault: @escaping @Sendable (Policy) -> Bool) -> Self {
+        var member = nullInAppRecord(where: isDefault)
+        member.defaultForm = nil
         return member
     }
 

@@ -1,10 +1,16 @@
 /// A JSON text (RFC 8259) as a value. Members keep their order; numbers keep their digits.
 public enum JSONValue: Sendable, Hashable {
+    /// The literal `null`.
     case null
+    /// The literals `true` and `false`.
     case bool(Bool)
+    /// A number, as its digits: no precision is lost.
     case number(JSONNumber)
+    /// A string, with its escapes resolved. Escaped surrogates come in pairs, so it is valid Unicode.
     case string(String)
+    /// The elements, in their order.
     case array([JSONValue])
+    /// The members, in their order, each name once.
     case object(JSONObject)
 }
 
@@ -69,7 +75,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, Ex
     public init(dictionaryLiteral elements: (String, JSONValue)...) { self = .object(JSONObject(elements)) }
 }
 
-/// A number as it was written: converting is left to the reader, who knows what range is meant.
+/// A number as it was written. The caller converts it, because it knows the expected range.
 public struct JSONNumber: Sendable, Hashable {
     /// The literal, as RFC 8259 section 6 allows it.
     public let digits: String
@@ -118,7 +124,7 @@ public struct JSONObject: Sendable, Hashable {
     /// An object without members, with room for this many.
     public init(reserving count: Int) { members.reserveCapacity(count) }
 
-    /// An object of these members; of two with one name the later counts.
+    /// An object of these members. If two have one name, the later one is used.
     public init(_ members: some Sequence<(String, JSONValue)>) {
         self.members.reserveCapacity(members.underestimatedCount)
         for (name, value) in members { self[name] = value }

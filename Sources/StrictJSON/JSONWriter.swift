@@ -1,7 +1,7 @@
 internal import Bytes
 
 extension JSONValue {
-    /// How a text is laid out.
+    /// The layout of a text.
     public enum Layout: Sendable {
         /// One line without spaces.
         case compact
@@ -22,7 +22,8 @@ extension JSONValue {
     }
 }
 
-/// Writes into bytes: a character at a time into a string, an answer's JSON cost a tenth of its signature.
+/// Writes into an array of bytes. With a string that grows by one character at a time, the JSON of one response costs a tenth of the
+/// time of its signature.
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
     private let layout: JSONValue.Layout
@@ -86,7 +87,8 @@ struct JSONWriter {
                     append(escape: byte)
                     written = index + 1
                 case 0xC2, 0xE2:
-                    // A string's bytes are whole characters: what begins one is followed by the rest of it.
+                    // The bytes of a string are complete characters, so the following bytes of a multi-byte character
+                    // exist.
                     guard let (escape, length) = Self.lineEnd(text[index...]) else { continue }
                     write(to: index)
                     append(escape)
@@ -99,8 +101,8 @@ struct JSONWriter {
         append("\"")
     }
 
-    // What ends a line for readers that split text by Unicode's rules, and its neighbours from U+0080 to U+009F: output has
-    // one line a value for them too.
+    // The escape of a line separator of Unicode, or of a control character from U+0080 to U+009F. They are escaped so that
+    // programs which split lines by Unicode's rules also see one line for each value.
     private static func lineEnd(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> (escape: String, length: Int)? {
         let next = text.dropFirst()
         guard let second = next.first else { return nil }

@@ -1,11 +1,11 @@
 extension String {
-    /// Gives the text's UTF-8 where it lies; its view is read some ten times as slowly.
+    /// Runs `body` on the UTF-8 of the text without a copy. Reading `utf8` is about ten times slower.
     @inlinable
     package func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
         try utf8.withContiguousStorageIfAvailable(body) ?? Array(utf8).withUnsafeBufferPointer(body)
     }
 
-    /// Whether both are the same bytes: `==` is also true of other ones that mean the same characters.
+    /// Whether both have the same bytes. `==` is also true for canonically equivalent texts with other bytes.
     package func hasSameBytes(as other: String) -> Bool {
         utf8.count == other.utf8.count && withBytes { bytes in other.withBytes { bytes.elementsEqual($0) } }
     }

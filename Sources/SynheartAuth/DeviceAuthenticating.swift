@@ -1,8 +1,8 @@
 public import AuthContract
 internal import Foundation
 
-/// What an app calls of ``SynheartAuth/SynheartAuth``. An app that takes this protocol can be tested without a device, a service or a
-/// network: `SynheartAuthTestSupport` has a stand-in (<doc:TestingYourApp>).
+/// The calls of ``SynheartAuth/SynheartAuth`` that an app makes. An app that uses this protocol can be tested without a device, a
+/// service or a network: `SynheartAuthTestSupport` has a stand-in (<doc:TestingYourApp>).
 public protocol DeviceAuthenticating: Sendable {
     /// Whether the device is registered. No network.
     func isRegistered(appID: String) async throws -> Bool

@@ -29,7 +29,8 @@ actor DeviceIdentity {
     }
 
     func register(joins: Bool) async throws(SynheartAuthError) -> Registration {
-        // The caller of a reset may have gone. An identity that the reset is about to end is not one to return.
+        // Wait for a running reset, whose caller may be gone, so that no identity is returned that it is about to
+        // delete.
         try await resets.wait(for: context.appID)
         if let registration {
             guard joins else {
@@ -53,7 +54,8 @@ actor DeviceIdentity {
         return try await Self.value(of: task)
     }
 
-    /// Rotates. Joins a rotation under way that does as much; one that does less ends at its next pause.
+    /// Rotates. Joins a running rotation if it achieves at least the same. A weaker running rotation ends at its next
+    /// pause.
     func rotate(_ aim: RotationAim) async throws(SynheartAuthError) -> KeyRotation {
         while let running = rotation {
             if running.aim.covers(aim) { return try await Self.value(of: running.task) }
@@ -96,7 +98,7 @@ actor DeviceIdentity {
         let task = resets.begin(context.appID) { [context] in
             await Self.result { () async throws(SynheartAuthError) in
                 try await context.exclusively { () async throws(SynheartAuthError) in
-                    // Whoever has the lock knows that the others only wait.
+                    // This reset holds the lock, so the other operations only wait and can be ended.
                     await self.endOperations()
                     try await Resetter(context: context).reset(reason)
                 }

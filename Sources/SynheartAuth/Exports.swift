@@ -1,8 +1,8 @@
 public import AuthContract
 
-// The types of AuthContract that an app names when it configures, signs, sends or brings parts of its own: so that it imports
-// SynheartAuth and nothing else. The other names of AuthContract stay out of its files. Some are as common as `Route` and
-// `Platform`, and an app has its own.
+// The types of AuthContract that an app names when it configures, signs, sends or brings parts of its own: so that importing
+// SynheartAuth is enough. The other names of AuthContract are not exported, because names such as `Route` and `Platform` are
+// common in apps.
 @_exported public import struct AuthContract.BindingNonce
 @_exported public import struct AuthContract.ContractError
 @_exported public import struct AuthContract.DevicePublicKey

@@ -7,6 +7,7 @@ internal import SynheartAuth
 
 // The whole SDK for hosts. The header documents each function. They are public, because an optimised build drops others.
 
+/// The place where a function stores its result or error: a JSON text that the caller frees (`synheart_auth_string_free`).
 public typealias Result = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
 /// The instance that a handle owns.

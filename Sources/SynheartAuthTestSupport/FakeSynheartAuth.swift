@@ -9,8 +9,30 @@ internal import Bytes
 public final class FakeSynheartAuth: DeviceAuthenticating {
     /// An operation of the SDK.
     public enum Operation: String, Sendable, Hashable, CaseIterable {
-        case isRegistered, registerDevice, getDeviceId, state, signRequest, sign, send, deviceToken, rotateKey
-        case resetDeviceIdentity, correctClockSkew, maintain
+        /// Reads whether the device is registered.
+        case isRegistered
+        /// Registers the device.
+        case registerDevice
+        /// Reads the device id.
+        case getDeviceId
+        /// Reads the state of the identity.
+        case state
+        /// Signs the parts of a request.
+        case signRequest
+        /// Signs a request for a URL.
+        case sign
+        /// Signs a request and sends it. `data(for:)` sends too.
+        case send
+        /// Gets a device token.
+        case deviceToken
+        /// Replaces the key.
+        case rotateKey
+        /// Ends the identity.
+        case resetDeviceIdentity
+        /// Corrects the clock by the time of an answer. Its calls may have an empty app id.
+        case correctClockSkew
+        /// Does what is due, such as a rotation.
+        case maintain
     }
 
     /// A call that the app made.

@@ -6,7 +6,7 @@ import Testing
 @testable import AndroidKeyAttestation
 @testable import AttestationTestKit
 
-/// Reads one list, and returns it with what was noted on the way.
+/// Parses one list, and returns it with its quirks.
 private func read(_ elements: [[UInt8]]) throws -> (list: AuthorizationList, noted: [String]) {
     var noted = QuirkCollector()
     let node = try DERNode(parsing: DERWriter.sequence(of: elements))
@@ -103,7 +103,7 @@ struct AuthorizationListTests {
         #expect(try list(718).vendorPatchLevel == 42)
         #expect(try list(719).bootPatchLevel == 42)
         #expect(try read([DERWriter.explicit(600, DERWriter.null)]).list.isOpenToAllApplications)
-        // Also of another type, as what it opens must not stay hidden.
+        // Also if the value has another type: otherwise an open key could hide it.
         #expect(try list(600).isOpenToAllApplications)
         #expect(try !list(601).isOpenToAllApplications)
         let nothing = try read([]).list
@@ -120,7 +120,7 @@ struct AuthorizationListTests {
             (DERWriter.element([0xBF, 0x87, 0x67], []), "unknown-tag:list:999", []),
             (DERWriter.element([0xBF, 0x87, 0x67], [5, 0, 5, 0]), "unknown-tag:list:999", [5, 0, 5, 0]),
             (DERWriter.element([0x9F, 0x87, 0x67], [0xFF]), "unknown-tag:list:999", [0xFF]),
-            // Universal, of an application, private.
+            // A universal, an application and a private tag.
             (DERWriter.integer(1), "unknown-element:list", nil),
             (DERWriter.element([0x61], DERWriter.set(of: [])), "unknown-element:list", nil),
             (DERWriter.element([0xE1], DERWriter.set(of: [])), "unknown-element:list", nil),

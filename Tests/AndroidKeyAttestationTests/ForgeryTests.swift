@@ -5,7 +5,7 @@ import Testing
 
 @testable import AndroidKeyAttestation
 
-/// A service that trusts a Google of its own, and the devices under it.
+/// A service that trusts a simulated Google, and devices of that Google.
 struct Fixture {
     static let authority = try? GoogleAuthority()
     static let time = Date(timeIntervalSince1970: 1_795_262_400)

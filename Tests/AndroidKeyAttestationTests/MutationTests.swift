@@ -76,7 +76,7 @@ struct MutationTests {
 
 @Suite("Wycheproof")
 struct WycheproofTests {
-    /// The intermediate keys of genuine chains are of P-384.
+    /// The intermediate keys of genuine chains are on P-384.
     @Test("ECDSA on P-384 with SHA-384, through the code that verifies certificates")
     func p384() throws {
         let groups = try #require(
@@ -163,7 +163,7 @@ struct PolicyJSONTests {
             (#"{"security_level": null}"#, "security_level"),
             (#"{"certificate_digests": ["ab"]}"#, "certificate_digests"),
             (#"{"maximum_patch_age_days": 36501}"#, "maximum_patch_age_days"),
-            // 31 octets with their padding are as long as 32 with theirs.
+            // With padding, the base64 of 31 bytes is as long as that of 32.
             (#"{"boot_keys": ["\#(String(repeating: "A", count: 42))=="]}"#, "boot_keys"),
             (#"{"boot_keys": ["\#(String(repeating: "A", count: 42))"]}"#, "boot_keys"),
             (#"{"boot_keys": ["\#(String(repeating: "A", count: 44))"]}"#, "boot_keys"),

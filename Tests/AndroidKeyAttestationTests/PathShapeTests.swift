@@ -9,7 +9,7 @@ import Testing
 extension Fixture {
     typealias Certificate = KeyAttestationCertificate
 
-    /// What an attacker writes: exactly what the service wants to read.
+    /// The key description of an attacker: exactly the one that the service expects.
     func description(_ change: (inout KeyAttestationOptions) -> Void = { _ in }) -> [UInt8] {
         var options = KeyAttestationOptions()
         change(&options)
@@ -75,7 +75,8 @@ struct PathShapeTests {
         let authorities = remote(machine, organization: "AVF").dropFirst()
         let forged = [fixture.leaf(), machine] + authorities
         #expect(try fixture.code(forged, under: .remote, includesRoot: includesRoot) == .chainShape)
-        // The same without the machine's own certificate: the number is right, the organization is not.
+        // The same without the machine's own certificate: the number of certificates is right, but the organization
+        // is wrong.
         let shorter = [fixture.leaf()] + authorities
         #expect(try fixture.code(shorter, under: .remote, includesRoot: includesRoot) == .chainShape)
     }
@@ -161,7 +162,7 @@ struct PathShapeTests {
                 var marked = path
                 marked[index].extensions.append(.virtualMachine)
                 #expect(try fixture.code(marked, under: root, includesRoot: includesRoot) == .chainShape)
-                // A neighbour of the identifier is another extension.
+                // An extension whose identifier differs in the last number is another extension.
                 marked[index].extensions[marked[index].extensions.count - 1].identifier[10] = 2
                 #expect(try fixture.code(marked, under: root, includesRoot: includesRoot) == nil)
             }
@@ -208,7 +209,7 @@ struct PathShapeTests {
             var encodings = try vector.encodings()
             if !vector.rootLabel.contains("not in chain") { encodings.removeLast() }
             #expect(code(encodings) == nil, "\(vector.name)")
-            // Whatever is taken away or added, something notices: a signature, the description, or the shape.
+            // Every removed or added certificate is noticed: by a signature, the description, or the shape.
             for index in encodings.indices {
                 var shorter = encodings
                 shorter.remove(at: index)
@@ -234,7 +235,7 @@ struct PathShapeTests {
                 refusal { _ = try verifier.findings(of: chain, at: time) }
                     == .attestationExtensionMissing)
         }
-        // Its signatures hold and its root is Google's: what refuses its certificates below a description is their shape.
+        // The signatures verify and the root is Google's. Only the shape refuses certificates below a description.
         let rules = PathRules(chain: chain, anchors: .google, verified: VerifiedSteps())
         let (anchor, isRootIncluded) = try rules.findAnchor()
         try rules.checkSignatures()
@@ -300,7 +301,7 @@ struct AttestationCertificateTests {
             #expect(try !isCorroborated { $0[index].subject.append(.organization("StrongBox")) })
         }
         #expect(try !isCorroborated({ $0[2].subject.append(.title("StrongBox")) }, remote: true))
-        // A name that says both says nothing.
+        // A name with both words names neither.
         #expect(try !isCorroborated { $0[1].subject = [.title("StrongBox"), .title("TEE")] })
         #expect(try !isCorroborated { $0[1].subject = [.title("Strongbox")] })
         #expect(try !isCorroborated { $0[1].subject = [.commonName("StrongBox")] })
@@ -349,7 +350,7 @@ struct AttestationCertificateTests {
                 "1": 32, "2": true, "3": "Google", "4": [-1, "01"], "x": ["f93e00": .null], "-7": "minus",
             ])
         #expect(!quirks.contains { $0.contains("provisioning") })
-        // Members of other types, and what is no map, refuse no device.
+        // Members of other types, and values that are not a map, do not refuse the device.
         #expect(json(try info([0xA2, 0x01, 0x61, 0x38, 0x03, 0x05]).0) == ["1": "8", "3": 5])
         #expect(try info([0xA2, 0x01, 0x61, 0x38, 0x03, 0x05]).0?.certificatesIssued == nil)
         for odd in [[], [0x80], [0xBF, 0xFF], [0xA1, 0x01]] as [[UInt8]] {

@@ -24,7 +24,7 @@ struct RealChainTests {
         }
     }
 
-    /// What our codes are called in the vectors.
+    /// The names of our codes in the vectors.
     private static let reasons: [KeyAttestationError.Code: Set<String>] = [
         .softwareRoot: ["untrusted_root:software"],
         .untrustedRoot: ["untrusted_root"],
@@ -44,7 +44,7 @@ struct RealChainTests {
         #expect(Self.sorted(try vector.chain().unverifiedDescription().json) == Self.sorted(vector.expected))
     }
 
-    /// The order of members is not what is compared.
+    /// Sorts the members, because their order is not compared.
     private static func sorted(_ value: JSONValue) -> JSONValue {
         guard let members = value.object?.members else { return value }
         return .object(JSONObject(members.sorted { $0.name < $1.name }.map { ($0.name, sorted($0.value)) }))

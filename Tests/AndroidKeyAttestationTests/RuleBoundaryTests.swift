@@ -65,7 +65,7 @@ struct ClaimTests {
                     fixture.policy.requiresEqualLevels = equal
                     fixture.policy.minimumSecurityLevel = minimum
                     let lowest = min(attestation, key)
-                    // StrongBox is corroborated if the attestation is a StrongBox's: so does the kit certify it.
+                    // The kit certifies StrongBox if the attestation claims it, so StrongBox is corroborated then.
                     let expected: KeyAttestationError.Code? =
                         if let minimum, lowest < minimum.rawValue {
                             .securityLevelTooLow

@@ -61,7 +61,7 @@ struct Vector: Sendable {
 }
 
 extension KeyAttestationVerifier {
-    /// As `policy_default.json` has it, with the status list of January 2025.
+    /// The policy of `policy_default.json`, with the status list of January 2025.
     static func audit(_ policy: KeyAttestationPolicy = .audit) throws -> KeyAttestationVerifier {
         KeyAttestationVerifier(
             policy: policy,
@@ -89,7 +89,7 @@ func octets(_ hexadecimal: String) -> [UInt8] {
 }
 
 extension KeyAttestationVerifier {
-    /// What an audit finds that knows the time at most; throws its refusal.
+    /// The findings of an audit that knows at most the time. Throws its refusal.
     func findings(of chain: KeyAttestationChain, at date: Date?) throws -> KeyAttestationAudit.Findings {
         var expected = KeyAttestationExpectations()
         expected.date = date

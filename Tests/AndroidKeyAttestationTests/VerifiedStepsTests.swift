@@ -41,7 +41,7 @@ struct VerifiedStepsTests {
             includesRoot: includesRoot, at: Fixture.time)
     }
 
-    /// A change of one octet that the signature does not cover is one of the signature.
+    /// Changes one byte of a certificate. Every byte is either covered by its signature or part of it.
     private func changing(_ encodings: [[UInt8]], certificate: Int, octet: Int) -> [[UInt8]] {
         var changed = encodings
         changed[certificate][octet] ^= 0x01
@@ -125,7 +125,8 @@ struct VerifiedStepsTests {
             #expect(verifier.verified.count == 0)
         }
         #expect(paths.count == 4 * 4 + 3 * 3 + 5)
-        // What is said of the key is no rule of the path, so that refused devices cost no more than accepted ones.
+        // Rules about the key description are not path rules: a device that they refuse still fills the cache, so it
+        // costs no more than an accepted one.
         let otherChallenge = refusal {
             _ = try verifier.verify(
                 KeyAttestationChain(der: remote()), challenge: [1], publicKey: fixture.key.publicKey, at: Fixture.time)
@@ -187,7 +188,7 @@ struct VerifiedStepsTests {
         let verifier = try verifier()
         let good = try remote()
         #expect(code(good, verifier) == nil)
-        // The root signs another Droid CA2, with another key: what the first one signed is not this one's.
+        // The root signs another Droid CA2 with another key, which did not sign the certificates of the first one.
         var path: [Certificate] = [
             fixture.leaf(), .remoteAttestation(organization: "TEE"), .droidCA3, .droidCA2,
         ]
@@ -196,7 +197,7 @@ struct VerifiedStepsTests {
         #expect(code(other, verifier) == nil)
         #expect(code([other[0], other[1], good[2], other[3], other[4]], verifier) == .signatureInvalid)
         #expect(code([good[0], good[1], good[2], other[3], other[4]], verifier) == .signatureInvalid)
-        // And a root of the same name that is not pinned makes none of them.
+        // A root of the same name that is not pinned adds no cached signature.
         let lookAlike = try fixture.authority.attest(
             fixture.key.publicKey, challenge: Fixture.challenge, at: Fixture.time,
             options: {

@@ -6,7 +6,8 @@ import Testing
 
 /// One changed bit anywhere is refused: nothing in an object is left unread or unauthenticated.
 ///
-/// Every 211th bit is changed by default; all of them with `APP_ATTEST_EVERY_BIT=1`, which wants a release build.
+/// Every 211th bit is changed by default; all of them with `APP_ATTEST_EVERY_BIT=1`, for which a release build is
+/// advisable.
 @Suite struct BitFlips {
     static let stride = ProcessInfo.processInfo.environment["APP_ATTEST_EVERY_BIT"] == nil ? 211 : 1
 
@@ -26,8 +27,8 @@ import Testing
         }
     }
 
-    /// A published attestation whose receipt does not verify as it was published: one bit in its signer's
-    /// certificate was changed, and changing it back makes the receipt genuine. All bits being tried found it.
+    /// A published attestation whose receipt does not verify as it was published: one bit in its signer's certificate
+    /// was changed, and changing it back makes the receipt genuine. The test of every bit found it.
     static let damaged = "Mikedan37__AppAttestDecoder/attestation-4949301dc9d2"
 
     @Test func `the one damaged bit of a published receipt is found`() throws {
@@ -53,7 +54,7 @@ import Testing
         let hash = try #require(vector.clientDataHash)
         let date = try #require(vector.date("valid_at"))
         let receipts = ReceiptVerifier(policy: .stored)
-        // The receipt inside is judged by itself: a changed bit of it is found there.
+        // The receipt inside is verified separately, so a changed bit in it is found there.
         let unnoticed = unnoticed(vector.object, offset: offset) { changed in
             guard let attestation = try? verifier.verify(changed, keyID: keyID, clientDataHash: hash, at: date) else {
                 return false
@@ -79,7 +80,7 @@ import Testing
 
     static let current = Vector.kind("receipt", "valid").filter { ($0["creation_time"] ?? "") > "2020-10" }
 
-    /// Out of attestations, with the content in two chunks and in one, and from Apple's server.
+    /// Receipts from attestations, with the content in two chunks and in one, and receipts from Apple's server.
     static let receipts = [
         current.first, current.last, current.first { $0["receipt_type"] == "RECEIPT" },
     ].compactMap(\.self)
@@ -91,8 +92,8 @@ import Testing
         #expect(unnoticed == [])
     }
 
-    /// Free bits: nothing covers the attributes in receipts of 2020, which are signed in name only. They are compared with what
-    /// they can be, and there are two seconds in which the receipt can have been signed.
+    /// Bits that may change: no signature covers the attributes in receipts of 2020. They are compared with their two possible
+    /// values, because the receipt may have been signed in one of two seconds.
     @Test(arguments: Vector.kind("receipt", "valid").filter { ($0["creation_time"] ?? "") < "2020-10" }.prefix(1))
     func inAReceiptOf2020AreRefusedButForTheSecondOfItsSignature(_ vector: Vector) throws {
         let object = vector.object

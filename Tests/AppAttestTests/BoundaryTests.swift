@@ -18,7 +18,7 @@ struct BoundaryTests {
         AppleDevice(system: system, app: AppleApp(appID: Self.appID), authority: try #require(Self.authority))
     }
 
-    /// What a receipt comes to that was created at this time, judged then.
+    /// The refusal of a receipt that was created at this time and is judged at it; nil: it is accepted.
     private func receipt(
         at date: Date, _ change: (inout AppleReceiptOptions) -> Void
     ) throws -> AppAttestError.Code? {

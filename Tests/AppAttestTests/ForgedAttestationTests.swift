@@ -5,7 +5,8 @@ import Crypto
 import Foundation
 import Testing
 
-/// Attestations in which one thing is wrong, each refused for it. The devices are the test kit's, of an authority of their own.
+/// Attestations in which one thing is wrong, each refused for it. The devices are simulated by the test kit, under an authority
+/// of the tests.
 @Suite struct ForgedAttestations {
     static let now = Date(timeIntervalSince1970: 1_790_000_000)
 
@@ -26,7 +27,7 @@ import Testing
             self.change = change
         }
 
-        /// The shared authority, if there is nothing wrong with it: making one costs more than any check.
+        /// The shared authority, if the forgery changes nothing in it: making one takes longer than any check.
         func makeAuthority() throws -> AppleAuthority {
             guard let authority else { return try #require(ForgedAttestations.authority) }
             var options = AppleAuthority.Options()
@@ -92,7 +93,8 @@ import Testing
         return bytes[..<place] + new + bytes[(place + old.count)...]
     }
 
-    /// A root that signs leaves itself: there is no intermediate, and nothing but its key is missing to forge one.
+    /// A root that signs leaves itself: there is no intermediate, and an attacker with the key of the root could make
+    /// one.
     @Test func `a leaf that the root itself signed is refused`() throws {
         let members = try #require(Self.authority).pem.components(separatedBy: "-----BEGIN CERTIFICATE-----")
             .dropFirst()
@@ -331,7 +333,7 @@ import Testing
         #expect(try refusal(device) { $0.environments = [] } == .environmentNotAllowed)
     }
 
-    /// What is certified is one run of bytes: where authenticator data end in it is the sender's word.
+    /// Apple certifies one sequence of bytes. Only the sender says where the authenticator data ends in it.
     @Test(arguments: ["14.0", "18.3.1", "26.2", "26.3"])
     func `a map that was passed before the hash is not the device's own`(version: String) throws {
         let authority = try #require(Self.authority)
@@ -365,7 +367,7 @@ import Testing
                 == .unexpectedExtensions)
     }
 
-    /// What is remembered of an intermediate is its signature, not its dates.
+    /// The cache remembers that the signature of an intermediate is valid, but not its dates.
     @Test func `a cached intermediate still expires`() throws {
         let authority = try AppleAuthority(from: Self.now - 30 * 86400)
         let anchors = try #require(

@@ -87,7 +87,7 @@ import Testing
         fields("no token", nil) { $0.filter { $0.type != 5 } },
 
         Forgery("attributes that are signed", .malformedSignedAttributes) { $0.signedAttributes = .signed },
-        // Accepted until November 2020, as the real receipts of then show.
+        // Accepted until November 2020, because real receipts of that time have them.
         Forgery("attributes that are not signed, as in 2020", .malformedSignedAttributes) {
             $0.signedAttributes = .unsigned
         },
@@ -199,7 +199,7 @@ import Testing
         #expect(try refusal(Forgery("", nil)) { $0.keyID = try #require(KeyID(key.keyID)) } == .publicKeyMismatch)
     }
 
-    /// The attestation verifies, and says nothing about its receipt.
+    /// The attestation verifies, whatever its receipt is.
     @Test func `a receipt that fails does not fail its attestation`() throws {
         let authority = try AppleAuthority(from: Self.now - 30 * 86400)
         let app = try #require(AppleAppID("TEAMID1234.com.example.app"))

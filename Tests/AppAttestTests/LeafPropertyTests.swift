@@ -129,7 +129,7 @@ struct LeafPropertyTests {
             options.systemProperties = { $0.map { $0.starts(with: Self.head(1400)) ? Self.text(1400, version) : $0 } }
         }
         #expect(try refusal(.iOS("27.0.1"), named) == (appendsMap ? nil : .unexpectedExtensions))
-        // Without a map the version plays no part.
+        // Without a map, the version has no effect.
         #expect(try refusal(.iOS("26.0"), named) == nil)
     }
 

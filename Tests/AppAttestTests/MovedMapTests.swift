@@ -5,8 +5,8 @@ import Crypto
 import Foundation
 import Testing
 
-/// An assertion signs authenticator data *followed by* the client data hash. On systems that append no map, an attacker who controls
-/// the app can pass a map as the beginning of the hash and move it behind the 37 bytes afterwards.
+/// An assertion signs authenticator data *followed by* the client data hash. On systems that append no map, an attacker who
+/// controls the app can pass a map at the start of the hash, and move it after the 37 bytes afterwards.
 @Suite("A map that was moved into an assertion")
 struct MovedMapTests {
     private static let appID = "TEAMID1234.com.example.app"
@@ -16,7 +16,8 @@ struct MovedMapTests {
             "apple_bundle_version_01": "9999", "apple_validation_category_01": .bytes([4, 0, 0, 0]),
         ] as CBORValue).encoded
 
-    /// Signed by a device without maps over `map || hash`, and sent with the map behind the 37 bytes.
+    /// An assertion that a device without maps signed over `map || hash`, and that an attacker sends with the map
+    /// after the 37 bytes of authenticator data.
     private func moved(
         _ map: [UInt8] = map, hash: [UInt8], system: AppleSystem = .iOS("26.4")
     ) throws -> (object: AssertionObject, key: P256.Signing.PublicKey) {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import AppAttest
 
-/// The parts of objects, read alone.
+/// Each part of an object, parsed separately.
 @Suite("Parts of objects")
 struct PartsTests {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)

@@ -24,7 +24,7 @@ import Testing
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
     }
 
-    /// What an attestation of this device comes to, `late` seconds after it was made.
+    /// The refusal of an attestation of this device, `late` seconds after it was made; nil: it is accepted.
     private func attestation(
         _ system: AppleSystem = .iOS("27.0.1"), _ environment: AttestEnvironment = .production,
         late: TimeInterval = 0, options change: (inout AppleAttestationOptions) -> Void = { _ in },
@@ -95,7 +95,7 @@ import Testing
             #expect(try refusal(number) { _ in } == .categoryNotAllowed)
             let unknown = try refusal(number) { $0.acceptsUnknownCategories = true }
             #expect(unknown == (number == 0 ? .categoryNotAllowed : nil))
-            // Naming one accepts it, known or not.
+            // A category that the policy names is accepted, known or not.
             #expect(try refusal(number) { $0.categories = [ValidationCategory(rawValue: number)] } == nil)
         }
         // A documented category that the policy leaves out stays refused.
@@ -129,7 +129,7 @@ import Testing
         #expect(try attestation(system) { $0.requiresBundleVersion = true } == (says ? nil : .bundleVersionMissing))
         #expect(try assertion(system) { $0.requiresCategory = true } == (says ? nil : .categoryMissing))
         #expect(try assertion(system) { $0.requiresBundleVersion = true } == (says ? nil : .bundleVersionMissing))
-        // What need not be said is judged where it is.
+        // A value that the policy does not require is still judged if the device sends it.
         #expect(try attestation(system) { $0.categories = [.testFlight] } == (says ? .categoryNotAllowed : nil))
     }
 

@@ -12,7 +12,7 @@ import Testing
         #expect(Self.invalid.count == 1)
     }
 
-    /// Some publishers cut their receipts out of an attestation and took more than the receipt.
+    /// Some publishers cut receipts out of an attestation, with bytes after the receipt.
     static let followed = valid.filter { Receipt.prefix(of: $0.bytes("object") ?? []) != $0.bytes("object") }
 
     @Test(arguments: followed) func `a receipt with something after it is refused as it is`(_ vector: Vector) throws {
@@ -30,7 +30,7 @@ import Testing
         #expect(withAttributes.allSatisfy { ($0["creation_time"] ?? "") < "2020-10" })
     }
 
-    /// Nothing authenticates those attributes: Apple did not write any others.
+    /// No signature covers those attributes, so only attributes that Apple wrote are accepted.
     @Test func `a receipt with attributes that do not fit is refused`() throws {
         for vector in Self.valid where try Receipt(parsing: vector.object).json["hasSignedAttributes"] == true {
             let object = vector.object

@@ -5,7 +5,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// One real object with what is known of it.
+/// One real object, with the facts that are known about it.
 struct Vector: Sendable, CustomTestStringConvertible {
     let fields: JSONFields
 
@@ -28,7 +28,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
     var testDescription: String { self["name"] ?? "" }
     var kind: String { self["kind"] ?? "" }
     var expected: String { self["expected"] ?? "" }
-    /// The object; a receipt without what its publisher took with it.
+    /// The object; of a receipt, without the bytes that follow it.
     var object: [UInt8] {
         let bytes = bytes("object") ?? []
         return kind == "receipt" ? Receipt.prefix(of: bytes) : bytes
@@ -52,7 +52,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
     func bytes(_ name: String) -> [UInt8]? { self[name].flatMap { Data(base64Encoded: $0) }.map { Array($0) } }
     func date(_ name: String) -> Date? { self[name].flatMap(RFC3339.date) }
 
-    /// A policy that this vector fits.
+    /// A policy that accepts this vector.
     func policy() throws -> AppAttestPolicy {
         AppAttestPolicy(appIDs: [try #require(appID)], environments: Set(AttestEnvironment.allCases))
     }
@@ -65,7 +65,8 @@ struct Vector: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// The code with which something is refused; nil if it is not. It must be one that the documentation lists at its step.
+/// The code with which `body` refuses; nil if it does not refuse. It must be one that the documentation lists at its
+/// step.
 func code(_ body: () throws -> some Any) -> AppAttestError.Code? {
     do {
         _ = try body()

@@ -4,7 +4,7 @@ import Foundation
 import PlayIntegrity
 import Testing
 
-/// The pages say what the code does: every Swift sample is compiled, and every error code is explained.
+/// The pages agree with the code: every Swift sample compiles, and every error code is explained.
 @Suite struct DocumentationTests {
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -37,7 +37,7 @@ import Testing
     func `every Swift sample of a page is compiled here, line by line`(module: String) throws {
         let folder = Self.root.appending(path: "Tests/AttestationTestKitTests/Samples")
         let compiled = try FileManager.default.contentsOfDirectory(atPath: folder.path).map { name in
-            // A function of a page may be a static one here.
+            // A function on a page may be static here.
             try Self.lines(String(contentsOf: folder.appending(path: name), encoding: .utf8))
                 .map { $0.hasPrefix("static ") ? String($0.dropFirst("static ".count)) : $0 }
         }

@@ -25,7 +25,7 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
         var testDescription: String { hex }
     }
 
-    /// What an item comes to in JSON, if it does.
+    /// The JSON form of an item; nil if it has none.
     enum Plain: Decodable, Sendable, Equatable {
         case null
         case bool(Bool)
@@ -77,7 +77,7 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
 
     static let examples: [Example] = vectors("appendix_a")
 
-    /// The value that RFC 7049 still had in its list, and that RFC 8949 (section 3.3) made not well-formed.
+    /// A value that was in the list of RFC 7049, and that RFC 8949 (section 3.3) declares not well-formed.
     static let withdrawn = "f818"
 
     /// Examples whose strings, arrays or maps have no length in their heads.

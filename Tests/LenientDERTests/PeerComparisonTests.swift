@@ -2,8 +2,8 @@ import LenientDER
 import SwiftASN1
 import Testing
 
-/// The structure must be the one that swift-asn1 sees: a difference in parsing is how two verifiers come to different
-/// conclusions about the same bytes.
+/// The structure must be the one that swift-asn1 sees: if two verifiers parse differently, they can judge the same
+/// bytes differently.
 @Suite("The structure agrees with swift-asn1")
 struct PeerComparisonTests {
     @Test("mutated elements are read alike, or refused by both")

@@ -25,7 +25,7 @@ struct TokenVectorTests {
         }
     }
 
-    /// What the vectors' reasons are called here.
+    /// The codes for the vectors' reasons.
     private static let codes: [String: Set<PlayIntegrityError.Code>] = [
         "malformed": [.tokenMalformed, .payloadMalformed],
         "alg_not_allowed": [.algorithmNotAllowed],
@@ -90,7 +90,7 @@ struct TokenVectorTests {
         }
         #expect(reason.code == .needsGoogle)
         #expect(!reason.isTransient)
-        // One that was cut short or changed is for Google to refuse: nothing about it is known here.
+        // A shortened or changed token looks like any other opaque one here. Only Google can refuse it.
         #expect(refusal { _ = try IntegrityToken(String(token.dropLast(token.utf8.count % 4)) + "ab") } == nil)
     }
 

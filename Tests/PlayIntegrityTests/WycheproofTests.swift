@@ -6,7 +6,7 @@ import Testing
 
 @testable import PlayIntegrity
 
-/// Project Wycheproof's vectors, through the very code that reads tokens.
+/// Project Wycheproof's vectors, through the same code that parses tokens.
 @Suite("Wycheproof")
 struct WycheproofTests {
     /// A key of 256 bits that wraps one of 256 bits, in a token that is otherwise right: the only kind that is accepted.
@@ -40,8 +40,8 @@ struct WycheproofTests {
         return ([header] + parts.map { Base64.url.encode($0) }).joined(separator: ".")
     }
 
-    /// Of the suite's tokens one kind is Google's: compact, A256KW with A256GCM. All the others are valid somewhere and must
-    /// be refused here.
+    /// Google uses only one kind of the suite's tokens: compact, A256KW with A256GCM. The others are valid elsewhere, but
+    /// must be refused here.
     @Test("JWE: of all algorithms only A256KW with A256GCM is opened")
     func encryption() throws {
         var opened = 0
@@ -74,7 +74,7 @@ struct WycheproofTests {
         for group in try #require(try Vectors.json("json_web_signature_test.json").optionalArray("testGroups"))
             .map({ try JSONFields($0) })
         {
-            // A group of symmetric keys has no public one.
+            // A group of symmetric keys has no public key.
             let jwk = try group.optionalObject("public") ?? group.object("private")
             let isES256 = try jwk.optionalString("crv") == "P-256"
             let key = isES256 ? try Self.key(jwk) : P256.Signing.PrivateKey().publicKey

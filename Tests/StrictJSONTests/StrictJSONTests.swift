@@ -26,7 +26,7 @@ import Testing
         "test_parsing/y_object_duplicated_key.json", "test_parsing/y_object_duplicated_key_and_value.json",
     ]
 
-    /// What the RFC leaves open and we accept: numbers of any size. The reader converts them or refuses.
+    /// Cases that the RFC leaves open and we accept: numbers of any size. The caller converts or refuses them.
     static let openAndAccepted = "i_number_"
 
     @Test func `the whole suite is read`() { #expect(Self.cases.count == 340) }
@@ -40,7 +40,7 @@ import Testing
         case "implementation-defined": #expect((parsed != nil) == test.name.contains(Self.openAndAccepted))
         default: break
         }
-        // What was read is written so that it is read as the same value.
+        // The parsed value is written as text that parses to the same value.
         if let parsed {
             #expect((try? JSONValue(parsing: parsed.bytes)) == parsed)
             #expect((try? JSONValue(parsing: parsed.text(.pretty))) == parsed)
@@ -74,7 +74,8 @@ import Testing
         #expect(code(" \r\n\t[1] \n") == nil)
     }
 
-    /// In small objects each name is compared with each, in larger ones the sorted ones with their neighbours.
+    /// In small objects, every pair of names is compared. In larger ones, the names are sorted, and neighbours are
+    /// compared.
     @Test(arguments: [2, 3, 16, 17, 100]) func `a name may stand once, wherever it stands`(count: Int) {
         let names = (0..<count).map { "name\($0)" }
         func text(_ names: [String]) -> String { "{" + names.map { "\"\($0)\":0" }.joined(separator: ",") + "}" }

@@ -70,7 +70,7 @@ import Testing
         let host = MemoryHost(released: released)
         host.gate.withLock { $0 = gate }
         var callbacks = CallbackPlatform.callbacks(host)
-        // The host is held for the callbacks, and let go by the last of them.
+        // The host is retained for the callbacks, and `release` releases it.
         callbacks.user = Unmanaged.passRetained(host).toOpaque()
         callbacks.release = { user in
             guard let user else { return }
@@ -133,19 +133,19 @@ import Testing
     }
 }
 
-/// What a host keeps, in memory; the callbacks find it through `user`.
+/// A host in memory. The callbacks find it through `user`.
 final class MemoryHost: Sendable {
     let keys = MemoryKeyStore()
     let records = MemoryStorage()
     let failing = Locked<KeyStoreError.Code?>(nil)
     let attestationFailures = Locked<[AttestationError.Code]>([])
     let nonces = Locked<[[UInt8]]>([])
-    /// What the hardware puts into the attestation of the key under this name.
+    /// The challenge that the hardware puts into the attestation of the key with this name.
     let challenges = Locked<[KeyAlias: [UInt8]]>([:])
     let isLocked = Locked(false)
-    /// What `attest` answers instead of a proof of the nonce.
+    /// The answer of `attest`; nil: a proof of the nonce.
     let evidence = Locked<String?>(nil)
-    /// What the next `attest` waits for.
+    /// The semaphore that the next `attest` waits for.
     let gate = Locked<DispatchSemaphore?>(nil)
     let released: Locked<Int>?
 

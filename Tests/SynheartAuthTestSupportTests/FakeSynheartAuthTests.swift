@@ -6,7 +6,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The stand-in behaves as the SDK does, and as a test writes down.
+/// The stand-in behaves as the SDK does, or as a test scripts it.
 @Suite struct FakeSynheartAuthTests {
     private let app = "com.example.app"
     private let request = TransportRequest(

@@ -41,7 +41,7 @@ extension Heavy {
             let stream = try #require(answer.stream)
             #expect(answer.status == 200 && answer.body.isEmpty)
             let before = residentBytes()
-            // The reader begins once everything was sent.
+            // The reader begins only after the server has sent everything.
             while server.written < Self.large { try await Task.sleep(for: .milliseconds(5)) }
             var count = 0
             var isAsSent = true
@@ -160,7 +160,7 @@ extension Heavy {
             }
             #expect(error?.mayHaveHappened == true && error?.isRetryable == false)
             #expect(error?.message.contains("too slow") == true)
-            // What had arrived is read before: one MiB of memory and two of the disk.
+            // The bytes that arrived before the error are read first: one MiB from memory and two from the disk.
             #expect(count.withLock { $0 } == 3 * 1024 * 1024)
         }
 
@@ -173,14 +173,14 @@ extension Heavy {
             let stream = buffer.stream.makeAsyncIterator()
             let block = [UInt8](repeating: 7, count: 1024 * 1024)
             for round in 1...3 {
-                // More in all than the limit.
+                // In total more than the limit.
                 for _ in 0..<30 { buffer.append(block) }
                 #expect(flows.withLock { $0.count } == 2 * round - 1)
                 var rest = 30 * block.count
                 while rest > 0 { rest -= try await stream.next()?.count ?? rest }
                 #expect(rest == 0 && flows.withLock { $0 } == (0..<2 * round).map { $0 % 2 == 1 })
             }
-            // A transport that goes on while it is paused, with a reader that is always behind: room is given back in between.
+            // A transport that ignores the pause, with a reader that is always behind. Space is freed in between.
             for _ in 0..<20 { buffer.append(block) }
             for _ in 0..<100 {
                 buffer.append(block)
@@ -203,7 +203,7 @@ extension Heavy {
                 let bytes = (0..<100_003).map { UInt8(truncatingIfNeeded: $0 &* (round + 3)) }
                 buffer.append(bytes)
                 expected += bytes
-                // It is drained in between, so that memory and file are used again.
+                // The buffer is emptied in between, so that memory and file are reused.
                 if round % 17 == 16 { while got.count < expected.count { got += try await stream.next() ?? [] } }
             }
             buffer.end(nil)

@@ -94,7 +94,7 @@ import Testing
         try await eventually { gate.count == 1 }
         let others = (0..<5).map { _ in Task { await run(.sign, call) } }
         let different = Task { await run(.loadKey) { 7 } }
-        // What is in line shows only by what happens to it; give the tasks their turn.
+        // The queue cannot be inspected, so give the tasks time to enter it.
         for _ in 0..<100 { await Task.yield() }
         sleeper.expire()
         #expect(await first.value == nil)

@@ -169,7 +169,7 @@ extension Heavy {
             let copies = await phone.service.requests.filter { $0.url.hasSuffix(path) }
             #expect(copies.count == 2 && opened.withLock { $0 } == 1)
             #expect(Set(copies.map { $0.headers.values("Content-Digest") }).count == 1)
-            // What a transport opens is checked, and opens once.
+            // The stream that a transport opens is checked, and can be opened once.
             let copy = try #require(copies.last?.bodySource)
             #expect(copy.length == 100)
             for _ in 0..<2 {
@@ -232,7 +232,7 @@ extension Heavy {
         func keepsBody() async throws {
             let server = try LocalServer(nil)
             defer { server.stop() }
-            // Its delegate is another object, so that no callback comes but this test's.
+            // The delegate is a separate object, so that only the callbacks of this test arrive.
             let session = URLSession(configuration: .ephemeral)
             let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
             for round in 0..<100 {

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func `no offset comes from times at which the arithmetic overflows`() {
-        // Without its check, each of these wraps around to an offset of less than a second or two.
+        // Without the overflow check, each of these would wrap around to an offset of less than two seconds.
         let last = UnixTime(.max / 1000)
         #expect(ClockOffset(serverTime: UnixTime(.max), receivedAt: -1000, roundTrip: .zero) == nil)
         #expect(ClockOffset(serverTime: last, receivedAt: .min, roundTrip: .seconds(4)) == nil)

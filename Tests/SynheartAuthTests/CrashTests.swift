@@ -5,7 +5,7 @@ import Testing
 
 /// The process dies before or after any call to the outside; the next one always ends in one device that can sign.
 @Suite struct CrashTests {
-    /// How many points `operation` has.
+    /// The number of points at which `operation` can die.
     private func points(
         _ prepare: (SynheartAuth) async throws -> Void, _ operation: (SynheartAuth) async throws -> Void
     ) async throws -> Int {
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    /// What a rotation brings beside its key.
+    /// The evidence that a rotation sends with its key.
     enum Evidence: CaseIterable {
         case assertion, newHandle
     }
@@ -107,7 +107,7 @@ import Testing
             #expect(phone.faults.isDead)
             phone.faults.revive()
             let next = try phone.launch()
-            // An open copy of a rebind must settle first: that takes a quarter of an hour.
+            // The outcome of a sent rebind must be known first. That takes a quarter of an hour.
             if (try? await next.rotateKey(appID: Phone.app)) == nil {
                 phone.clock.advance(.seconds(16 * 60))
                 try await next.rotateKey(appID: Phone.app)

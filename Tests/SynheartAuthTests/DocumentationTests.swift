@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 
-/// The pages of SynheartAuth say what compiles: the Swift samples of a page are in a file of its name, line by line and in the
-/// page's order. The file is in `Samples/` here, or for a page about Apple's parts in the one of `Checks/apple-stand-ins`.
+/// The samples on the pages of SynheartAuth compile: the Swift samples of a page are also in a file of its name, line by line
+/// and in the same order. The file is in `Samples/` here, or for a page about Apple's parts in the one of
+/// `Checks/apple-stand-ins`.
 @Suite struct DocumentationTests {
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -15,7 +16,7 @@ import Testing
         text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    /// The Swift blocks of a page without their imports. A manifest's lines, which begin with `.p`, are not for a test to compile.
+    /// The Swift blocks of a page without their imports. Lines of a package manifest, which begin with `.p`, are left out.
     private static func samples(in page: String) -> [[String]] {
         page.components(separatedBy: "```swift\n").dropFirst()
             .map { rest in
@@ -41,7 +42,7 @@ import Testing
             let files = Self.folders.map { Self.root.appending(path: "\($0)/\(page).swift") }
             let compiled = try files.filter { FileManager.default.fileExists(atPath: $0.path) }
                 .map { file in
-                    // A function of a page may be a static one there.
+                    // A function on a page may be static in the file.
                     try Self.lines(String(contentsOf: file, encoding: .utf8))
                         .map { $0.hasPrefix("static ") ? String($0.dropFirst("static ".count)) : $0 }
                 }
@@ -100,6 +101,6 @@ import Testing
         }
     }
 
-    /// Names in capitals that are no codes.
+    /// Names in capitals that are not error codes.
     private static let otherNames: Set<String> = ["XDG_STATE_HOME"]
 }

@@ -289,7 +289,7 @@ import Testing
         func childKeepsNothing() throws {
             let held = try #require(try storage.lock(name(), for: "operation"))
             let descriptor = try descriptor()
-            // What the child does not have open it cannot keep, whatever becomes of its parent.
+            // The child does not have the file open, so it cannot keep the lock after its parent ends.
             let (process, isOpen) = try child { fcntl(descriptor, F_GETFD) == -1 ? 0 : 1 }
             defer { end(process) }
             #expect(isOpen == 0)
@@ -303,7 +303,7 @@ import Testing
             let held = try #require(try storage.lock(name(), for: "operation"))
             let descriptor = try descriptor()
             let (process, isClosed) = try child {
-                // What the child opens under the same number is its own, and stays open.
+                // A file that the child opens under the same number is its own, and stays open.
                 _ = dup2(0, descriptor)
                 held.release()
                 return fcntl(descriptor, F_GETFD) == -1 ? 1 : 0
@@ -317,8 +317,8 @@ import Testing
         @Test("the locks that a child takes do not end with its copy of its parent's")
         func childsOwnLocks() throws {
             let held = try #require(try storage.lock(name(), for: "operation"))
-            // More than this process holds, so that they would fill every place that counts as free. The files are open before:
-            // a child does as little as it can.
+            // More descriptors than this process has, so that they would fill every number that seems free. The files are open
+            // before: a child does as little as it can.
             let paths = (0..<64).map { "\(directory)/own-\($0)" }
             let looks = paths.map { open($0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) }
             defer { for look in looks { close(look) } }

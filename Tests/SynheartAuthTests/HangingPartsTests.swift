@@ -56,7 +56,8 @@ struct GatedStorage: RecordStorage {
     }
 }
 
-/// Parts of the platform that never answer: every call ends, nothing is called again, and nothing comes late.
+/// Parts of the platform that never answer: every call ends, no part is called again, and late results have no
+/// effect.
 @Suite(.timeLimit(.minutes(15))) struct HangingPartsTests {
     private func name() throws -> RecordName { RecordName(try AppID(Phone.app)) }
 
@@ -75,7 +76,7 @@ struct GatedStorage: RecordStorage {
         #expect(error?.isRetryable == true)
         for _ in 0..<5 { await expectError(.keystoreError) { try await sdk.registerDevice(appID: Phone.app) } }
         #expect(keys.creating.count == 1 && phone.sleeper.retries.isEmpty)
-        // The key may still come: another process would make one of the same name.
+        // The call may still make the key, so the lock stays held: another process could make a key of the same name.
         #expect(try phone.storage.lock(name(), for: "operation") == nil)
         keys.creating.open()
         try await eventually { (try? await sdk.registerDevice(appID: Phone.app)) != nil }
@@ -238,7 +239,7 @@ struct GatedStorage: RecordStorage {
 
 /// One deadline for a `send`, and waits that a cancelled caller does not share.
 @Suite(.timeLimit(.minutes(15))) struct CallDeadlineTests {
-    /// A transport that holds requests to some paths until they are let go.
+    /// A transport that holds requests to some paths until a test releases them.
     actor HeldTransport: HTTPTransport {
         let base: any HTTPTransport
         private let path: String
@@ -382,7 +383,7 @@ struct GatedStorage: RecordStorage {
         await expectError(.networkError) { try await second.value }
         provider.held.give(())
         #expect(try await first.value.status == 200)
-        // Whatever was in line has had its turn once this one has.
+        // When this call is done, all earlier ones in the queue are done too.
         await phone.service.answer(
             path: "/v1/last", with: await phone.service.answer(FakeService.Refusal(.assertionRequired)))
         let last = TransportRequest(

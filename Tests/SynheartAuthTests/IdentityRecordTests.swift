@@ -4,7 +4,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The persisted form of a record: what is read again, and what is refused.
+/// The persisted form of a record: what is parsed, and what is refused.
 @Suite struct IdentityRecordTests {
     private let appID: AppID
     private let primary: IdentityRecord.KeyReference

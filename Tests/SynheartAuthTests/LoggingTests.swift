@@ -44,7 +44,7 @@ import Testing
         }
         #expect(phone.logger.entries.count > 15 && secrets.count > 30)
         for secret in secrets { #expect(!output.contains(secret), "logged \(secret)") }
-        // What is allowed is there.
+        // The allowed values are in the log.
         let hashed = HashedDeviceID(try DeviceID(id)).description
         #expect(output.contains(Phone.app) && output.contains(hashed))
         let entries = phone.logger.entries

@@ -103,7 +103,7 @@ import Testing
         await phone.network.setOffline(false)
         try loss.happen(to: .next(AppID(Phone.app)), on: phone)
         phone.clock.advance(.seconds(16 * 60))
-        // The current key is intact, so the recovery is not to register.
+        // The current key is intact, so the error does not ask the app to register again.
         let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .retry)
         try await sdk.rotateKey(appID: Phone.app)

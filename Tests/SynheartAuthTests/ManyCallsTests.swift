@@ -6,7 +6,7 @@ import Testing
 @testable import SynheartAuth
 
 extension Heavy {
-    /// What calls cost that wait or hang, and what a first launch waits for.
+    /// The cost of calls that wait or hang, and the waits of a first launch.
     @Suite(.serialized, .timeLimit(.minutes(15))) struct ManyCallsTests {
         /// A key store whose signatures hang.
         private struct Hanging: KeyStore {
@@ -115,7 +115,7 @@ extension Heavy {
                 try await RequestBody.source(BodySource { GatedBody(gate, before: 100_000) }).digest(phone.sleeper)
             }
             try await eventually { gate.count == 1 }
-            // There were pieces in the first 30 seconds.
+            // The body made progress in the first 30 seconds.
             phone.sleeper.expire()
             phone.sleeper.expire()
             let error = await expectError(.signingFailed) { try await digest.value }

@@ -19,7 +19,7 @@ import Testing
     enum Transport: String, Sendable, CaseIterable {
         /// The SDK's default.
         case standard
-        /// Over a session of the app's own, which keeps a password for the server.
+        /// Over a URLSession of the app, which has stored a password for the server.
         case appsSession
 
         func make(_ port: UInt16) -> URLSessionTransport {
@@ -57,7 +57,7 @@ import Testing
 
     private static let methods = ["POST", "POST", "PATCH", "PUT", "DELETE", "GET"]
 
-    /// A run that the seed decides: method, plans, whether the request carries an idempotency key.
+    /// One run, chosen by the seed: the method, the plans, and whether the request has an idempotency key.
     private struct Run {
         let id: String
         let method: String
@@ -69,7 +69,7 @@ import Testing
             let random = SeededRandom(UInt64(seed))
             id = "run-\(seed)"
             method = OnceTests.methods[random.below(OnceTests.methods.count)]
-            // A hung exchange costs its deadline, so few of them are.
+            // A hung exchange takes its whole deadline, so only a few runs have one.
             let plans = CountingServer.Plan.allCases.filter { $0 != .silent && !OnceTests.isFatal($0) }
             self.plans = (0..<2).map { _ in random.below(100) == 0 ? .silent : plans[random.below(plans.count)] }
             isKeyed = random.below(4) == 0
@@ -136,7 +136,7 @@ import Testing
             send.cancel()
         }
         let result = await send.result
-        // Of a cancelled send a copy may still be on its way.
+        // A copy of a cancelled send may still arrive.
         let executions = server.executions(of: run.id)
         let story = "\(run.id): \(run.method) \(run.plans), keyed: \(run.isKeyed), \(result)"
         if !run.mayRepeat { #expect(executions <= 1, "\(story) was executed \(executions) times") }

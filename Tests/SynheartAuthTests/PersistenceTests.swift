@@ -76,7 +76,7 @@ import Testing
     }
 }
 
-/// A folder that something happened to, under the whole SDK.
+/// The whole SDK on a folder that was damaged or changed.
 @Suite struct BadFolderTests {
     private let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
     private let phone = Phone()

@@ -4,7 +4,7 @@ import Testing
 @testable import SynheartAuth
 
 #if !canImport(Security)
-    /// Where records and software keys are without a vendor's hardware.
+    /// The folders of records and software keys on platforms without a vendor's hardware.
     @Suite struct PlatformPartsTests {
         @Test func `XDG_STATE_HOME is the first choice`() {
             let environment = ["XDG_STATE_HOME": "/state", "HOME": "/home/anna"]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The directory of records and keys: what it reads, when a file counts as changed, and what it removes.
+/// The directory of records and keys: what it reads, when it treats a file as changed, and what it removes.
 @Suite final class PrivateDirectoryTests {
     private let parent = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
     private let directory: PrivateDirectory
@@ -124,7 +124,7 @@ import Testing
     @Test func `nothing depends on the number of an earlier failure`() throws {
         try FileManager.default.createDirectory(atPath: parent + "/a", withIntermediateDirectories: true)
         for number in [EWOULDBLOCK, EINTR, ENOENT, 0] {
-            // Its directory does not exist, so that nothing fails before the file is made.
+            // The directory does not exist yet, so that no earlier step fails.
             let fresh = PrivateDirectory(path: parent + "/a/\(number)")
             errno = number
             try fresh.write([1, 2], to: "x")
@@ -179,7 +179,7 @@ import Testing
         }
         #expect(directory.isOurs(one))
         #expect(directory.isOurs(one))
-        // A remover that came first.
+        // Another process removed the file first.
         #expect(!directory.isOurs(other))
         flock(one, LOCK_UN)
         #expect(unlink(path("x")) == 0)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// What `docs/vectors` says about clients: retry, clock, states, and what a client makes of an answer.
+/// The vectors in `docs/vectors` about clients: retries, clock, states, and how a client interprets an answer.
 @Suite struct ProtocolVectorTests {
     // MARK: retry.json
 
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// A draw of two bytes that is this fraction.
+    /// A random source whose two bytes give this fraction.
     private struct Draw: RandomSource {
         let fraction: Double
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Random walks over the reducer: whatever happens in whatever order, the record stays one that the rules allow.
+/// Random walks over the reducer: after any events in any order, the record is one that the rules allow.
 @Suite struct ReducerPropertyTests {
     private static func appID() throws -> AppID { try AppID("com.example.app") }
 
@@ -73,9 +73,9 @@ import Testing
             }
             #expect(next.isConsistent, "\(event) led from \(record) to \(next)")
             #expect(isAllowed(record, event, next), "\(event) led from \(record.state) to \(next.state)")
-            // What is persisted is what was meant.
+            // The persisted record is parsed to the same record.
             #expect(try IdentityRecord(next.bytes, appID: appID) == next)
-            // Whoever may sign has a key, and it is not the one that is to be deleted.
+            // An identity that may sign has a key, and not one that is about to be deleted.
             if next.identity == .active, case .disposal(let alias) = next.journal { #expect(alias != next.key?.alias) }
             if case .rotation(let rotation) = next.journal, next.identity == .active {
                 #expect(rotation.alias != next.key?.alias)

@@ -118,7 +118,7 @@ import Testing
         expected.attestationKey = .init(id: "handle", isUsed: true)
         #expect(kept == expected)
         #expect(try apply(.registrationFailed(forgetsKey: true), to: registering) == IdentityRecord(appID: appID))
-        // A decided one is known to the service.
+        // The service knows a device that it decided about.
         let rejected = try apply(
             .registrationFailed(forgetsKey: false), to: apply(.pending(device, at: UnixTime(1)), to: registering))
         #expect(rejected.journal == .registration(old, isSent: true) && rejected.deviceID == nil)
@@ -171,7 +171,7 @@ import Testing
         let done = try apply(.rotationAbandoned, to: rotating)
         #expect(done.state == .registered && done.key == old && done.journal == .disposal(new.alias))
         expectRefused(.rotationAbandoned, in: try registered)
-        // What is not running cannot be abandoned.
+        // A rotation that is not running cannot be abandoned.
         expectRefused(.rotationAbandoned, in: try apply(.rotationSuspended(isRefused: true), to: rotating))
     }
 

@@ -31,7 +31,7 @@ import Testing
         func delete(_ alias: KeyAlias) throws(KeyStoreError) { try base.delete(alias) }
     }
 
-    /// Gives the challenge as the chain: the fake service's stand-in for a chain that names it.
+    /// Sends the challenge in place of a chain: the fake service accepts it as a chain that names the challenge.
     private struct Chains: AttestationProvider {
         var hasProof = true
         var platform: Platform { .android }
@@ -132,7 +132,7 @@ import Testing
         }
         _ = try? await sdk.registerDevice(appID: Phone.app)
         let sent = await registers(phone)
-        // With the chain; without it, if the proof may be enough; with a new key and its chain.
+        // First with the chain, then without it if the proof may suffice, and then with a new key and its chain.
         #expect(sent.map { $0.keyAttestation != nil } == (hasProof ? [true, false, true] : [true, true]))
         #expect(sent.first?.publicKeyText != sent.last?.publicKeyText && phone.keys.created == 2)
     }
@@ -283,7 +283,7 @@ import Testing
         if state == .registering { try await ledger.apply(.registrationSending(.ios)) }
         #expect(try phone.record().state == state)
         try await sdk.registerDevice(appID: Phone.app)
-        // Before its step, the key belongs to no attempt.
+        // In `challengeReceived` the record does not name the key yet, so the attempt makes another one.
         #expect(phone.keys.created == (state == .challengeReceived ? 2 : 1))
         #expect(phone.attestation.subjects.map(\.handle) == [state == .registering ? "handle-1" : "kept"])
     }

@@ -401,7 +401,7 @@ import Testing
         ] as [@Sendable () async throws -> Void] {
             let error = await expectError(.storageError) { try await call() }
             #expect(error?.recovery == .reset)
-            // The service may have moved: the message says what belongs to what, and names the remedy for that.
+            // The service may have moved: the message names both origins and the remedy.
             for part in [FakeService.origin, "https://other.test", "Configuration.aliases"] {
                 #expect(error?.message.contains(part) == true)
             }

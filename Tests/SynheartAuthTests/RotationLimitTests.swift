@@ -103,7 +103,7 @@ import Testing
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.refuse(.rotateKey, .rotationFailed)
         let failures = { phone.logger.entries.filter { $0.event == .rotationFailed } }
-        // The status names the old key; then it cannot be had, while the refused rotation is settled first.
+        // The status first names the old key, and then fails while the refused rotation is settled.
         await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(failures().map(\.code) == [.rotationFailed])
         await phone.service.refuse(.status, .unknownApp)
@@ -124,7 +124,7 @@ import Testing
         #expect(phone.logger.entries.isEmpty)
     }
 
-    /// Writes down in which order keys are made and deleted.
+    /// Records the order in which keys are made and deleted.
     private struct Journaling: KeyStore {
         let base: MemoryKeyStore
         let calls = Locked<[String]>([])
@@ -177,7 +177,7 @@ import Testing
         let (phone, _, _) = try await Phone.registered()
         let keys = Journaling(base: phone.keys, failure: KeyStoreError(code))
         let sdk = try phone.launch { $0.keyStore = keys }
-        // A key that was never made is not a lost one.
+        // A key that was never made is not treated as lost.
         let error = await expectError(code == .misconfigured ? .notConfigured : .keystoreError) {
             try await sdk.rotateKey(appID: Phone.app)
         }
@@ -214,7 +214,7 @@ import Testing
     }
 
     @Test func `the old key of another process's rotation is deleted, if that process died before`() async throws {
-        /// Dies when it is to delete.
+        /// A key store whose process dies when a key is deleted.
         struct Dying: KeyStore {
             let base: MemoryKeyStore
             let death: Faults

@@ -234,7 +234,7 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.token, code, times: 3)
         await expectError(RetryTable.reported(code)) { try await sdk.deviceToken(appID: Phone.app) }
-        // A clock that the refusal does not correct is not worth a second signature.
+        // If the refusal does not correct the clock, the SDK does not sign again.
         #expect(await tokens(phone).count == (code == .clockSkew ? 1 : 2))
     }
 

@@ -9,7 +9,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// `send`: signs, sends, and recovers once from each refusal that signing again can heal.
+/// `send`: signs, sends, and recovers once from each refusal that a new signature can solve.
 @Suite struct SendTests {
     static let api = "https://api.test"
     static let origins = Set([api].compactMap { try? RequestOrigin($0) })
@@ -579,7 +579,7 @@ import Testing
         await phone.service.refuse(.rotateKey, .serviceUnavailable, times: 3)
         try await sdk.registerDevice(appID: Phone.app)
         try await eventually { phone.logger.entries.count { $0.event == .rotationFailed } == 3 }
-        // The cycle has ended; what it left is seen by the next launch.
+        // The cycle has ended. The next launch sees its result.
         try await eventually { try await sdk.state(appID: Phone.app) == .registered }
         for _ in 0..<3 { try await sdk.registerDevice(appID: Phone.app) }
         #expect(await phone.service.count(.rotateKey) == 3)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// What the SDK's own requests look like, and which answers it believes.
+/// The form of the SDK's own requests, and which answers it accepts.
 @Suite struct ServiceClientTests {
     private struct Fixed: HTTPTransport {
         let answer: TransportAnswer
@@ -130,7 +130,7 @@ import Testing
         await phone.service.answer(
             path: Route.challenge.rawValue, with: TransportAnswer(status: 200, body: response.bytes), times: 5)
         phone.attestation.fail(.unsupported)
-        // What follows a challenge that counts is the provider, which cannot attest.
+        // After a valid challenge, the SDK asks the provider, which cannot attest here.
         await expectError(isChallenge ? .attestationUnavailable : .networkError) {
             try await phone.launch().registerDevice(appID: Phone.app)
         }

@@ -5,7 +5,8 @@ import Testing
 
 @testable import SynheartAuth
 
-/// What an app's record can demand beside a signature: assertions, rotations that attest again, a higher scheme.
+/// What an app's record can require in addition to a signature: assertions, rotations that attest again, a higher
+/// scheme.
 @Suite struct ServiceDemandTests {
     private func registered() async throws -> (Phone, SynheartAuth, String) {
         let phone = Phone()
@@ -22,7 +23,7 @@ import Testing
             .map { try RotateKeyRequest(parsing: $0.body) }
     }
 
-    /// Leaves a rotation over that could not be sent.
+    /// Leaves an unfinished rotation whose request could not be sent.
     private func leaveRotation(_ phone: Phone, _ sdk: SynheartAuth) async {
         await phone.network.setOffline(true)
         await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
@@ -103,7 +104,7 @@ import Testing
         let rotation = Task { try await sdk.rotateKey(appID: Phone.app) }
         // The registration's challenge and the rotation's.
         try await eventually { await phone.service.count(.challenge) == 2 }
-        // A copy that does not wait for its turn leaves within milliseconds.
+        // A copy that wrongly does not wait would be sent within milliseconds.
         for _ in 0..<50 where await phone.service.count(.rotateKey) == 1 { try await Task.sleep(for: .milliseconds(2)) }
         #expect(await phone.service.count(.rotateKey) == 1, "the copy with evidence left before its turn")
         await transport.letGo()
@@ -259,7 +260,7 @@ import Testing
             $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600)
             $0.mustRotateReason = .compromise
         }
-        // The demand is the auth service's to make.
+        // Only the auth service may demand a rotation.
         _ = try await sdk.deviceToken(appID: Phone.app)
         #expect(try phone.record().rotationDemand?.reason == .compromise)
         let next = try phone.launch()
@@ -475,7 +476,7 @@ import Testing
     }
 }
 
-/// Holds every wait before another attempt until it is let go or cancelled. Nothing hangs, so no deadline passes.
+/// Holds every wait before a retry until the test releases or cancels it. No call hangs, so no deadline passes.
 final class HeldSleeper: Sleeper {
     private let held = Locked<[UInt64: CheckedContinuation<Bool, Never>]>([:])
     private let last = Locked<UInt64>(0)

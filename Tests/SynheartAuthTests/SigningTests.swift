@@ -4,7 +4,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// signRequest, and what becomes of a key that is lost.
+/// signRequest, and what happens when a key is lost.
 @Suite struct SigningTests {
     @Test("a signed request has the six headers")
     func headers() async throws {
@@ -158,7 +158,7 @@ import Testing
         }
         #expect(error?.recovery == .register)
         #expect(try phone.record().state == .keyInvalid)
-        // Never again with that key, even if it came back.
+        // The SDK never uses that key again, even if it reappears.
         await expectError(.keyInvalidated) { try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/") }
         #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
     }

@@ -43,12 +43,12 @@ final class SoftwarePlatform: PlatformUnderTest {
     func failSignatures(_ code: KeyStoreError.Code?) { failing.withLock { $0 = code } }
     func failAttestations(_ codes: [AttestationError.Code]) { provider.fail(codes) }
 
-    /// A record that other users can read counts as unavailable.
+    /// A record that other users can read is treated as unavailable.
     func lockRecords(_ isLocked: Bool) throws {
         for file in try files(directory, ".json") { try setMode(isLocked ? 0o644 : 0o600, file) }
     }
 
-    /// Nothing is written into a folder that others can enter.
+    /// Makes the folder accessible to others: then nothing is written into it.
     func refuseWrites(_ isRefusing: Bool) throws { try setMode(isRefusing ? 0o755 : 0o700, directory) }
 
     private func setMode(_ mode: Int, _ path: String) throws {
@@ -56,7 +56,7 @@ final class SoftwarePlatform: PlatformUnderTest {
     }
 }
 
-/// Files know neither locked keys nor invalidated ones: a test says so.
+/// Keys in files are never locked or invalidated, so the tests choose the failures.
 private struct FailingKeyStore: KeyStore {
     let base: SoftwareKeyStore
     let failing: Locked<KeyStoreError.Code?>

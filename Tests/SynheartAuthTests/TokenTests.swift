@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The life of device tokens: how long one is believed, and when the next one is fetched.
+/// The life of device tokens: how long one is used, and when the next one is fetched.
 @Suite struct TokenTests {
     private func answer(_ token: String, expiresIn: Int64) -> TransportAnswer {
         TransportAnswer(status: 200, body: TokenResponse(token: token, expiresIn: expiresIn).bytes)
@@ -60,7 +60,7 @@ import Testing
     @Test func `a key that stays too old after a rotation is not rotated again`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.token, .keyExpired, times: 3)
-        // To rotate once more would not help: the key is new.
+        // Another rotation would not help, because the key is new.
         let error = await expectError(.rotationFailed) { try await sdk.deviceToken(appID: Phone.app) }
         #expect(error?.recovery == .retry)
         #expect(await phone.service.count(.rotateKey) == 1)
@@ -213,7 +213,7 @@ import Testing
         #expect(!RotationSchedule.isDue(record, at: long))
         record.keyRotatedAt = UnixTime(0)
         #expect(RotationSchedule.isDue(record, at: UnixTime(7_776_000)))
-        // The key's age counts, not the device's.
+        // The key's age decides, not the device's.
         record.registeredAt = UnixTime(-7_776_000)
         #expect(!RotationSchedule.isDue(record, at: UnixTime(7_775_999)))
         record.rotationDemand = RotationDemand(by: long, reason: .scheduled)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// When a key or a record counts as lost (specification, *Key invalidation*).
+/// When a key or a record is treated as lost (specification, *Key invalidation*).
 @Suite struct VerdictTests {
     // MARK: The table
 
@@ -51,7 +51,7 @@ import Testing
         #expect(history(mine, .milliseconds(6999)) == .young && history(mine, .seconds(7)) == .ripe)
         let foreign = Suspicion(process: other, at: .seconds(5000))
         #expect(history(foreign, .milliseconds(1999)) == .young && history(foreign, .seconds(2)) == .ripe)
-        // A moment that cannot be is no old one.
+        // A suspicion that is dated in the future is not old.
         #expect(history(Suspicion(process: own, at: .seconds(50)), .seconds(7)) == .young)
     }
 
@@ -225,7 +225,7 @@ import Testing
 
     // MARK: Any sequence of answers
 
-    /// A phone whose platform answers what a seeded script says.
+    /// A key store whose answers follow a seeded script.
     private final class Liar: KeyStore {
         let base: MemoryKeyStore
         let clock: TestClock
@@ -239,7 +239,7 @@ import Testing
             /// The suspicious answers since the last working signature.
             var suspicions: [Duration] = []
             var canariesWorked = false
-            /// There is a new key: the evidence is complete.
+            /// There is a new key, so the old one was given up.
             var isGivenUp = false
         }
 
@@ -340,7 +340,7 @@ import Testing
             phone.keys.vanish()
             for launch in 0..<2 {
                 sdk = try phone.launch { $0.keyStore = keys }
-                // An app that does as the errors say.
+                // The app follows the recovery of each error.
                 for _ in 0..<2 {
                     do { _ = try await sdk.registerDevice(appID: Phone.app) } catch let error as SynheartAuthError {
                         #expect(error.isRetryable, "seed \(seed), launch \(launch): \(error)")

@@ -29,7 +29,7 @@ public interface Call {
     public fun isCanceled(): Boolean
 }
 
-/** What carries requests, for tests. */
+/** The network, which tests replace. */
 internal interface Network {
     /** A connection for one exchange. Fails before anything was sent. */
     fun connect(call: Call): Connection

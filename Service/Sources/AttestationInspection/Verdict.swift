@@ -3,7 +3,7 @@ package import StrictJSON
 
 /// The result of a verification, in the stable words of the batch interface (DocC article *Batch*).
 package struct Verdict: Sendable {
-    /// The three outcomes, never mixed.
+    /// The three outcomes. Exactly one applies.
     package enum Outcome: String, Sendable {
         /// Everything that could be checked holds.
         case verified
@@ -93,11 +93,11 @@ package struct VerificationOptions: Sendable {
     package var policy: JSONValue?
     /// `--line-policies`: a line's own policy, environment and app ids win over ``policy``. By default ``policy`` wins.
     package var linePoliciesWin = false
-    /// Whether the member `recorded_verdict` counts if a token cannot be decoded. Only evidence sets it: the service wrote it,
-    /// while a line may come from an attacker.
+    /// Whether the member `recorded_verdict` is used if a token cannot be decoded. Only evidence sets it: the service wrote
+    /// it, while a line may come from an attacker.
     var honoursRecordedVerdicts = false
 
-    /// Parsed once, not for every line; nil if the text has no certificate.
+    /// Verifiers with these roots, made once and not for every line; nil if `rootsPEM` has no certificate.
     private var apple: AppleVerifiers? = .builtIn
 
     /// No options.

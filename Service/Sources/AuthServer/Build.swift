@@ -1,5 +1,5 @@
 /// The build.
 package enum Build {
-    /// The version, by semantic versioning.
-    package static let version = "0.1.0"
+    /// The version, by semantic versioning. `Checks/documentation/version.py` compares that of every package with it.
+    package static let version = "1.0.0"
 }

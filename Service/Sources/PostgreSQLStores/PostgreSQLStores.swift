@@ -46,16 +46,27 @@ public final class PostgreSQLStores: Sendable {
         public init() {}
     }
 
+    /// App records, with sealed secrets.
     public let apps: any AppStore
+    /// Devices, with every key that is or was bound to one.
     public let devices: any DeviceStore
+    /// The audit log. Changes in the other stores append to it in their own transactions.
     public let audit: any AuditLog
+    /// Challenges of all nodes. Refuses every call if `Options.claims` is another place, and in a tool.
     public let challenges: any ChallengeStore
+    /// Replay claims of all nodes. Refuses every call if `Options.claims` is another place, and in a tool.
     public let replay: any ReplayStore
+    /// Credentials, with the hash of the secret.
     public let credentials: any CredentialStore
+    /// The keys that sign device tokens, sealed.
     public let signingKeys: any SigningKeyStore
+    /// The App Attest receipts of devices, and when each is due.
     public let receipts: any ReceiptStore
+    /// Proofs that wait for their provider, sealed.
     public let pendingProofs: any PendingProofStore
+    /// Recorded refusals, sealed.
     public let evidence: any EvidenceStore
+    /// The check values of the service key, and every row that it sealed.
     public let serviceKeys: any ServiceKeyStore
 
     /// All stores, as `AuthService` takes them.

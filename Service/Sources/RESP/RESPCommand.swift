@@ -4,7 +4,7 @@ public import NIOCore
 public struct RESPCommand: Sendable, Hashable {
     /// The bytes for the wire.
     public private(set) var buffer: ByteBuffer
-    /// Arguments that are still to be added.
+    /// The number of arguments that are still to be added.
     private var missing: Int
 
     /// A command with `count` words. It begins with `words`, and `add` adds the others.

@@ -6,17 +6,17 @@ public import NIOCore
 /// only to clients that ask for them, are refused. It bounds depth, elements, lengths and the size of one value, and reserves no
 /// memory for what was only announced. It keeps its state between calls, so that no byte is parsed twice.
 public struct RESPDecoder: Sendable {
-    /// What one value may consist of.
+    /// The bounds of one value.
     public struct Limits: Sendable, Hashable {
-        /// Arrays, sets, maps and pushes within each other.
+        /// The maximum nesting of arrays, sets, maps and pushes.
         public var depth = 8
-        /// Elements of one value, at all depths together.
+        /// The maximum number of elements of one value, at all depths together.
         public var elements = 262_144
-        /// Bytes of one bulk string.
+        /// The maximum number of bytes of one bulk string.
         public var bulkLength = 1 << 20
-        /// Bytes of one line, without its end.
+        /// The maximum number of bytes of one line, without its end.
         public var lineLength = 4096
-        /// Bytes of one value, at all depths together.
+        /// The maximum number of bytes of one value, at all depths together.
         public var size = 16 << 20
 
         /// The defaults.
@@ -43,9 +43,9 @@ public struct RESPDecoder: Sendable {
 
     private let limits: Limits
     private var open: [Open] = []
-    /// Bytes that were announced and did not all arrive yet.
+    /// The bulk string whose length was read and whose bytes have not all arrived yet.
     private var pending: (kind: Bulk, length: Int)?
-    /// Bytes of the present line that have no line feed.
+    /// The number of bytes of the current line that were searched for a line feed without finding one.
     private var scanned = 0
     private var elements = 0
     private var size = 0
@@ -53,7 +53,7 @@ public struct RESPDecoder: Sendable {
     /// A decoder with these limits.
     public init(limits: Limits = Limits()) { self.limits = limits }
 
-    /// The next value; nil if more bytes are needed. After an error the stream cannot be read on.
+    /// The next value; nil if more bytes are needed. After an error the stream cannot be read any further.
     public mutating func next(_ buffer: inout ByteBuffer) throws(RESPError) -> RESPValue? {
         while true {
             guard let token = try nextToken(&buffer) else { return nil }

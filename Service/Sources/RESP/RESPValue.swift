@@ -8,19 +8,23 @@ public enum RESPValue: Sendable, Hashable {
     case simple(String)
     /// An error: its code is the first word.
     case error(String)
+    /// A signed integer of 64 bits.
     case integer(Int64)
-    /// Bytes. Verbatim text (RESP3) is one of these, without its format.
+    /// A bulk string, as bytes. Verbatim text (RESP3) becomes one, without its format.
     case bulk(ByteBuffer)
     /// An array or a set.
     case array([RESPValue])
     /// A map: its keys and values, in the order received.
     case map([RESPValue])
-    /// Data that the server sends by itself.
+    /// A push message (RESP3): data that the server sends without a request.
     case push([RESPValue])
+    /// A boolean (RESP3).
     case boolean(Bool)
+    /// A floating-point number (RESP3).
     case double(Double)
     /// An integer of any size, as decimal digits.
     case bigNumber(String)
+    /// No value: RESP3's null, or RESP2's null bulk string or null array.
     case null
 }
 

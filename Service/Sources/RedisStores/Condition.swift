@@ -28,7 +28,7 @@ extension RedisStores {
                 if servers.insert(ObjectIdentifier(session)).inserted {
                     condition.parts.append([UInt8(truncatingIfNeeded: bucket >> 8), UInt8(truncatingIfNeeded: bucket)])
                 }
-                if let wait = epoch.retryAfter(timestamp: now, futureWindow: futureWindow) {
+                if let wait = epoch.history.retryAfter(timestamp: now, futureWindow: futureWindow) {
                     condition.historyLost = max(condition.historyLost ?? 0, wait)
                 }
             } catch {

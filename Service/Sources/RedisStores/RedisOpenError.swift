@@ -16,6 +16,7 @@ public struct RedisOpenError: Error, Sendable, Hashable, CustomStringConvertible
         public static let unavailable = Self(rawValue: "unavailable")
     }
 
+    /// The kind of the failure. Later versions may add codes.
     public let code: Code
     /// What failed, and what to do.
     public let description: String

@@ -38,13 +38,15 @@ public final class RedisStores: Sendable {
         /// The clock of the rate limits in tests; nil: the clock of Redis.
         package var clockOfRates: (any ServiceClock)?
         /// How long a server may be used after it was confirmed. Tests may set a shorter time; a longer one is not safe.
-        package var lease: Duration = .seconds(Epoch.lease)
+        package var lease: Duration = .seconds(ClaimHistory.lease)
 
         /// The defaults.
         public init() {}
     }
 
+    /// Challenges of all nodes. A lost one makes its client start again.
     public let challenges: any ChallengeStore
+    /// Replay claims of all nodes.
     public let replay: any ReplayStore
     /// The rate limits and quotas of all nodes together.
     public let limits: any LimitStore
@@ -67,7 +69,7 @@ public final class RedisStores: Sendable {
             self.clock = clock
             var settings = Router.Settings()
             settings.connections = options.connections
-            settings.lease = min(options.lease, .seconds(Epoch.lease))
+            settings.lease = min(options.lease, .seconds(ClaimHistory.lease))
             settings.mayHaveHistory = options.mayHaveHistory
             settings.keeper = options.keeper
             settings.connection.login = url.login

@@ -49,7 +49,7 @@ extension Script {
                 redis.call('HSET', KEYS[1], 'sys', ARGV[11], 'tl', ARGV[12])
             end
         end
-        if isKept and e[1] and latest and e[2] == ARGV[1] and e[4] == ARGV[3] and t + 5 >= latest then
+        if isKept and e[1] and latest and e[2] == ARGV[1] and e[4] == ARGV[3] and t + \(ClockHistory.tolerance) >= latest then
             local isSame = e[3] == ARGV[2]
             if not isSame and ARGV[7] ~= '' and e[3] == ARGV[7] then
                 redis.call('HSET', KEYS[1], 'rep', ARGV[2])
@@ -150,19 +150,19 @@ extension Script {
                 if kept and tonumber(kept) > now then return 0 end
                 last = last - 1
             end
-            if expiry <= now or expiry + 60 <= t then return -2 end
+            if expiry <= now or expiry + \(ClaimHistory.nodesApart) <= t then return -2 end
             for i = first, last do
                 local kept = redis.call('GET', KEYS[i])
                 if kept and tonumber(kept) > now then return i - first + 1 end
             end
-            for i = first, last do redis.call('SET', KEYS[i], expiry, 'PXAT', (expiry + 60) * 1000) end
-            if tagExpiry then redis.call('SET', KEYS[#KEYS], tagExpiry, 'PXAT', (tagExpiry + 60) * 1000) end
+            for i = first, last do redis.call('SET', KEYS[i], expiry, 'PXAT', (expiry + \(ClaimHistory.nodesApart)) * 1000) end
+            if tagExpiry then redis.call('SET', KEYS[#KEYS], tagExpiry, 'PXAT', (tagExpiry + \(ClaimHistory.nodesApart)) * 1000) end
             return 0
         end
         local function isCurrent(id)
             local e = redis.call('HMGET', KEYS[1], 'id', 'at')
             local t, at = tonumber(redis.call('TIME')[1]), tonumber(e[2] or '')
-            if e[1] ~= id or not at or t + 5 < at then return false end
+            if e[1] ~= id or not at or t + \(ClockHistory.tolerance) < at then return false end
             if t > at then redis.call('HSET', KEYS[1], 'at', t) end
             return true
         end
@@ -204,7 +204,7 @@ extension Script {
             local all = redis.call('HGETALL', KEYS[1])
             for i = 1, #all, 2 do
                 local count, at = string.match(all[i + 1], '^(%d+) (%S+)$')
-                if not count or tonumber(at) + \(ReplayClaim.life + SignaturePolicy.maximumFutureWindow) < now then
+                if not count or tonumber(at) + \(ReplayClaim.longestLife) < now then
                     redis.call('HDEL', KEYS[1], all[i])
                 elseif all[i] ~= ARGV[1] then
                     sum = sum + tonumber(count)

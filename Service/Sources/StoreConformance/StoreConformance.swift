@@ -12,7 +12,27 @@ public import AuthService
 public enum StoreConformance {
     /// One store protocol.
     public enum Store: String, Sendable, Hashable, CaseIterable {
-        case challenges, replay, apps, devices, audit, receipts, credentials, signingKeys, pendingProofs, evidence
+        /// `ChallengeStore`.
+        case challenges
+        /// `ReplayStore`.
+        case replay
+        /// `AppStore`.
+        case apps
+        /// `DeviceStore`.
+        case devices
+        /// `AuditLog`.
+        case audit
+        /// `ReceiptStore`.
+        case receipts
+        /// `CredentialStore`.
+        case credentials
+        /// `SigningKeyStore`.
+        case signingKeys
+        /// `PendingProofStore`.
+        case pendingProofs
+        /// `EvidenceStore`.
+        case evidence
+        /// `ServiceKeyStore`.
         case serviceKeys
     }
 
@@ -29,7 +49,8 @@ public enum StoreConformance {
             case .challenges: challengeChecks
             case .replay: replayChecks
             case .apps: appChecks
-            case .devices: deviceChecks + rotationChecks + listingChecks
+            case .devices:
+                deviceInsertionChecks + deviceChangeChecks + deviceFactChecks + rotationChecks + listingChecks
             case .audit: auditChecks + noChangeNoEventChecks
             case .receipts: receiptChecks
             case .credentials: credentialChecks
@@ -47,16 +68,27 @@ public enum StoreConformance {
 /// They may hold other things already: each check uses ids and keys of its own. Nothing else may write to them while a check
 /// runs. To test one store, start from stores that pass and replace it.
 public struct StoresUnderTest: Sendable {
+    /// Challenges.
     public var challenges: any ChallengeStore
+    /// Replay claims.
     public var replay: any ReplayStore
+    /// App records.
     public var apps: any AppStore
+    /// Devices and their keys.
     public var devices: any DeviceStore
+    /// The audit log. The other stores append to it.
     public var audit: any AuditLog
+    /// App Attest receipts. They are those of `devices`.
     public var receipts: any ReceiptStore
+    /// Credentials.
     public var credentials: any CredentialStore
+    /// The keys that sign device tokens.
     public var signingKeys: any SigningKeyStore
+    /// Proofs of devices in `devices` that wait for their provider.
     public var pendingProofs: any PendingProofStore
+    /// Recorded refusals.
     public var evidence: any EvidenceStore
+    /// The check values of the service key, and the sealed rows of the other stores.
     public var serviceKeys: any ServiceKeyStore
     /// The present, as the stores' own clock shows it.
     public var now: UnixTime

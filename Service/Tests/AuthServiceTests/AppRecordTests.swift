@@ -59,7 +59,7 @@ struct AppRecordTests {
                 "minimum_scheme": 2, "past_window_seconds": 600, "future_window_seconds": 300,
                 "unsigned_query": "allow",
                 "replay_on_reads": false, "path_prefix_strip": "/ingest", "authorities": ["api.example.com"],
-                "token_audiences": ["x"],
+                "token_audiences": ["x"], "token_type": "JWT",
             ],
             "keys": [
                 "maximum_age_days": 90, "grace_days": 1, "overlap_seconds": 10, "reattest_on_rotation": true,

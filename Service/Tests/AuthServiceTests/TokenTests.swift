@@ -46,7 +46,9 @@ struct TokenTests {
         #expect(claims["assurance"]?.object?["app"] == "development")
         #expect(claims["iat"] == .integer(world.clock.now.seconds))
         #expect(claims["exp"] == .integer(world.clock.now.seconds + 600))
+        #expect(claims["client_id"] == .string(World.appID))
         let jwk = claims["cnf"]?.object?["jwk"]?.object
+        #expect(claims["cnf"]?.object?["jkt"] == .string(device.publicKey.thumbprint))
         #expect(jwk?["kty"] == "EC" && jwk?["crv"] == "P-256" && jwk?["d"] == nil)
         let point =
             [0x04] + (jwk?["x"]?.string.flatMap { Base64.url.decode($0) } ?? [])
@@ -54,6 +56,78 @@ struct TokenTests {
         #expect(point == device.publicKey.x963)
         let second = try await world.token(device)
         #expect(try self.claims(second.token, keys).claims["jti"] != claims["jti"])
+    }
+
+    @Test(
+        "the type of a token is the app's, and its answer names ours",
+        arguments: ["synheart-device+jwt", "at+jwt", "JWT"])
+    func tokenType(type: String) async throws {
+        let world = try await World([
+            "signature": ["token_type": .string(type), "token_audiences": ["https://api.example.com"]]
+        ])
+        let answer = try await world.token(try await world.device(), audience: "https://api.example.com")
+        let (header, claims) = try claims(answer.token, try await world.service.signingKeys.keySet())
+        #expect(header["typ"] == .string(type) && claims["aud"] == "https://api.example.com")
+        #expect(answer.json["token_type"] == "synheart-device+jwt")
+    }
+
+    @Test("a type that other issuers use needs audiences of the app's own")
+    func tokenTypeWithoutAudiences() throws {
+        for type in ["at+jwt", "JWT"] {
+            let error = #expect(throws: ContractError.self) {
+                try World.record(["signature": ["token_type": .string(type)]])
+            }
+            #expect(error?.description.contains("token_audiences") == true)
+        }
+        for type in ["jwt", "synheart-identity+jwt", ""] {
+            #expect(throws: (any Error).self) {
+                try World.record(["signature": ["token_type": .string(type), "token_audiences": ["a"]]])
+            }
+        }
+    }
+
+    @Test("a verified request has an identity token for the audience that the caller names")
+    func identityToken() async throws {
+        let world = try await World(
+            ["signature": ["token_type": "JWT", "token_audiences": ["https://inner.example.com"]]],
+            origin: "https://auth.example.com")
+        let device = try await world.device()
+        func identity(_ audience: String?) async throws -> VerifiedIdentity? {
+            let answer = try await world.verify(try world.signed(device), for: audience)
+            guard case .verified(let identity) = answer else { return nil }
+            return identity
+        }
+        let token = try #require(try await identity("https://inner.example.com")?.identityToken)
+        let (header, claims) = try claims(token, try await world.service.signingKeys.keySet())
+        #expect(header["typ"] == "synheart-identity+jwt" && claims["iss"] == "https://auth.example.com")
+        #expect(claims["aud"] == "https://inner.example.com" && claims["sub"] == .string(device.id.text))
+        #expect(claims["exp"] == .integer(world.clock.now.seconds + 60))
+        #expect(try await identity(nil) != nil)
+        #expect(try await identity(nil)?.identityToken == nil)
+    }
+
+    @Test("an audience that is not the app's is the caller's error: it is no verdict, and takes no claims")
+    func identityForAnotherAudience() async throws {
+        let world = try await World(["mode": "observe"])
+        let request = try world.signed(try await world.device())
+        // A verdict would be returned, and observed.
+        try await expect(.invalidRequest) { try await world.verdict(request, for: "https://other.example.com") }
+        guard case .verified = try await world.verify(request) else {
+            Issue.record("the request was used up")
+            return
+        }
+    }
+
+    @Test("a request that is only observed has no identity token")
+    func observedIdentity() async throws {
+        let world = try await World(["mode": "observe"])
+        let request = try world.signed(try await world.device())
+        try await world.verify(request, for: World.appID)
+        guard case .observed(.nonceReplay, let identity?) = try await world.verify(request, for: World.appID) else {
+            Issue.record("not observed")
+            return
+        }
+        #expect(identity.identityToken == nil)
     }
 
     @Test("the key set contains only public keys")

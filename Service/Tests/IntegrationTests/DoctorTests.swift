@@ -230,7 +230,7 @@ import Testing
         #expect(report.result.status == 1)
         #expect(report.state("configuration") == "fail")
         #expect(report.messages("configuration").contains("server.host"))
-        // The store is checked all the same.
+        // The store is still checked.
         #expect(report.state("audit") == "ok")
     }
 

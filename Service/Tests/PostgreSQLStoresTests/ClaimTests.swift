@@ -130,6 +130,40 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
+        @Test func `the database refuses the dates that the history of claims refuses, and for as long`() async throws {
+            let stores = try await open(url)
+            stores.sweeper?.finish()
+            for round in 0..<5 {
+                let readings = (0..<3).map { _ in now.seconds + Int64.random(in: 200...1400) }
+                let history = ClaimHistory(
+                    loss: HistoryLoss(around: readings, clocksApart: ClaimHistory.clockTolerance, lease: 0))
+                let marked = """
+                    UPDATE claim_history SET lost_from = '{}', lost_to = '{}', runs_from = '{}', runs_to = '{}',
+                      identity = 'another server', clock = 0;
+                    """
+                try server.sql(marked, in: url)
+                // Each call is the first after a failover. It records the loss around the node's clock.
+                for reading in readings {
+                    try server.sql("UPDATE claim_history SET identity = 'another server'", in: url)
+                    guard case .historyLost = try await claim([sampleClaim(device)], on: stores, at: UnixTime(reading))
+                    else {
+                        Issue.record("no loss is recorded")
+                        return
+                    }
+                }
+                for number in 0..<40 {
+                    let base = number < 30 ? UnixTime(readings[number % 3]) : now + 800
+                    let (date, window) = (base + .random(in: -760...400), [0, 5, 60, 300][number % 4] as Int64)
+                    let outcome = try await claim([sampleClaim(device)], on: stores, at: date, futureWindow: window)
+                    let seconds = history.retryAfter(timestamp: date, futureWindow: window)
+                    #expect(
+                        outcome == seconds.map { .historyLost(retryAfter: $0) } ?? .claimed,
+                        "\(round): \(date) with a window of \(window) after \(readings)")
+                }
+            }
+            await stores.close()
+        }
+
         @Test func `a loss is recorded once, whichever node finds it`() async throws {
             let nodes = [try await open(url), try await open(url)]
             try server.sql("UPDATE claim_history SET identity = 'another server'", in: url)

@@ -203,7 +203,7 @@ struct ConnectionTests {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 3)
         var settings = Self.settings()
         settings.group = group
-        let session = try await ServerSession.open(server.endpoint, connections: 2, settings) {}
+        let session = try await ServerSession.open(server.endpoint, connections: 2, settings) { _ in }
         let loops = group.makeIterator().map { $0 }
         for loop in loops.prefix(2) {
             for _ in 0..<3 {
@@ -218,14 +218,17 @@ struct ConnectionTests {
         try await group.shutdownGracefully()
     }
 
-    @Test func `a session that was closed gets no lease any more`() async throws {
+    @Test func `a session reports once that it has ended, and then all its connections are closed`() async throws {
         let server = try await FakeServer { _ in nil }
-        let session = try await ServerSession.open(server.endpoint, connections: 1, Self.settings()) {}
-        session.extendLease(to: .now + .seconds(5))
-        #expect(session.hasLease)
+        let ended = Locked<[ObjectIdentifier]>([])
+        let session = try await ServerSession.open(server.endpoint, connections: 2, Self.settings()) { session in
+            ended.withLock { $0.append(ObjectIdentifier(session)) }
+        }
+        session.connection.close(because: StoreError(.unavailable, "done"))
+        #expect(ended.withLock { $0 } == [ObjectIdentifier(session)])
+        for _ in 0..<2 { #expect(!session.connection.isOpen) }
         session.close()
-        session.extendLease(to: .now + .seconds(5))
-        #expect(!session.hasLease)
+        #expect(ended.withLock { $0.count } == 1)
         await server.close()
     }
 
@@ -324,7 +327,7 @@ struct HangingServerTests {
             let before = try await server.command("DBSIZE").integer ?? 0
             server.signal(SIGSTOP)
             let claim = Task { try? await stores.claim(SampleRequest()) }
-            try await eventually("the lease has ended") { stores.router.sessions.allSatisfy { !$0.hasLease } }
+            try await eventually("the lease has ended") { (try? stores.router.route(0)) == nil }
             server.signal(SIGCONT)
             let outcome = await claim.value
             let after = try await server.command("DBSIZE").integer ?? 0

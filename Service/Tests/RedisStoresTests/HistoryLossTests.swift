@@ -253,7 +253,7 @@ struct EpochTests {
     @Test func `an interval reaches from a claim's life before a reading to the end of every lease after it`() {
         let epoch = Epoch(id: "a", losses: [10_000])
         func wait(_ timestamp: Int64, _ window: Int64 = 60) -> Int64? {
-            epoch.retryAfter(timestamp: UnixTime(timestamp), futureWindow: window)
+            epoch.history.retryAfter(timestamp: UnixTime(timestamp), futureWindow: window)
         }
         #expect(wait(10_000 - 660 - 61) == nil)
         #expect(wait(10_000 - 660 - 60) == 846)
@@ -268,9 +268,9 @@ struct EpochTests {
 
     @Test func `intervals that touch are waited for together`() {
         let epoch = Epoch(id: "a", losses: [10_000, 10_500, 90_000])
-        #expect(epoch.retryAfter(timestamp: UnixTime(9_900), futureWindow: 60) == 726)
-        #expect(epoch.retryAfter(timestamp: UnixTime(20_000), futureWindow: 60) == nil)
-        #expect(Epoch(id: "a", losses: []).retryAfter(timestamp: UnixTime(0), futureWindow: 60) == nil)
+        #expect(epoch.history.retryAfter(timestamp: UnixTime(9_900), futureWindow: 60) == 726)
+        #expect(epoch.history.retryAfter(timestamp: UnixTime(20_000), futureWindow: 60) == nil)
+        #expect(Epoch(id: "a", losses: []).history.retryAfter(timestamp: UnixTime(0), futureWindow: 60) == nil)
     }
 
     @Test func `a damaged epoch is refused`() {

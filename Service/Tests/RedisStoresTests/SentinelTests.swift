@@ -84,7 +84,7 @@ struct SentinelTests {
         deployment.sentinels[0].kill()
         #expect(await finding() == .warning)
         // Two of three Sentinels are a majority. The loop runs longer than a lease.
-        let end = ContinuousClock.now + .seconds(Epoch.lease + 1)
+        let end = ContinuousClock.now + .seconds(ClaimHistory.lease + 1)
         while ContinuousClock.now < end {
             #expect(try await stores.claim(request) == .taken(request.claims[0]))
             try await Task.sleep(for: .milliseconds(200))

@@ -186,7 +186,7 @@ struct ClaimHistoryTests {
         let folder = try JournalFolder(bench.path)
         let header = SegmentHeader(sequence: 1, boot: BootIdentity("first boot"))
         let state = JournalState(
-            JournalRecovery(table: ClaimTable(purgedTo: .min)),
+            JournalRecovery(),
             segment: try JournalSegment(header, capacity: bench.settings.segmentCapacity, in: folder),
             now: start.seconds, settings: bench.settings)
         state.didSynchronize(SystemError(number: EIO), reading: 0, falls: 0)
@@ -217,7 +217,7 @@ struct ClaimHistoryTests {
         }
         let first = try segment(1)
         let state = JournalState(
-            JournalRecovery(table: ClaimTable(purgedTo: .min)), segment: first, now: start.seconds,
+            JournalRecovery(), segment: first, now: start.seconds,
             settings: bench.settings)
         let notes = Mutex<[JournalNote]>([])
         let keeper = JournalKeeper(state, folder: folder, settings: bench.settings, logger: silent) { note in

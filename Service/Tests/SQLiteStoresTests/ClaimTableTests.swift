@@ -15,7 +15,7 @@ struct ClaimTableTests {
     }
 
     @Test func `the table agrees with a dictionary, whatever expires in between`() {
-        var (table, model, numbers) = (ClaimTable(purgedTo: .min), [ReplayClaim: UInt32](), Numbers())
+        var (table, model, numbers) = (ClaimTable(), [ReplayClaim: UInt32](), Numbers())
         var now: Int64 = 1000
         for step in 0..<200_000 {
             let number = UInt64.random(in: 0..<40_000, using: &numbers)
@@ -25,33 +25,54 @@ struct ClaimTableTests {
             if !taken {
                 let expiry = UInt32(now) + .random(in: 1...600, using: &numbers)
                 model[claim] = expiry
-                table.insert(claim, expiry: expiry, now: now)
+                _ = table.insert(claim, expiry: expiry, now: now)
             }
             if step % 100 == 0 { now += 3 }
             if step % 1000 == 0 {
-                table.sweep(shard: .random(in: 0..<ClaimTable.shardCount, using: &numbers), now: now)
+                _ = table.sweep(shard: .random(in: 0..<ClaimTable.shardCount, using: &numbers), now: now)
             }
         }
         #expect(table.used < 40_001)
     }
 
-    @Test func `dropping expired claims raises the purged expiry and releases memory`() {
-        var (table, numbers) = (ClaimTable(purgedTo: 5), Numbers())
-        for _ in 0..<100_000 {
-            table.insert(ReplayClaim(high: numbers.next(), low: numbers.next()), expiry: 700, now: 40)
+    @Test func `dropping expired claims tells their latest expiry and releases memory`() {
+        var (table, numbers) = (ClaimTable(), Numbers())
+        func sweep(now: Int64, latest: Int64 = .max) -> Int64 {
+            (0..<ClaimTable.shardCount).map { table.sweep(shard: $0, now: now, latest: latest) }.max() ?? .min
         }
-        #expect((table.used, table.purgedTo) == (100_000, 5))
-        for shard in 0..<ClaimTable.shardCount { table.sweep(shard: shard, now: 699) }
-        #expect((table.used, table.purgedTo) == (100_000, 5))
-        for shard in 0..<ClaimTable.shardCount { table.sweep(shard: shard, now: 700) }
-        #expect((table.used, table.purgedTo) == (0, 700))
+        var droppedTo = Int64.min
+        for expiry: UInt32 in [700, 650, 800] {
+            for _ in 0..<40_000 {
+                let claim = ReplayClaim(high: numbers.next(), low: numbers.next())
+                droppedTo = max(droppedTo, table.insert(claim, expiry: expiry, now: 40))
+            }
+        }
+        #expect((table.used, droppedTo) == (120_000, .min))
+        #expect((sweep(now: 649), table.used) == (.min, 120_000))
+        #expect((sweep(now: 700), table.used) == (700, 40_000))
+        // Claims that are too far ahead have not expired.
+        #expect((sweep(now: 700, latest: 799), table.used) == (.min, 0))
+    }
+
+    @Test func `a claim that needs room drops expired ones, and tells their latest expiry`() {
+        var (table, numbers, droppedTo) = (ClaimTable(), Numbers(), Int64.min)
+        for _ in 0..<200_000 {
+            let claim = ReplayClaim(high: numbers.next(), low: numbers.next())
+            droppedTo = max(droppedTo, table.insert(claim, expiry: 700, now: 40))
+        }
+        for _ in 0..<100_000 where droppedTo == .min {
+            let claim = ReplayClaim(high: numbers.next(), low: numbers.next())
+            droppedTo = table.insert(claim, expiry: 1700, now: 1040)
+        }
+        #expect(droppedTo == 700)
+        #expect(table.used < 200_000)
     }
 
     @Test func `a claim of zeros is a claim`() {
-        var table = ClaimTable(purgedTo: .min)
+        var table = ClaimTable()
         let zero = ReplayClaim(high: 0, low: 0)
         #expect(!table.contains(zero, now: 0))
-        table.insert(zero, expiry: 10, now: 0)
+        #expect(table.insert(zero, expiry: 10, now: 0) == .min)
         #expect(table.contains(zero, now: 9))
         #expect(!table.contains(zero, now: 10))
     }

@@ -116,7 +116,7 @@ struct ClockModelTests {
                 tell("claimed \(date)")
                 accepted.append((claims, date))
                 lastClaimAt = wall
-                if date > wall + HistoryLoss.durableAhead || wall > (durableReading ?? .min).adding(1) {
+                if date > wall + 4 || wall > (durableReading ?? .min).adding(1) {
                     synchronized(journal)
                 }
             case .taken: Issue.record("a fresh request was a replay")

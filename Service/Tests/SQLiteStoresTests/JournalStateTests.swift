@@ -29,7 +29,7 @@ struct JournalStateTests {
     /// A state whose segment begins with two records.
     private func state(records: Int = 1000, at now: UnixTime = JournalBench.start) throws -> JournalState {
         JournalState(
-            JournalRecovery(table: ClaimTable(purgedTo: .min)), segment: try segment(records: records),
+            JournalRecovery(), segment: try segment(records: records),
             now: now.seconds, settings: bench.settings)
     }
 

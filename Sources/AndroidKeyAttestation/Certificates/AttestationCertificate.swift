@@ -2,14 +2,15 @@ internal import Bytes
 internal import Crypto
 public import LenientDER
 
-/// One X.509 certificate of a chain, as it is written: nothing about it is verified.
+/// One X.509 certificate of a chain, parsed but not verified.
 ///
-/// Genuine attestation certificates are not tidy (BOOLEAN 0x01, extensions that are no DER, CA:FALSE on issuers), so
-/// only what the verification needs is read, and the bytes that the signature covers are those that arrived.
+/// Genuine attestation certificates break rules of DER and X.509 (BOOLEAN 0x01, extensions that are not DER, CA:FALSE
+/// on issuers). So the parser reads only what the verification needs, and keeps the bytes that the signature covers
+/// as they arrived.
 public struct AttestationCertificate: Sendable {
     /// One extension (RFC 5280 section 4.2).
     public struct Extension: Sendable {
-        /// What it is.
+        /// The object identifier of the extension.
         public let identifier: DEROID
         /// Whether it is marked as critical.
         public let isCritical: Bool
@@ -23,9 +24,9 @@ public struct AttestationCertificate: Sendable {
     public let signedBytes: ArraySlice<UInt8>
     /// The serial number as the status list writes it: lower-case hexadecimal digits without leading zeros.
     public let serialNumber: String
-    /// Who signed it, by its own account.
+    /// The name of the issuer, as the certificate claims it.
     public let issuer: CertificateName
-    /// Whose key it holds, by the issuer's account.
+    /// The name of the owner of the key, as the issuer certifies it.
     public let subject: CertificateName
     /// The first second of its validity, in seconds since 1970; nil if it cannot be read.
     public let notBefore: Int64?
@@ -39,7 +40,7 @@ public struct AttestationCertificate: Sendable {
     let signatureAlgorithm: DERNode
     let signature: ArraySlice<UInt8>
     let subjectPublicKeyNode: DERNode
-    /// Deviations inside this certificate alone.
+    /// Deviations from the standards inside this certificate.
     let quirks: [String]
 
     static let maximumLength = 16 * 1024
@@ -120,9 +121,10 @@ public struct AttestationCertificate: Sendable {
 extension DEROID {
     /// The key description: `id-attestation` of Google's arc.
     static let keyDescription = DEROID(1, 3, 6, 1, 4, 1, 11129, 2, 1, 17)
-    /// What the key of a protected virtual machine's payload carries: an attestation of that machine, not of a key.
+    /// The extension in certificates of a protected virtual machine's payload: an attestation of that machine, not of
+    /// a key.
     static let virtualMachine = DEROID(1, 3, 6, 1, 4, 1, 11129, 2, 1, 29, 1)
-    /// What remote provisioning says about a device.
+    /// The extension with the provisioning server's information about the device.
     static let provisioningInfo = DEROID(1, 3, 6, 1, 4, 1, 11129, 2, 1, 30)
     static let keyUsage = DEROID(2, 5, 29, 15)
     static let basicConstraints = DEROID(2, 5, 29, 19)

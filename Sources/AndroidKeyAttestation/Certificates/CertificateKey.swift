@@ -37,7 +37,7 @@ enum CertificateKey: Sendable {
     private static let p384Curve = DEROID(1, 3, 132, 0, 34)
     private static let rsaEncryption = DEROID(1, 2, 840, 113549, 1, 1, 1)
 
-    /// Whether `signature` over `message` is this key's.
+    /// Whether `signature` is a valid signature of this key over `message`.
     func isValidSignature(
         _ signature: ArraySlice<UInt8>, over message: ArraySlice<UInt8>, hash: SignatureAlgorithm.Hash
     ) -> Bool {
@@ -63,14 +63,14 @@ enum CertificateKey: Sendable {
     }
 }
 
-/// How a certificate is signed (RFC 5758 section 3.2, RFC 4055 section 5).
+/// The signature algorithm of a certificate (RFC 5758 section 3.2, RFC 4055 section 5).
 struct SignatureAlgorithm: Sendable, Hashable {
     enum Scheme: Sendable, Hashable { case ecdsa, rsaPKCS1 }
     enum Hash: Sendable, Hashable { case sha256, sha384, sha512 }
 
     let scheme: Scheme
     let hash: Hash
-    /// Whether parameters stand where there should be none: NULL with ECDSA, as Titan M writes it.
+    /// Whether there are parameters although the algorithm has none: NULL with ECDSA, as Titan M writes it.
     let hasNeedlessParameters: Bool
 
     /// Nil for another algorithm, or one with parameters other than NULL.

@@ -6,13 +6,13 @@ public struct CertificateName: Sendable {
     public struct Attribute: Sendable, Hashable {
         /// Its type.
         public let type: DEROID
-        /// Its text, if it is one.
+        /// The value, if it is text; nil otherwise.
         public let value: String?
     }
 
     /// The whole name, DER.
     public let encoded: ArraySlice<UInt8>
-    /// Its attributes in order; none if the name cannot be taken apart.
+    /// Its attributes in order; empty if the name cannot be parsed.
     public let attributes: [Attribute]
 
     init(_ node: DERNode) {

@@ -19,7 +19,7 @@ struct DERFields {
         rest.first?.tag == tag ? rest.popFirst() : nil
     }
 
-    /// Notes elements beyond those that are known, which a later version of the schema may bring.
+    /// Notes further elements, which a later version of the schema may add, as a quirk.
     func skipRest(of name: String, noting noted: inout QuirkCollector) {
         if !rest.isEmpty { noted.note("unknown-element:\(name)") }
     }

@@ -1,16 +1,16 @@
 internal import Bytes
 
-/// A certificate chain as a device sent it, leaf first: read, and not verified.
+/// A certificate chain as a device sent it, leaf first: parsed, and not verified.
 public struct KeyAttestationChain: Sendable {
     /// The certificates, the leaf first.
     public let certificates: [AttestationCertificate]
     /// The first certificate, whose key is attested.
     public let leaf: AttestationCertificate
 
-    /// More than any device sends: five, or six if an attested key signed another.
+    /// The largest number of certificates. Devices send five at most, or six if an attested key signed another one.
     public static let maximumCount = 6
 
-    /// Bytes beyond which a PEM text is not read.
+    /// The largest PEM text that is read, in bytes.
     static let maximumPEMLength = 128 * 1024
 
     /// Reads a chain from DER certificates, the leaf first.

@@ -4,8 +4,9 @@ internal import LenientDER
 
 /// The keys that chains must end in.
 ///
-/// Google pins keys rather than certificates: four certificates carry the RSA key, of which the first has expired while
-/// devices still send it ([Verify hardware-backed key pairs](https://developer.android.com/privacy-and-security/security-key-attestation)).
+/// Keys are pinned rather than certificates, as in Google's verifier: four certificates have the RSA key, and devices still send
+/// the first one, which has expired ([Verify hardware-backed key
+/// pairs](https://developer.android.com/privacy-and-security/security-key-attestation)).
 public struct KeyAttestationTrustAnchors: Sendable {
     /// One key that is trusted.
     public struct Anchor: Sendable {
@@ -36,7 +37,7 @@ public struct KeyAttestationTrustAnchors: Sendable {
 
     private init(anchors: [Anchor]) { self.anchors = anchors }
 
-    /// The keys of these certificates, instead of Google's.
+    /// Trusts the keys of these certificates instead of Google's.
     ///
     /// - Throws: `CHAIN_UNREADABLE`, `CERTIFICATE_MALFORMED` or `SIGNATURE_ALGORITHM_UNSUPPORTED` if the text is no
     ///   PEM of certificates whose keys may sign.

@@ -5,19 +5,20 @@ public import StrictJSON
 
 /// How a device got the key that signs its attestations.
 public enum Provisioning: String, Sendable, Hashable {
-    /// In the factory, one key for a batch of devices. Expiry of its certificates means nothing.
+    /// In the factory, one key for a batch of devices. Its certificates may have expired: that is not a reason to
+    /// refuse.
     case factory
-    /// Remotely, a key of its own for some weeks.
+    /// By remote key provisioning: each device gets a key of its own, which is valid for some weeks.
     case remote = "rkp"
-    /// Not at all: the key is in Android's sources.
+    /// Not provisioned: the key is published in Android's sources.
     case software
-    /// Neither can be told from the names.
+    /// Unknown: the names of the certificates do not tell.
     case unknown
 }
 
 extension Provisioning {
-    /// Google's way to tell, by the subject of the certificate below the root: `Droid CA2` provisions remotely, a serial
-    /// number as a name is a factory's.
+    /// Google's rule for the subject of the certificate below the root: `Droid CA2` is remote provisioning, and a serial
+    /// number as the name is a factory.
     init(certificateBelowRoot subject: CertificateName) {
         if subject.onlyValue(of: CertificateName.commonName) == "Droid CA2",
             subject.onlyValue(of: CertificateName.organization) == "Google LLC"
@@ -29,7 +30,8 @@ extension Provisioning {
     }
 }
 
-/// What Google's provisioning server noted about a device (extension 1.3.6.1.4.1.11129.2.1.30, CBOR): advice only.
+/// Information of Google's provisioning server about a device (extension 1.3.6.1.4.1.11129.2.1.30, CBOR). No check
+/// uses it.
 ///
 /// It is read from the attestation certificate alone, the one above the leaf: only Google can have issued it.
 public struct ProvisioningInfo: Sendable, Hashable {
@@ -37,17 +39,17 @@ public struct ProvisioningInfo: Sendable, Hashable {
 
     /// Certificates issued to the device in the last 30 days, roughly; a high number hints at abuse.
     public var certificatesIssued: Int64? { map[.integer(1)]?.integer }
-    /// The maker, by its own account.
+    /// The name of the manufacturer, as the device claims it.
     public var manufacturer: String? { map[.integer(3)]?.text }
 
-    /// Nil if the extension is no CBOR map.
+    /// Nil if the extension is not a CBOR map.
     init?(_ extensionValue: ArraySlice<UInt8>) {
         guard let map = try? CBORValue(parsing: extensionValue).map else { return nil }
         self.map = map
     }
 
-    /// Every entry, also those that have no meaning here. Keys are texts or decimal numbers, octets lower-case
-    /// hexadecimal; a key or a value that JSON has no form for is the hexadecimal of its encoding.
+    /// Every entry, unknown ones included. Keys are texts or decimal numbers. Bytes are lower-case hexadecimal. A key
+    /// or value that JSON cannot express is its CBOR encoding in hexadecimal.
     public var json: JSONObject { map.json }
 }
 

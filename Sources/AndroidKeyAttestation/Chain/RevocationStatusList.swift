@@ -1,29 +1,31 @@
 public import StrictJSON
 
-/// Google's list of certificates that are no longer trusted, as a value. The caller fetches it, and sets a new one.
+/// Google's list of certificates that are no longer trusted, as a value. The caller fetches it, and replaces it by a
+/// newer one.
 ///
 /// The list is `{"entries": {"<serial>": {"status": "REVOKED" | "SUSPENDED", "reason": …}}}` at
 /// `https://android.googleapis.com/attestation/status`; serials are lower-case hexadecimal without leading zeros
 /// ([schema](https://developer.android.com/privacy-and-security/security-key-attestation#certificate_status)). Both states
-/// refuse. Serials are compared as numbers: padded ones, DER octets and parts of a serial are how others missed entries.
+/// refuse. Serial numbers are compared as numbers: other verifiers missed entries because they compared padded texts, DER
+/// bytes or parts of a serial number.
 public struct RevocationStatusList: Sendable {
-    /// What the list says of a certificate.
+    /// The entry of the list for a certificate.
     public struct Entry: Sendable, Hashable {
-        /// `REVOKED`, `SUSPENDED`, or a word that is not known yet, which refuses as well.
+        /// `REVOKED`, `SUSPENDED`, or a later word. Every word refuses.
         public let status: String
-        /// Why, such as `KEY_COMPROMISE`.
+        /// The reason, such as `KEY_COMPROMISE`; nil if the list gives none.
         public let reason: String?
 
         /// Whether the state may end.
         public var isSuspension: Bool { status == "SUSPENDED" }
     }
 
-    /// Where Google publishes the list. GET it, and honour the answer's `Cache-Control`.
+    /// Where Google publishes the list. Fetch it with GET, and obey the `Cache-Control` of the response.
     public static let googleURL = "https://android.googleapis.com/attestation/status"
 
     private let entries: [String: Entry]
 
-    /// The largest list that is read: thirty times what Google's had in 2026.
+    /// The largest list that is read, in bytes: thirty times the size of Google's in 2026.
     public static let maximumLength = 8 * 1024 * 1024
 
     /// Reads a list from its JSON text.
@@ -31,7 +33,7 @@ public struct RevocationStatusList: Sendable {
         try self.init(JSONValue(parsing: bytes, limits: .init(bytes: Self.maximumLength)))
     }
 
-    /// Reads a list. One entry that cannot be read refuses the whole list: half a list would let the other half through.
+    /// Reads a list. One malformed entry refuses the whole list: if it were skipped, its certificate would be accepted.
     public init(_ json: JSONValue) throws(JSONError) {
         guard let members = try JSONFields(json).value("entries").object?.members else {
             throw JSONError(.wrongType, path: "entries")
@@ -40,7 +42,7 @@ public struct RevocationStatusList: Sendable {
         for member in members {
             guard let serial = Self.normalized(member.name) else { throw JSONError(.wrongType, path: "entries") }
             let fields = try JSONFields(member.value, path: "entries.\(serial)")
-            // A reason is for people: one in a form to come must not cost the whole list.
+            // The reason is only for people, so a reason of an unknown form must not refuse the whole list.
             entries[serial] = Entry(
                 status: try fields.string("status"), reason: fields.optionalValue("reason")?.string)
         }
@@ -50,14 +52,14 @@ public struct RevocationStatusList: Sendable {
     /// The number of entries.
     public var count: Int { entries.count }
 
-    /// What the list says of a certificate; nil if it does not name it.
+    /// The entry for a certificate; nil if the list does not have it.
     ///
     /// - Parameter serialNumber: hexadecimal digits.
     public func entry(serialNumber: String) -> Entry? {
         Self.normalized(serialNumber).flatMap { entries[$0] }
     }
 
-    /// The list as far as it is about these certificates: what it takes to judge their chain by it once more.
+    /// The entries of these certificates, as a list. It suffices to repeat the verification of their chain.
     public func json(about chain: KeyAttestationChain) -> JSONValue {
         let found = chain.certificates.compactMap { certificate -> (String, JSONValue)? in
             guard let serial = Self.normalized(certificate.serialNumber), let entry = entries[serial] else {

@@ -2,7 +2,7 @@ internal import Bytes
 
 /// A request for a status list, as a value: sending it is left to an HTTP client.
 public struct StatusListRequest: Sendable {
-    /// Where to GET it, over https: nothing but the connection vouches for the list.
+    /// The URL to GET. It must be https: the list has no signature, so only TLS authenticates it.
     public let url: String
     /// The header fields.
     public let headers: [(name: String, value: String)]
@@ -30,9 +30,9 @@ public struct StatusListAnswer: Sendable {
         case unchanged
     }
 
-    /// Why there is no list in an answer. Keep the list you hold, and retry later.
+    /// Why a response has no usable list. Keep the list that you hold, and retry later.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// For the log.
+        /// The reason, for the log.
         public let reason: String
 
         public var description: String { reason }
@@ -40,9 +40,9 @@ public struct StatusListAnswer: Sendable {
 
     /// The list, or that it is unchanged.
     public let content: Content
-    /// For the next request; nil if the server gave none.
+    /// The entity tag for the next request (RFC 9110 section 8.8.3); nil if the response has none.
     public let entityTag: String?
-    /// Seconds that the answer had spent in caches: its source confirmed the list this long ago.
+    /// The age of the response in seconds (RFC 9111 section 4.2.3): the source confirmed the list this long ago.
     public let age: Int64
     /// Seconds until the list should be fetched again: `max-age` less `age` (RFC 9111 section 4.2), at least 5 minutes, at most a
     /// day, and an hour if the server does not say.
@@ -87,7 +87,7 @@ public struct StatusListAnswer: Sendable {
         return maximumAges.first ?? freshByDefault
     }
 
-    /// Whether a tag can be sent back: visible ASCII, and not long.
+    /// Whether a tag can be sent in a request: visible ASCII, and not too long.
     static func isEntityTag(_ text: String) -> Bool {
         (2...256).contains(text.utf8.count) && text.utf8.allSatisfy { 0x21...0x7E ~= $0 }
     }

@@ -1,6 +1,6 @@
 internal import LenientDER
 
-/// What a key may do and what it was made in, as one side vouches for it.
+/// The properties of a key, as either the hardware or Android asserts them.
 public struct AuthorizationList: Sendable, Hashable {
     /// One authorization.
     public struct Entry: Sendable, Hashable {
@@ -8,7 +8,7 @@ public struct AuthorizationList: Sendable, Hashable {
         public let tag: UInt32
         /// The tag's name in Google's schema; nil for one that is not known.
         public let name: String?
-        /// What it says.
+        /// The value of the authorization.
         public let value: Value
     }
 
@@ -18,7 +18,7 @@ public struct AuthorizationList: Sendable, Hashable {
         case integer(Int64)
         /// A set of numbers, in the order in which they are written.
         case integers([Int64])
-        /// A fact that holds by being there.
+        /// A tag without content: it is true because it is present.
         case flag
         /// Octets.
         case octets([UInt8])
@@ -33,8 +33,8 @@ public struct AuthorizationList: Sendable, Hashable {
         case unknown([UInt8])
     }
 
-    /// The authorizations in the order in which they are written; no tag twice: of an unknown tag that is repeated only
-    /// the first is here.
+    /// The authorizations in their order in the encoding. Each tag is here once: if an unknown tag is repeated, only
+    /// the first one.
     public let entries: [Entry]
 
     /// The value under a tag.
@@ -48,9 +48,10 @@ public struct AuthorizationList: Sendable, Hashable {
     }
     /// The algorithm of the key.
     public var algorithm: Int64? { integer(AuthorizationTag.algorithm) }
-    /// How the key came to be.
+    /// The origin of the key, such as generated or imported: a number of KeyMint's `KeyOrigin`.
     public var origin: Int64? { integer(AuthorizationTag.origin) }
-    /// Milliseconds since 1970, by the device's own clock: garbage on some, and proof of nothing.
+    /// When the key was made, in milliseconds since 1970 by the device's clock. Some devices write garbage. No check
+    /// uses it.
     public var creationDateTime: Int64? { integer(AuthorizationTag.creationDateTime) }
     /// The version of Android, as 160000 for 16.
     public var osVersion: Int64? { integer(AuthorizationTag.osVersion) }
@@ -79,8 +80,8 @@ public struct AuthorizationList: Sendable, Hashable {
 extension AuthorizationList {
     static let maximumCount = 128
 
-    /// Reads a list. Order, unknown tags of any shape and values of another type are quirks; a known tag twice is an error,
-    /// because readers would differ in which of the two they believe.
+    /// Reads a list. A wrong order, unknown tags and values of another type are quirks. A known tag that is repeated is an
+    /// error, because two readers could use different ones.
     init(_ node: DERNode, named list: String, noting noted: inout QuirkCollector) throws(DERError) {
         let elements = try node.sequence()
         guard elements.count <= Self.maximumCount else { throw DERError(.tooManyNodes, at: node) }
@@ -114,11 +115,11 @@ extension AuthorizationList {
 }
 
 extension AuthorizationList.Value {
-    /// Nil if the content is not of this kind.
+    /// Nil if the content does not have the type of its tag.
     fileprivate init?(
         _ node: DERNode, _ kind: AuthorizationTag.Kind, named name: String, noting noted: inout QuirkCollector
     ) {
-        // Quirks of a value that is then not of its kind are of no interest.
+        // If the value turns out to have another type, the quirks found while parsing it are dropped.
         var attempt = noted
         do {
             switch kind {

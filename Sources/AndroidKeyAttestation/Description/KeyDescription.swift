@@ -2,14 +2,14 @@ internal import LenientDER
 
 /// The content of the attestation extension, 1.3.6.1.4.1.11129.2.1.17: what the device says about a key.
 ///
-/// Read, and worth what the chain around it is worth. What decides is `hardwareEnforced`; `softwareEnforced` is Android's
-/// own word, which is all there is about the application.
+/// Parsed, and only as trustworthy as its chain. Checks of key and device use `hardwareEnforced`. `softwareEnforced` is
+/// asserted by Android alone, and is the only source about the application.
 public struct KeyDescription: Sendable, Hashable {
-    /// The version of the schema, from 1. One above 500 is read as 500, and a quirk says so.
+    /// The version of the schema, from 1. A version above 500 is read as 500 and noted as a quirk.
     public let attestationVersion: Int64
     /// Where the attestation was made.
     public let attestationSecurityLevel: SecurityLevel
-    /// The version of Keymaster or KeyMint; need not equal the other.
+    /// The version of Keymaster or KeyMint. It may differ from `attestationVersion`.
     public let keyMintVersion: Int64
     /// Where the key lives.
     public let keyMintSecurityLevel: SecurityLevel
@@ -17,17 +17,18 @@ public struct KeyDescription: Sendable, Hashable {
     public let attestationChallenge: [UInt8]
     /// An id of the device for privileged applications; empty for all others.
     public let uniqueID: [UInt8]
-    /// What Android vouches for.
+    /// The properties that Android asserts.
     public let softwareEnforced: AuthorizationList
-    /// What the hardware vouches for.
+    /// The properties that the hardware asserts.
     public let hardwareEnforced: AuthorizationList
-    /// What is unusual about it.
+    /// The deviations from the schema, for logs and inspection.
     let quirks: [String]
 
-    /// The lower of the two levels: a key is no safer than the one who speaks for it.
+    /// The lower of the two levels: the attestation is only as trustworthy as the component that made it.
     public var securityLevel: SecurityLevel { min(attestationSecurityLevel, keyMintSecurityLevel) }
 
-    /// The newest version whose schema is known. Versions to come add tags, so they are read by it.
+    /// The newest version whose schema is known. Later versions are read by the same schema, because versions only
+    /// add tags.
     static let newestKnownVersion: Int64 = 500
 
     init(_ value: ArraySlice<UInt8>) throws(KeyAttestationError) {

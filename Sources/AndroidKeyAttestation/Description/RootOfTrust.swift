@@ -1,12 +1,12 @@
 internal import LenientDER
 
-/// What the boot loader told the hardware.
+/// The state of the device, as the boot loader told the hardware.
 public struct RootOfTrust: Sendable, Hashable {
     /// The key that signed the system, or its SHA-256; empty or zeros if nothing was verified.
     public let verifiedBootKey: [UInt8]
     /// Whether the boot loader is locked.
     public let isDeviceLocked: Bool
-    /// What the boot loader found.
+    /// The result of the verified boot.
     public let verifiedBootState: VerifiedBootState
     /// A digest of everything that was verified; since version 3.
     public let verifiedBootHash: [UInt8]?
@@ -29,9 +29,9 @@ public struct RootOfTrust: Sendable, Hashable {
     }
 }
 
-/// The application that asked for the attestation, by the account of Android itself (not of the hardware).
+/// The application that asked for the attestation, as Android asserts it (not the hardware).
 public struct AttestationApplicationID: Sendable, Hashable {
-    /// One package. Packages that share a user are all named.
+    /// One package. If packages share a user id, all of them are listed.
     public struct Package: Sendable, Hashable {
         /// Its name.
         public let name: String
@@ -41,7 +41,7 @@ public struct AttestationApplicationID: Sendable, Hashable {
 
     /// The packages; `AndroidSystem` if the system itself asked.
     public let packages: [Package]
-    /// The SHA-256 of each certificate they are signed with; empty after some failures of Android's.
+    /// The SHA-256 of each certificate that the packages are signed with. Empty after some failures of Android.
     public let signatureDigests: [[UInt8]]
 
     init(_ node: DERNode, noting noted: inout QuirkCollector) throws(DERError) {

@@ -7,7 +7,7 @@ public enum SecurityLevel: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// In a chip of its own.
     case strongBox = 2
 
-    /// Whether the first is less safe than the second.
+    /// Whether the first level is less safe than the second.
     public static func < (left: SecurityLevel, right: SecurityLevel) -> Bool { left.rawValue < right.rawValue }
 
     /// The name in Google's schema.
@@ -26,7 +26,7 @@ public enum SecurityLevel: Int, Sendable, Hashable, Comparable, CaseIterable {
     }
 }
 
-/// What the boot loader found.
+/// The result of the verified boot.
 public enum VerifiedBootState: Int, Sendable, Hashable, CaseIterable {
     /// The system is what its maker signed.
     case verified = 0
@@ -54,8 +54,8 @@ public enum VerifiedBootState: Int, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// The words of KeyMint's tags that policies speak of. The numbers are those of
-/// [KeyMint's HAL](https://android.googlesource.com/platform/hardware/interfaces/+/refs/heads/main/security/keymint).
+/// The names of values of KeyMint's tags that policies use. The numbers are those of [KeyMint's
+/// HAL](https://android.googlesource.com/platform/hardware/interfaces/+/refs/heads/main/security/keymint).
 public enum KeyMintNames {
     /// Names of `purpose`.
     public static let purposes: [Int64: String] = [
@@ -66,7 +66,7 @@ public enum KeyMintNames {
     public static let algorithms: [Int64: String] = [
         1: "RSA", 3: "EC", 4: "ML_DSA", 32: "AES", 33: "TRIPLE_DES", 128: "HMAC",
     ]
-    /// Names of `origin`. Google's own Java sample has 1 and 2 the wrong way round.
+    /// Names of `origin`. Google's Java sample swaps 1 and 2.
     public static let origins: [Int64: String] = [
         0: "GENERATED", 1: "DERIVED", 2: "IMPORTED", 3: "RESERVED", 4: "SECURELY_IMPORTED",
     ]

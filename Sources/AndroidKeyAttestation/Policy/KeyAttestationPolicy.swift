@@ -1,24 +1,25 @@
-/// What a verifier asks of a key and of the device it lives in. Nil is always: not checked.
+/// The requirements for a key and the device that holds it. A member that is nil is not checked.
 ///
-/// Everything about key and device is read from `hardwareEnforced` alone; the application is Android's own word.
+/// Everything about key and device is read from `hardwareEnforced` alone. Only Android asserts the application.
 public struct KeyAttestationPolicy: Sendable, Hashable {
     /// How validity is judged.
     public enum Dates: String, Sendable {
         /// Not at all.
         case ignore
-        /// By Google's rules: the leaf never; not yet valid refuses; expired refuses unless the factory provisioned.
+        /// By Google's rules. The leaf's dates are ignored. A certificate that is not valid yet refuses. An expired
+        /// one refuses unless it was provisioned in the factory.
         case enforce
     }
 
-    /// What may be said of the device's state at boot.
+    /// The purposes that a key must have and may have, by the numbers of KeyMint's `KeyPurpose`.
     public struct Purposes: Sendable, Hashable {
         /// Purposes that the key must have.
         public var required: Set<Int64>
         /// Purposes that the key may have; any other refuses.
         public var allowed: Set<Int64>
 
-        /// A key that signs, verifies at most, and does nothing else: one with `ATTEST_KEY` could speak for other keys,
-        /// one that decrypts could be made to sign.
+        /// A key that signs, and may verify, but has no other purpose. A key with `ATTEST_KEY` could attest other keys,
+        /// and one that decrypts could be used to sign.
         public static let signing = Purposes(required: [2], allowed: [2, 3])
 
         /// Purposes by their numbers.
@@ -28,36 +29,38 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
         }
     }
 
-    /// The lowest level of attestation and key. `strongBox` is believed only of a chain whose certificate says so too.
+    /// The lowest security level of attestation and key. `strongBox` is accepted only if the certificate of the
+    /// attestation key also names StrongBox.
     public var minimumSecurityLevel: SecurityLevel?
     /// Whether attestation and key must be of one level.
     public var requiresEqualLevels = true
-    /// Names of the certificates must chain. Three genuine models fail this, and Google's own verifier refuses them.
+    /// Whether each certificate's issuer must be the subject of the next. Three genuine models fail this, and
+    /// Google's own verifier refuses them.
     public var requiresChainedNames = true
-    /// States of boot that are accepted. All but `unverified` ask for a locked boot loader; `unverified` means that it is
-    /// unlocked, so listing it accepts that.
+    /// The boot states that are accepted. All but `unverified` require a locked boot loader. `unverified` means that it
+    /// is unlocked, so listing it accepts unlocked devices.
     public var bootStates: Set<VerifiedBootState>?
     /// Keys (or their SHA-256, as the device reports them) of other systems that are accepted: a locked device that
     /// booted `selfSigned` with one of them passes whatever `bootStates` says.
     public var bootKeys: Set<[UInt8]> = []
     /// Whether the hardware must have generated the key itself.
     public var requiresGeneratedKey = true
-    /// What the key may be for.
+    /// The purposes that the key must have and may have.
     public var purposes: Purposes?
     /// Algorithms that are accepted, by KeyMint's numbers.
     public var algorithms: Set<Int64>?
-    /// The greatest age of the patch levels, in days. The system's must be there; the vendor's and the boot image's,
-    /// which many genuine devices leave out or write as 0, count if they can be read.
+    /// The maximum age of the patch levels, in days. The system's is required. The vendor's and the boot image's are
+    /// checked if they can be read, because many genuine devices omit them or write 0.
     public var maximumPatchAgeDays: Int?
     /// How validity is judged.
     public var dates: Dates = .enforce
     /// Packages that are accepted.
     public var packages: Set<String>?
-    /// SHA-256 digests of signing certificates. The application must carry one of them.
+    /// SHA-256 digests of signing certificates. The application must be signed with one of them.
     public var certificateDigests: Set<[UInt8]>?
 
-    /// What a service should ask before it registers a key: a P-256 signing key, generated in hardware, of this
-    /// application, on a device that booted what its maker signed.
+    /// The policy for registering a key: a P-256 signing key, generated in hardware, of this application, on a device
+    /// that booted what its maker signed.
     public init(packages: Set<String>, certificateDigests: Set<[UInt8]>) {
         minimumSecurityLevel = .trustedEnvironment
         bootStates = [.verified]
@@ -69,8 +72,8 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
 
     private init() {}
 
-    /// What an audit of attestations asks by default: hardware, Verified and locked, generated. It knows neither the
-    /// application nor what its keys are for.
+    /// The default policy of an audit: a key generated in hardware, boot state `Verified`, boot loader locked. It
+    /// checks neither the application nor the purposes of the key.
     public static let audit: KeyAttestationPolicy = {
         var policy = KeyAttestationPolicy()
         policy.minimumSecurityLevel = .trustedEnvironment

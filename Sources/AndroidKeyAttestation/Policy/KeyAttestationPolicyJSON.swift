@@ -1,8 +1,8 @@
 public import StrictJSON
 
-/// The members of an app record's `key_attestation` object, and those that audits may name beside them.
+/// The members of an app record's `key_attestation` object, and further members for audits.
 ///
-/// That the hardware must have generated the key itself is no member: every JSON policy demands it.
+/// There is no member for `requiresGeneratedKey`: every JSON policy requires it.
 extension KeyAttestationPolicy: JSONPolicy {
     /// Every member. Purposes and algorithms are KeyMint's names, or their numbers.
     public static let jsonMembers: [JSONMember<KeyAttestationPolicy>] = [
@@ -29,7 +29,7 @@ extension KeyAttestationPolicy: JSONPolicy {
 }
 
 extension JSONCoding where Value == KeyAttestationPolicy.Purposes {
-    /// All that are allowed. `SIGN`, if listed, is required.
+    /// A list of the allowed purposes. `SIGN`, if listed, is also required.
     fileprivate static var purposes: Self {
         JSONCoding<Set<Int64>>.set(of: .number(in: KeyMintNames.purposes))
             .map({ Value(required: $0.intersection([2]), allowed: $0) }, back: { $0.allowed })
@@ -37,7 +37,7 @@ extension JSONCoding where Value == KeyAttestationPolicy.Purposes {
 }
 
 extension JSONCoding where Value == Int64 {
-    /// One of KeyMint's numbers, by its name or by itself; a number without a name is not understood.
+    /// One of KeyMint's numbers, as the name or as the number. A number without a name is refused.
     fileprivate static func number(in names: [Int64: String]) -> Self {
         Self(
             read: { value in

@@ -2,7 +2,7 @@ internal import Bytes
 internal import Crypto
 internal import Foundation
 
-/// The rules for what the key description says.
+/// The rules for the content of the key description.
 struct ClaimRules {
     let description: KeyDescription
     let policy: KeyAttestationPolicy
@@ -15,7 +15,8 @@ struct ClaimRules {
                 throw KeyAttestationError(
                     .securityLevelTooLow, .securityLevel, "\(description.securityLevel.name) is below \(minimum.name)")
             }
-            // Keys of leaked trusted environments have signed attestations that claim a StrongBox.
+            // Attackers used keys that leaked from trusted execution environments to sign attestations that claim
+            // StrongBox.
             guard minimum < .strongBox || isStrongBoxCorroborated else {
                 throw KeyAttestationError(
                     .strongBoxNotCorroborated, .securityLevel, "the attestation certificate does not say StrongBox")
@@ -55,7 +56,7 @@ struct ClaimRules {
         guard let application = description.softwareEnforced.attestationApplicationID else {
             throw KeyAttestationError(.applicationMissing, .package, "softwareEnforced names no application")
         }
-        // Android's names are ASCII. Another one could equal one of ours all the same, as a Kelvin sign equals a K.
+        // Android package names are ASCII. Swift compares by canonical equivalence: a Kelvin sign would equal a K.
         let names = Set(application.packages.map(\.name).filter { $0.utf8.allSatisfy { $0 < 0x80 } })
         guard package.map(names.contains) ?? true, policy.packages.map({ !$0.isDisjoint(with: names) }) ?? true else {
             throw KeyAttestationError(.packageMismatch, .package, "made by \(names.sorted())")

@@ -2,24 +2,25 @@ internal import Bytes
 public import Crypto
 public import Foundation
 
-/// How a chain fared, step by step: what an audit finds where a verification only accepts or refuses.
+/// The result of each verification step for a chain. A verification only accepts or refuses.
 ///
-/// The verifier makes the same steps in the same order. An audit accepts nothing: if something is not known, the step
-/// is left out and listed in ``unchecked``. Never register a key by an audit.
+/// The verifier makes the same steps in the same order. An audit accepts nothing: a step whose expected value is
+/// missing is skipped and listed in ``unchecked``. Never register a key because of an audit.
 public struct KeyAttestationAudit: Sendable {
     /// The chain; nil if it cannot be read.
     public let chain: KeyAttestationChain?
     /// What the steps found; nil if the chain is refused.
     public let findings: Findings?
-    /// The steps in the order in which they were made. The first that fails is the last. A step that could be made in
-    /// part is there twice: unchecked, and with its outcome. A step that the policy does not ask for is unchecked.
+    /// The steps in the order in which they were made. The first that fails is the last. A step that could be made
+    /// only in part is listed twice: as unchecked, and with its outcome. A step that the policy does not require is
+    /// unchecked.
     public let steps: [KeyAttestationAuditStep]
-    /// The steps for which something was not given, whether they were reached or not, of those that the policy asks for.
+    /// The steps that the policy requires and for which an expected value is missing, whether they were reached or not.
     public let unchecked: [KeyAttestationError.Step]
     /// Why the chain is refused; nil if every step that could be made has passed.
     public let refusal: KeyAttestationError?
 
-    /// What the steps of a verification find.
+    /// The facts that the steps of a verification establish.
     public struct Findings: Sendable {
         /// What the device says about the key.
         public let description: KeyDescription
@@ -29,11 +30,11 @@ public struct KeyAttestationAudit: Sendable {
         public let isRootIncluded: Bool
         /// How the device got its attestation key.
         public let provisioning: Provisioning
-        /// What Google's provisioning server noted; advice only.
+        /// The information of Google's provisioning server. No check uses it.
         public let provisioningInfo: ProvisioningInfo?
-        /// The attested key, if it is of P-256.
+        /// The attested key, if it is on P-256.
         public let publicKey: P256.Signing.PublicKey?
-        /// Whether the attestation certificate, the one above the leaf, says StrongBox.
+        /// Whether the attestation certificate, which is the one above the leaf, names StrongBox.
         public let isStrongBoxCorroborated: Bool
     }
 
@@ -65,19 +66,19 @@ public struct KeyAttestationAudit: Sendable {
 
 /// One step of an audit.
 public struct KeyAttestationAuditStep: Sendable, Hashable {
-    /// How a step ends.
+    /// The outcome of a step.
     public enum Outcome: String, Sendable {
         /// It holds.
         case passed
         /// It refuses.
         case failed
-        /// What it takes was not given, or the policy does not ask for it.
+        /// The expected value is missing, or the policy does not require the step.
         case unchecked
     }
 
     /// Which step.
     public let step: KeyAttestationError.Step
-    /// How it ended.
+    /// The outcome of the step.
     public let outcome: Outcome
     /// What failed or what was not given, for people.
     public let detail: String?
@@ -91,9 +92,9 @@ public struct KeyAttestationAuditStep: Sendable, Hashable {
 
 extension KeyAttestationError: StepError {}
 
-/// What is known of a chain that is audited. What is nil is not compared.
+/// The values that an audited chain is compared with. A member that is nil is not compared.
 public struct KeyAttestationExpectations: Sendable {
-    /// What the key must be made for.
+    /// The challenge that the attestation must have.
     public var challenge: [UInt8]?
     /// The key that must be attested.
     public var publicKey: P256.Signing.PublicKey?

@@ -4,20 +4,20 @@ public import Foundation
 
 /// Verifies Android key attestations: bytes, a policy and a clock in, a verified attestation or one typed refusal out.
 ///
-/// Generic X.509 validation refuses a third of genuine chains, so the path rules are those that Google documents
-/// ([Verify hardware-backed key pairs](https://developer.android.com/privacy-and-security/security-key-attestation)) and its
-/// verifier applies. They need no basicConstraints and no keyUsage: what stops a key from signing something below itself
-/// is that there is exactly one key description, that it is in the first certificate, that the path is as long as Google
-/// makes it, and that nothing but the first certificate's key counts as attested.
+/// Generic X.509 validation refuses a third of genuine chains. So the path rules are those that Google documents ([Verify
+/// hardware-backed key pairs](https://developer.android.com/privacy-and-security/security-key-attestation)) and its verifier
+/// applies. They do not use basicConstraints and keyUsage. Other rules stop an attested key from signing certificates below
+/// itself: there is exactly one key description, it is in the first certificate, the path has the length that Google issues,
+/// and only the key of the first certificate is attested.
 ///
-/// Keep one verifier and copy it: copies share a bounded cache of the authorities' signatures, which are most of the cost.
-/// To swap the status list, set ``statusList`` of a copy.
+/// Keep one verifier and copy it. Copies share a bounded cache of the authorities' signatures, which are most of the cost.
+/// To replace the status list, set ``statusList`` of a copy.
 public struct KeyAttestationVerifier: Sendable {
     /// The keys that chains must end in.
     public var trustAnchors: KeyAttestationTrustAnchors
-    /// What is asked of key and device.
+    /// The requirements for key and device.
     public var policy: KeyAttestationPolicy
-    /// Certificates that are no longer trusted; nil leaves that unchecked.
+    /// Certificates that are no longer trusted; nil: revocation is not checked.
     public var statusList: RevocationStatusList?
     let verified = VerifiedSteps()
 
@@ -35,7 +35,7 @@ public struct KeyAttestationVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - chain: as the device sent it.
-    ///   - challenge: the octets that the service gave out, once.
+    ///   - challenge: the bytes that the service issued for one use.
     ///   - publicKey: the key that the device claims.
     ///   - time: the time of the check.
     /// - Throws: the first check that failed, in the order of ``KeyAttestationError/Step``.
@@ -52,17 +52,17 @@ public struct KeyAttestationVerifier: Sendable {
         return VerifiedKeyAttestation(findings, of: chain, unchecked: unchecked(expected))
     }
 
-    /// Makes every step that what is known allows, and says how each went. For inspection and tests of policies: a chain
-    /// that passes an audit is not verified.
+    /// Makes every step for which `expected` has enough values, and returns the outcome of each. For inspection and
+    /// tests of policies: a chain that passes an audit is not verified.
     ///
     /// - Parameters:
     ///   - pem: the chain, leaf first.
-    ///   - expected: what is known. What is nil is not compared.
+    ///   - expected: the values to compare with. A member that is nil is not compared.
     public func audit(pem: String, against expected: KeyAttestationExpectations) -> KeyAttestationAudit {
         audit(try KeyAttestationChain(pem: pem), expected)
     }
 
-    /// Makes every step that what is known allows, for a chain that has been read.
+    /// Makes every step for which `expected` has enough values, for a chain that was already parsed.
     public func audit(_ chain: KeyAttestationChain, against expected: KeyAttestationExpectations) -> KeyAttestationAudit
     {
         audit(chain, expected)
@@ -113,7 +113,7 @@ public struct KeyAttestationVerifier: Sendable {
             isStrongBoxCorroborated: path.isStrongBoxCorroborated)
     }
 
-    /// The steps about what the device says.
+    /// The steps about the key description.
     private func prove(
         _ description: KeyDescription, _ path: AttestationPath, _ publicKey: P256.Signing.PublicKey?,
         _ expected: KeyAttestationExpectations, _ log: inout StepLog<KeyAttestationError>
@@ -154,7 +154,7 @@ public struct KeyAttestationVerifier: Sendable {
         }
     }
 
-    /// The steps for which something is not given, of those that the policy asks for.
+    /// The steps that the policy requires and for which an expected value is missing.
     private func unchecked(_ expected: KeyAttestationExpectations) -> [KeyAttestationError.Step] {
         let missing: [(KeyAttestationError.Step, Bool)] = [
             (.dates, expected.date == nil && policy.dates == .enforce), (.revocation, statusList == nil),

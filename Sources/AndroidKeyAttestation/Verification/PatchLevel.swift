@@ -1,12 +1,12 @@
 internal import Bytes
 internal import Foundation
 
-/// The date of a patch level, written YYYYMM or YYYYMMDD; the day 00 occurs and is the first.
+/// The date of a patch level, written YYYYMM or YYYYMMDD. Some devices write the day 00: it is read as the first.
 struct PatchLevel {
     let value: Int64
     private let secondsSince1970: Int64
 
-    /// Nil if there is none, or if it is no date, such as the 0 of some devices.
+    /// Nil if there is no value, or if it is not a date, such as the 0 of some devices.
     init?(_ value: Int64?) {
         guard let value else { return nil }
         let date: Int64

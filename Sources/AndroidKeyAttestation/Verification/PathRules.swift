@@ -2,11 +2,11 @@ internal import Crypto
 internal import Foundation
 internal import LenientDER
 
-/// The rules for the certificates, as far as the leaf's key description.
+/// The rules for the certificates, up to finding the leaf's key description.
 struct PathRules {
     let chain: KeyAttestationChain
     let anchors: KeyAttestationTrustAnchors
-    /// Signatures that need not be computed again.
+    /// The cache of signatures that were verified before.
     let verified: VerifiedSteps
     private let keyDigests: [SHA256Digest]
 
@@ -17,7 +17,7 @@ struct PathRules {
         keyDigests = chain.certificates.map { SHA256.hash(data: $0.subjectPublicKeyInfo) }
     }
 
-    /// The pinned key that signed the last certificate: its own, or that of a root that was left out.
+    /// The pinned key that signed the last certificate: the key of that certificate, or of a root that was left out.
     func findAnchor() throws(KeyAttestationError) -> (KeyAttestationTrustAnchors.Anchor, isRootIncluded: Bool) {
         guard let last = chain.certificates.last, let lastKeyDigest = keyDigests.last else {
             throw KeyAttestationError(.chainUnreadable, .anchor, "no certificate")
@@ -36,17 +36,17 @@ struct PathRules {
         return (anchor, false)
     }
 
-    /// Anyone can append Google's root a second time, and the signatures still hold. Then the certificate below the root,
-    /// whose name tells the kind of provisioning, would be the root: RSA's has a factory's form of name, and expired
-    /// certificates of a remotely provisioned device would pass.
+    /// Anyone can append Google's root a second time, and the signatures still hold. Then the certificate below the last
+    /// one, whose name tells the kind of provisioning, would be the root itself. The RSA root has a name like a
+    /// factory's, so expired certificates of a remotely provisioned device would be accepted.
     private func refuseRootBelowRoot(_ anchor: KeyAttestationTrustAnchors.Anchor) throws(KeyAttestationError) {
         for keyDigest in keyDigests.dropLast() where anchor.keyDigest.elementsEqual(keyDigest) {
             throw KeyAttestationError(.rootRepeated, .anchor, "the root is below the root")
         }
     }
 
-    /// Chains of keys made in software say so at their end. By key, and by name if the root was left out: a name
-    /// proves nothing, but then the chain is refused either way.
+    /// Refuses chains that end in a software root. The root is recognised by its key, or by its name if it was left
+    /// out. A name proves nothing, but an unknown root is refused in any case.
     private func refuseSoftwareRoot(_ last: AttestationCertificate) throws(KeyAttestationError) {
         for root in GoogleRoots.software
         where last.subjectPublicKeyInfo.elementsEqual(root.spki) || last.issuer.encoded.elementsEqual(root.subject) {
@@ -56,8 +56,8 @@ struct PathRules {
 
     /// Every certificate but the last is signed by the key of the next.
     ///
-    /// From the anchor down: a sender without a certified key makes the verifier compute one signature at most, not five
-    /// of the most expensive kind.
+    /// They are checked from the anchor down, so that a sender without a certified key makes the verifier compute one
+    /// signature at most, not five expensive ones.
     func checkSignatures() throws(KeyAttestationError) {
         for (index, (certificate, issuer)) in zip(chain.certificates, chain.issuers).enumerated().reversed() {
             // Leaves are not cached.
@@ -86,7 +86,7 @@ struct PathRules {
         SignatureStep(of: certificate, issuerKeyDigest: keyDigests[index + 1])
     }
 
-    /// Caches the signatures of this path. To be called once it has passed every rule.
+    /// Caches the signatures of this path. Call it only after the path has passed every rule.
     func rememberSignatures(_ anchor: KeyAttestationTrustAnchors.Anchor, _ path: AttestationPath) {
         var authorities: [SignatureStep] = []
         for (index, certificate) in chain.certificates.enumerated().dropFirst(2).dropLast() {
@@ -131,11 +131,12 @@ struct PathRules {
         return value
     }
 
-    /// As many certificates as Google issues for a path of this kind, and none of a virtual machine's key.
+    /// Requires as many certificates as Google issues for a path of this kind, and no certificate of a virtual
+    /// machine's key.
     ///
-    /// A protected virtual machine's payload holds a key that is chained to Google's roots and signs whatever it likes.
-    /// Any other key that a device certifies could sign a leaf too. Such a chain is longer than a genuine one, or another
-    /// organization stands where the TEE or the StrongBox belongs.
+    /// The payload of a protected virtual machine has a key that is chained to Google's roots and can sign anything. Any
+    /// other key that a device certifies could sign a leaf too. Such a chain is longer than a genuine one, or names
+    /// another organization in place of the TEE or StrongBox.
     func checkShape(rootIsIncluded: Bool) throws(KeyAttestationError) -> AttestationPath {
         for (index, certificate) in chain.certificates.enumerated()
         where certificate.firstExtension(.virtualMachine) != nil {
@@ -157,7 +158,7 @@ struct PathRules {
         return path
     }
 
-    /// The leaf's dates are whatever the app asked for and never count.
+    /// The leaf's dates are ignored, because the app chose them.
     func checkDates(at time: Date, _ provisioning: Provisioning) throws(KeyAttestationError) {
         let now = time.timeIntervalSince1970
         for (offset, certificate) in chain.issuers.enumerated() {
@@ -192,8 +193,8 @@ struct PathRules {
     }
 }
 
-/// A path of the shape that Google issues. In it the certificate above the leaf is one that only Google or a factory can
-/// have issued, so what it says may be believed. In a path of another shape an attested key could have signed it.
+/// A path of the shape that Google issues. Only Google or a factory can have issued the certificate above the leaf in
+/// such a path, so its content can be trusted. In a path of another shape, an attested key could have signed it.
 struct AttestationPath {
     let provisioning: Provisioning
     /// The certificate of the key that signs attestations.
@@ -204,13 +205,14 @@ struct AttestationPath {
         ["TEE", "StrongBox"].contains(attestation.subject.onlyValue(of: CertificateName.organization))
     }
 
-    /// Whether the attestation key was certified as a StrongBox's. The leaf's own subject is whatever the app asked for.
+    /// Whether the attestation key was certified as a StrongBox's. The leaf's subject proves nothing, because the app
+    /// chose it.
     var isStrongBoxCorroborated: Bool {
         attestation.subject.onlyValue(of: CertificateName.title) == "StrongBox"
             || attestation.subject.onlyValue(of: CertificateName.organization) == "StrongBox"
     }
 
-    /// What Google's provisioning server noted.
+    /// The information of Google's provisioning server.
     var provisioningInfo: ProvisioningInfo? {
         attestation.firstExtension(.provisioningInfo).flatMap { ProvisioningInfo($0.value) }
     }

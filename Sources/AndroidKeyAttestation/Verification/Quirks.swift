@@ -1,7 +1,7 @@
 internal import LenientDER
 
 extension KeyAttestationChain {
-    /// What is unusual about the certificates, and about the key description if it can be read.
+    /// The quirks of the certificates, and of the key description if it can be parsed.
     public var quirks: [KeyAttestationQuirk] { quirks(try? unverifiedDescription()) }
 
     func quirks(_ description: KeyDescription?) -> [KeyAttestationQuirk] {
@@ -83,7 +83,7 @@ extension AttestationCertificate {
 }
 
 extension KeyDescription {
-    /// What the reader noted, and patch levels and times that are not as Google's schema has them.
+    /// The quirks that the parser noted, and patch levels and times in other formats than Google's schema has.
     fileprivate var unusualFields: [String] {
         var texts = quirks
         if hardwareEnforced.osPatchLevel == nil { texts.append("osPatchLevel-absent") }

@@ -1,6 +1,6 @@
 public import Crypto
 
-/// A key attestation that passed every check that was asked for.
+/// A key attestation that passed every check that the policy requires.
 public struct VerifiedKeyAttestation: Sendable {
     /// What the device says about the key.
     public let description: KeyDescription
@@ -8,17 +8,17 @@ public struct VerifiedKeyAttestation: Sendable {
     public let chain: KeyAttestationChain
     /// The pinned key at its end.
     public let anchor: KeyAttestationTrustAnchors.Anchor
-    /// Whether the root came with the chain; clients may leave it out.
+    /// Whether the chain included the root. Clients may leave it out.
     public let isRootIncluded: Bool
     /// How the device got its attestation key.
     public let provisioning: Provisioning
-    /// What Google's provisioning server noted; advice only.
+    /// The information of Google's provisioning server. No check uses it.
     public let provisioningInfo: ProvisioningInfo?
-    /// The attested key, if it is of P-256.
+    /// The attested key, if it is on P-256.
     public let publicKey: P256.Signing.PublicKey?
-    /// Whether the attestation certificate, the one above the leaf, says StrongBox.
+    /// Whether the attestation certificate, which is the one above the leaf, names StrongBox.
     public let isStrongBoxCorroborated: Bool
-    /// Checks that nothing was given for.
+    /// The checks that were not made, because the policy requires them but an expected value is missing.
     public let unchecked: [KeyAttestationError.Step]
 
     init(_ findings: KeyAttestationAudit.Findings, of chain: KeyAttestationChain, unchecked: [KeyAttestationError.Step])
@@ -34,15 +34,16 @@ public struct VerifiedKeyAttestation: Sendable {
         self.unchecked = unchecked
     }
 
-    /// The lower of the two levels, by the device's own account.
+    /// The lower of the two security levels, as the key description claims them.
     public var securityLevel: SecurityLevel { description.securityLevel }
 
-    /// What may be believed of it: keys of leaked trusted environments have signed attestations that claim a StrongBox, so a
-    /// StrongBox that the certificate of the attestation key does not speak of counts as a trusted environment.
+    /// The security level that is proven. If the certificate of the attestation key does not name StrongBox, a StrongBox is
+    /// lowered to a trusted environment: attackers used leaked keys of trusted environments to sign attestations that claim
+    /// StrongBox.
     public var provenSecurityLevel: SecurityLevel {
         isStrongBoxCorroborated ? securityLevel : min(securityLevel, .trustedEnvironment)
     }
 
-    /// What is unusual about chain and description, none of which was a reason to refuse.
+    /// The quirks of chain and description. None of them was a reason to refuse.
     public var quirks: [KeyAttestationQuirk] { chain.quirks(description) }
 }

@@ -1,7 +1,8 @@
 internal import Bytes
 internal import Crypto
 
-/// The signature of one certificate, by all the bytes that it depends on: the issuer's key and the whole certificate.
+/// The cache key for the signature of one certificate: a digest of all bytes that it depends on, which are the
+/// issuer's key and the whole certificate.
 struct SignatureStep: Sendable, Hashable {
     private let digest: SHA256Digest
 
@@ -18,13 +19,14 @@ struct SignatureStep: Sendable, Hashable {
 
 /// A cache of signatures above the leaf that were found valid.
 ///
-/// Most of a chain's cost is the P-384 and RSA signatures of certificates that millions of devices send. What is cached
-/// is that a key signed certain bytes, which never changes; names, dates, shape and revocation are judged each time.
+/// Most of a chain's cost is the P-384 and RSA signatures of certificates that millions of devices send. The cache only
+/// records that a key signed certain bytes, which never changes. Names, dates, shape and revocation are judged each
+/// time.
 ///
-/// Only signatures of paths that passed every path rule enter, so no one without a key of Google's or of a factory's can
-/// add an entry. Leaves never enter: an attested key signs as many as its holder likes. Nor do remotely provisioned
-/// attestation certificates: each device has its own. A factory's attestation certificates, which the devices of a batch
-/// share, have a space of their own, so that they cannot push out the authorities above all of them.
+/// Only signatures of paths that passed every path rule are added, so only Google and factories can cause entries.
+/// Leaves are never added, because an attested key can sign any number of them. Neither are remotely provisioned
+/// attestation certificates, because each device has its own. A factory's attestation certificates are shared by a batch
+/// of devices. They have a separate part of the cache, so that they cannot evict the authorities above them.
 final class VerifiedSteps: Sendable {
     private struct Spaces {
         var authorities: RecentSteps
@@ -56,7 +58,8 @@ final class VerifiedSteps: Sendable {
     var count: Int { spaces.withLock { $0.authorities.count + $0.attestations.count } }
 }
 
-/// A set that forgets what was not used lately: when the newer half is full, the older half is dropped.
+/// A bounded set that drops elements that were not used recently: when the newer half is full, the older half is
+/// dropped.
 struct RecentSteps {
     private let halfCapacity: Int
     private var newer: Set<SignatureStep> = []

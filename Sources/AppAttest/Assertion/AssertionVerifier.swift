@@ -15,8 +15,8 @@ public struct AssertionVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: the assertion, at most 4 KiB.
-    ///   - clientData: what the app signed; its SHA-256 is the client data hash.
-    ///   - challenge: how the client data is held to a challenge that the server issued.
+    ///   - clientData: the data that the app signed. Its SHA-256 is the client data hash.
+    ///   - challenge: how to find the challenge in the client data, and the challenge that the server issued.
     ///   - publicKey: the attested key.
     ///   - attestedExtensions: whether the attestation of the key carried an extension map, as it was stored then:
     ///     ``VerifiedAttestation/attestedExtensions``. Otherwise the map of the assertion is unproven.
@@ -54,8 +54,8 @@ public struct AssertionVerifier: Sendable {
             unprovenExtensions: attestedExtensions ? nil : extensions)
     }
 
-    /// Makes every step that what is known allows, and says how each went. Without the public key or what was signed,
-    /// nothing is proven.
+    /// Makes every step for which `expected` has enough values, and returns the outcome of each. Without the public
+    /// key or the signed data, nothing is proven.
     public func audit(
         _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
     ) -> AppAttestAudit<AssertionObject> {
@@ -92,16 +92,18 @@ public struct AssertionVerifier: Sendable {
 
 /// An assertion that passed every check. Only ``AssertionVerifier`` makes one.
 public struct VerifiedAssertion: Sendable {
-    /// The counter, to be stored by compare-and-set from the one that was given.
+    /// The new counter. Store it by compare-and-set, in place of the counter that was passed in.
     public let counter: UInt32
-    /// What the device appended, since iOS 27 and macOS 27. Nil if the attestation of the key carried no extension map.
+    /// The extension map that the device appended, since iOS 27 and macOS 27. Nil if the attestation of the key carried
+    /// no extension map.
     public let extensions: AuthenticatorExtensions?
-    /// An extension map of a key whose attestation carried none. An attacker who controls the app may have written it: on iOS 26 and
-    /// earlier the app can pass a map as part of the client data hash and move it here. For logs, never for decisions.
+    /// An extension map although the attestation of the key had none. An attacker who controls the app may have written it: on iOS
+    /// 26 and earlier, the app can pass a map as part of the client data hash and move it here. Use it in logs, never for
+    /// decisions.
     public let unprovenExtensions: AuthenticatorExtensions?
 }
 
-/// The checks of an assertion, each by itself, in the order in which they are made.
+/// The checks of an assertion as separate functions, in the order of the verification.
 package enum AssertionSteps {
     /// Step 1: the key signed SHA-256 of the nonce, which is itself SHA-256 of the authenticator data and the client data hash.
     package static func verifySignature(
@@ -134,8 +136,8 @@ package enum AssertionSteps {
     /// Step 4: the category of signing and the bundle version, as in an attestation.
     ///
     /// The signature covers authenticator data *followed by* the client data hash, and an assertion has no leaf that names
-    /// the system. So a map counts only if the attestation of the key carried one: then the system appends one itself, and a
-    /// second one would be refused. Otherwise policy judges the assertion as one without a map.
+    /// the system. So a map is used only if the attestation of the key had one: then the system appends one itself, and a
+    /// second one is refused. Otherwise the assertion is judged as one without a map.
     ///
     /// - Returns: the map, proven or not.
     package static func verifyExtensions(

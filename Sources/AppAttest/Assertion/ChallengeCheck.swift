@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// How client data is held to a challenge that the server issued. Challenges are compared in constant time.
+/// A check that client data has the challenge that the server issued. Challenges are compared in constant time.
 public struct ChallengeCheck: Sendable {
     private let check: @Sendable ([UInt8]) -> Bool
 

@@ -1,20 +1,20 @@
 internal import CBOR
 
-/// An attestation object read, and nothing of it verified.
+/// An attestation object, strictly parsed but not verified.
 ///
-/// CBOR `{fmt, attStmt: {x5c, receipt}, authData}` (W3C Web Authentication, section 8.8), read strictly.
+/// CBOR `{fmt, attStmt: {x5c, receipt}, authData}` (W3C Web Authentication, section 8.8).
 public struct AttestationObject: Sendable {
-    /// Bytes beyond which nothing is read. Real objects have 5 to 6 kB.
+    /// The largest object that is parsed, in bytes. Real ones have 5 to 6 kB.
     public static let maximumSize = 16 * 1024
 
     /// DER certificates, the leaf first.
     public let certificates: [[UInt8]]
-    /// The receipt, which is judged by itself.
+    /// The receipt. ``ReceiptVerifier`` verifies it separately.
     public let receipt: [UInt8]
-    /// What the nonce covers.
+    /// The authenticator data. The nonce covers it and the client data hash.
     package let authenticatorData: AuthenticatorData
 
-    /// Reads the object that `DCAppAttestService.attestKey(_:clientDataHash:)` gave.
+    /// Parses the result of `DCAppAttestService.attestKey(_:clientDataHash:)`.
     public init(parsing bytes: some Collection<UInt8>) throws(AppAttestError) {
         let object = try readObject(Array(bytes), maximumSize: Self.maximumSize)
         guard object.count == 3, let format = object["fmt"]?.text, let statement = object["attStmt"]?.map,

@@ -5,9 +5,9 @@ package import Foundation
 internal import SwiftASN1
 internal import X509
 
-/// The checks of an attestation, each by itself: ``AttestationVerifier`` makes all of them, in this order.
+/// The checks of an attestation as separate functions. ``AttestationVerifier`` makes all of them, in this order.
 ///
-/// They follow Apple, *Validating apps that connect to your server* (2026), with the checks that its prose leaves out.
+/// They follow Apple, *Validating apps that connect to your server* (2026), and add checks that its text leaves out.
 package struct AttestationSteps: Sendable {
     private let path: CertificatePath
 
@@ -15,8 +15,8 @@ package struct AttestationSteps: Sendable {
         path = CertificatePath(anchors: trustAnchors.attestation)
     }
 
-    /// Step 1: leaf, intermediate and a pinned root; ECDSA alone; a leaf that is no authority, with Apple's own key usage
-    /// or none (iOS 26.2 and earlier), for a P-256 key.
+    /// Step 1: leaf, intermediate and a pinned root; only ECDSA; a leaf that is not an authority, has Apple's own
+    /// extended key usage or none (iOS 26.2 and earlier), and has a P-256 key.
     package func verifyCertificateChain(
         _ object: AttestationObject, at date: Date, leeway: TimeInterval
     ) throws(AppAttestError) -> AttestedLeaf {
@@ -29,7 +29,8 @@ package struct AttestationSteps: Sendable {
         return try AttestedLeaf(leaf)
     }
 
-    /// Step 2: the leaf certifies SHA-256 of the authenticator data and the client data hash, which makes it fresh.
+    /// Step 2: the leaf certifies SHA-256 of the authenticator data and the client data hash. This proves that it is
+    /// fresh.
     package func verifyNonce(
         _ object: AttestationObject, _ leaf: AttestedLeaf, _ clientDataHash: ClientDataHash
     ) throws(AppAttestError) {
@@ -64,8 +65,8 @@ package struct AttestationSteps: Sendable {
         return keyID
     }
 
-    /// Step 4: the app is one of those allowed, and the leaf names the same one in clear. Without an expectation
-    /// any app is allowed that the leaf names.
+    /// Step 4: the app is an allowed one, and the leaf names the same app in clear. Without an expectation, any app
+    /// that the leaf names is allowed.
     package func verifyAppID(
         _ object: AttestationObject, _ leaf: AttestedLeaf, _ allowed: Set<AppleAppID>?
     ) throws(AppAttestError) -> AppleAppID {
@@ -102,11 +103,11 @@ package struct AttestationSteps: Sendable {
         return environment
     }
 
-    /// Step 6: the category of signing and the bundle version, if the device says them or the policy requires them.
+    /// Step 6: the category of signing and the bundle version, if the device proves them or the policy requires them.
     ///
-    /// Apple certifies SHA-256 of authenticator data *followed by* the client data hash, of any length: an attacker who controls the
-    /// app on a system that appends no map can pass a map of its own before the hash, and move it over afterwards. So a
-    /// map counts only if the leaf names a system that appends one.
+    /// Apple certifies SHA-256 of authenticator data *followed by* the client data hash, and that hash may have any length. On a
+    /// system that appends no map, an attacker who controls the app can pass a map before the hash, and move it into the
+    /// authenticator data afterwards. So a map is used only if the leaf names a system that appends one.
     package func verifyExtensions(
         _ object: AttestationObject, _ leaf: AttestedLeaf, _ policy: AppAttestPolicy
     ) throws(AppAttestError) -> AuthenticatorExtensions? {
@@ -121,7 +122,7 @@ package struct AttestationSteps: Sendable {
         return extensions
     }
 
-    /// Step 7: on a Mac the key's access control is the one that Apple publishes. iPhones carry another one.
+    /// Step 7: on a Mac the key's access control is the one that Apple publishes. iPhones have another one.
     package func verifyPlatform(_ leaf: AttestedLeaf, _ policy: AppAttestPolicy) throws(AppAttestError) {
         guard leaf.properties.isMac, policy.requiresMacAccessControl else { return }
         guard let accessControl = leaf.properties.accessControl else {
@@ -148,7 +149,7 @@ package struct AttestationSteps: Sendable {
             .wrongCertificateCount, .certificateChain, "\(object.certificates.count) certificates instead of 2")
     }
 
-    // A verifier that wants a TLS purpose here refuses every device since iOS 26.3.
+    // A verifier that requires a TLS purpose here would refuse every device since iOS 26.3.
     private func requireAttestedKeyUsage(_ leaf: AppleCertificate) throws(AppAttestError) {
         guard let found = leaf.certificate.extensions[oid: .X509ExtensionID.extendedKeyUsage] else { return }
         guard let usages = try? ExtendedKeyUsage(found), usages.count == 1,
@@ -186,14 +187,14 @@ package struct AttestationSteps: Sendable {
     ]
 }
 
-/// The certificate of an attested key, traced to a pinned root: only step 1 makes one.
+/// The certificate of an attested key, verified up to a pinned root. Only step 1 makes one.
 package struct AttestedLeaf: Sendable {
     let certificate: AppleCertificate
     /// The attested key.
     package let publicKey: P256.Signing.PublicKey
-    /// The key's 65 octets in X9.63 form.
+    /// The key in X9.63 form, 65 bytes.
     package let x963: [UInt8]
-    /// What Apple wrote about key and device.
+    /// The properties of key and device that Apple certifies.
     package let properties: LeafProperties
 
     fileprivate init(_ certificate: AppleCertificate) throws(AppAttestError) {

@@ -4,10 +4,10 @@ public import Foundation
 /// Verifies attestations: a key that the Secure Enclave of a genuine device made for one of the allowed apps, and that
 /// was attested for this very challenge.
 ///
-/// Pure: bytes, policy and a time in; a verified value or a refusal that names the check out. Keep one and share it: it
-/// holds parsed roots and caches Apple's intermediate, which halves the cost.
+/// It is pure: it takes bytes, a policy and a time, and returns a verified value or throws a refusal that names the
+/// check. Keep one verifier and share it. It holds parsed roots and caches Apple's intermediate, which halves the cost.
 public struct AttestationVerifier: Sendable {
-    /// What is accepted. Copies with another policy share the intermediates that are cached.
+    /// The requirements. Copies with another policy share the cache of intermediates.
     public var policy: AppAttestPolicy
     private let steps: AttestationSteps
 
@@ -22,8 +22,8 @@ public struct AttestationVerifier: Sendable {
     /// - Parameters:
     ///   - bytes: the attestation object, at most 16 KiB.
     ///   - keyID: the key id that the device sent beside it.
-    ///   - clientDataHash: what the app must have attested: usually `ClientDataHash(hashing: challenge)`, of a challenge
-    ///     that the server issued, takes back once, and does not accept again.
+    ///   - clientDataHash: the hash that the app must have passed to `attestKey`. Usually `ClientDataHash(hashing:
+    ///     challenge)`, of a challenge that the server issued and accepts only once.
     ///   - date: the time of the check.
     public func verify(
         _ bytes: some Collection<UInt8>, keyID: KeyID, clientDataHash: ClientDataHash, at date: Date
@@ -31,18 +31,18 @@ public struct AttestationVerifier: Sendable {
         try verify(try AttestationObject(parsing: bytes), keyID: keyID, clientDataHash: clientDataHash, at: date)
     }
 
-    /// Verifies an object that has been read already.
+    /// Verifies an object that was already parsed.
     public func verify(
         _ object: AttestationObject, keyID: KeyID, clientDataHash: ClientDataHash, at date: Date
     ) throws(AppAttestError) -> VerifiedAttestation {
         try verify(object, expecting: keyID, clientDataHash: clientDataHash, at: date)
     }
 
-    /// Verifies an object of a protocol that sends no key id beside it: the leaf's key, the credential id and the
-    /// credential's key must be one.
+    /// Verifies an object of a protocol that sends no separate key id. The leaf's key, the credential id and the
+    /// credential's key must belong together.
     ///
-    /// Not an optional argument of the other variant, so that a key id that cannot be read never means one that is not
-    /// compared.
+    /// It is a function of its own and not an optional argument, so that a malformed key id never means that the key
+    /// id is not compared.
     public func verifyWithoutKeyID(
         _ object: AttestationObject, clientDataHash: ClientDataHash, at date: Date
     ) throws(AppAttestError) -> VerifiedAttestation {
@@ -65,8 +65,8 @@ public struct AttestationVerifier: Sendable {
             extensions: proven.extensions, clientDataHash: clientDataHash, receipt: object.receipt)
     }
 
-    /// Makes every step that what is known allows, and says how each went. For inspection and tests of policies: an
-    /// object that passes an audit is not verified.
+    /// Makes every step for which `expected` has enough values, and returns the outcome of each. For inspection and
+    /// tests of policies: an object that passes an audit is not verified.
     public func audit(
         _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
     ) -> AppAttestAudit<AttestationObject> {
@@ -116,7 +116,7 @@ public struct AttestationVerifier: Sendable {
         return Proven(leaf: leaf, keyID: keyID, appID: appID, environment: environment, extensions: extensions)
     }
 
-    /// Without a time the chain is judged at the leaf's first moment, so that its dates refuse nothing.
+    /// Without a time, the chain is judged at the start of the leaf's validity, so that dates refuse nothing.
     private func verifyCertificateChain(
         _ object: AttestationObject, at date: Date?
     ) throws(AppAttestError) -> AttestedLeaf {

@@ -2,10 +2,10 @@ package import CBOR
 
 /// Authenticator data as App Attest uses it (W3C Web Authentication, section 6.1, with differences).
 ///
-/// The flags byte is no guide, so nothing here depends on it: in Apple's own objects it says that credential data
-/// follows where there is none, and that no extensions follow where there are some. The form is known from where the data came.
+/// The parser ignores the flags byte. In Apple's own objects it announces credential data where there is none, and no
+/// extensions where there are some. The caller knows the form, because it knows where the data came from.
 package struct AuthenticatorData: Sendable {
-    /// The bytes. The nonce covers all of them.
+    /// All bytes. The nonce covers them.
     package let bytes: [UInt8]
     /// SHA-256 of the App ID.
     package let relyingPartyIDHash: [UInt8]
@@ -13,14 +13,14 @@ package struct AuthenticatorData: Sendable {
     package let flags: UInt8
     /// How often the key has signed.
     package let counter: UInt32
-    /// In attestations only.
+    /// The credential data; nil in an assertion.
     package let credential: Credential?
-    /// Since iOS 27 and macOS 27.
+    /// The extension map, since iOS 27 and macOS 27; nil if there is none.
     package let extensions: CBORMap?
 
     /// The credential data of an attestation.
     package struct Credential: Sendable {
-        /// 16 octets that name the environment.
+        /// The AAGUID: 16 bytes that name the environment.
         package let aaguid: [UInt8]
         /// The key id.
         package let identifier: [UInt8]

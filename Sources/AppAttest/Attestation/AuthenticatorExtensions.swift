@@ -6,10 +6,10 @@ public struct AuthenticatorExtensions: Sendable {
     public let category: ValidationCategory?
     /// `apple_bundle_version_01`: the app's `CFBundleVersion`. Macs do not always send it.
     public let bundleVersion: String?
-    /// All entries, those unknown included.
+    /// All entries, including unknown ones.
     package let map: CBORMap
 
-    /// The names of all entries whose keys are text, those unknown included.
+    /// The names of all entries whose keys are text, including unknown ones.
     public var names: [String] { map.entries.compactMap(\.key.text) }
 
     /// The value of an entry, as its CBOR encoding.
@@ -28,7 +28,7 @@ public struct AuthenticatorExtensions: Sendable {
         }
     }
 
-    // Apple's guide says UInt32; the objects hold it as four little-endian octets.
+    // Apple's guide says UInt32. The objects have it as a byte string of four bytes, little-endian.
     private static func category(_ value: CBORValue) throws(AppAttestError) -> ValidationCategory {
         switch value {
         case .bytes(let octets) where octets.count == 4:

@@ -2,9 +2,9 @@ public import Crypto
 
 /// An attestation that passed every check. Only ``AttestationVerifier`` makes one.
 ///
-/// Store key id, public key, environment, App ID, the counter 0 and ``attestedExtensions``; refuse a key id that another user
-/// has registered.
-/// The receipt is judged by itself, by ``ReceiptVerifier``: one that fails does not fail the attestation.
+/// Store key id, public key, environment, App ID, the counter 0 and ``attestedExtensions``. Refuse a key id that another user
+/// has registered. ``ReceiptVerifier`` verifies the receipt separately. A receipt that fails does not invalidate the
+/// attestation.
 public struct VerifiedAttestation: Sendable {
     /// The id of the attested key.
     public let keyID: KeyID
@@ -14,26 +14,27 @@ public struct VerifiedAttestation: Sendable {
     public let appID: AppleAppID
     /// Which of Apple's servers attested it.
     public let environment: AttestEnvironment
-    /// The counter, to be stored: an attestation starts at 0.
+    /// The counter to store. It starts at 0.
     public let counter: UInt32 = 0
     /// The device's platform, since 2025.
     public let platform: ApplePlatform?
-    /// Such as `27.0.1`.
+    /// The version of the operating system, such as `27.0.1`; nil if the leaf does not name it.
     public let systemVersion: String?
-    /// Such as `24A446`, since 2025.
+    /// The build of the operating system, such as `24A446`, since 2025.
     public let systemBuild: String?
-    /// What the device appended, since iOS 27 and macOS 27.
+    /// The extension map that the device appended, since iOS 27 and macOS 27.
     public let extensions: AuthenticatorExtensions?
-    /// What was attested: field 4 of the receipt.
+    /// The client data hash that was attested. Field 4 of the receipt has the same value.
     public let clientDataHash: ClientDataHash
     /// The receipt, not verified.
     public let receipt: [UInt8]
 
-    /// Whether the device appended an extension map. Store it beside the key: only then do the maps of its assertions count.
+    /// Whether the device appended an extension map. Store it with the key: only if it is true are the maps of its
+    /// assertions used.
     public var attestedExtensions: Bool { extensions != nil }
-    /// How the app was signed, if the device says so.
+    /// How the app was signed, if the device proves it.
     public var category: ValidationCategory? { extensions?.category }
-    /// The app's `CFBundleVersion`, if the device says so.
+    /// The app's `CFBundleVersion`, if the device proves it.
     public var bundleVersion: String? { extensions?.bundleVersion }
 
     init(

@@ -2,17 +2,17 @@ internal import Bytes
 public import Crypto
 public import Foundation
 
-/// How an object fared, step by step: what an audit finds where a verification only accepts or refuses.
+/// The result of each verification step for an object. A verification only accepts or refuses.
 ///
-/// The verifiers make the same steps in the same order. An audit accepts nothing: if something is not known, the step
-/// is left out and listed in ``unchecked``. Never register a device by an audit.
+/// The verifiers make the same steps in the same order. An audit accepts nothing: a step whose expected value is
+/// missing is skipped and listed in ``unchecked``. Never register a device because of an audit.
 public struct AppAttestAudit<Object: Sendable>: Sendable {
     /// The object; nil if the bytes cannot be read.
     public let object: Object?
-    /// The steps in the order in which they were made. The first that fails is the last. A step that could be made in
-    /// part is there twice: unchecked, and with its outcome.
+    /// The steps in the order in which they were made. The first that fails is the last. A step that could be made
+    /// only in part is listed twice: as unchecked, and with its outcome.
     public let steps: [AppAttestAuditStep]
-    /// The steps for which something was not given, whether they were reached or not.
+    /// The steps for which an expected value is missing, whether they were reached or not.
     public let unchecked: [AppAttestError.Step]
     /// Why the object is refused; nil if every step that could be made has passed.
     public let refusal: AppAttestError?
@@ -44,19 +44,19 @@ public struct AppAttestAudit<Object: Sendable>: Sendable {
 
 /// One step of an audit.
 public struct AppAttestAuditStep: Sendable, Hashable {
-    /// How a step ends.
+    /// The outcome of a step.
     public enum Outcome: String, Sendable {
         /// It holds.
         case passed
         /// It refuses.
         case failed
-        /// What it takes was not given.
+        /// An expected value is missing.
         case unchecked
     }
 
     /// Which step.
     public let step: AppAttestError.Step
-    /// How it ended.
+    /// The outcome of the step.
     public let outcome: Outcome
     /// What failed or what was not given, for people.
     public let detail: String?
@@ -70,7 +70,7 @@ public struct AppAttestAuditStep: Sendable, Hashable {
 
 extension AppAttestError: StepError {}
 
-/// What is known of an object that is audited. What is nil is not compared.
+/// The values that an audited object is compared with. A member that is nil is not compared.
 public struct AppAttestExpectations: Sendable {
     /// The App IDs that are allowed. The policy's own are not used.
     public var appIDs: Set<AppleAppID>?
@@ -78,7 +78,7 @@ public struct AppAttestExpectations: Sendable {
     public var environments: Set<AttestEnvironment>?
     /// The id of the attested key, for attestations and receipts.
     public var keyID: KeyID?
-    /// What was attested or signed.
+    /// The client data hash that was attested or signed.
     public var clientDataHash: ClientDataHash?
     /// The attested key, for assertions.
     public var publicKey: P256.Signing.PublicKey?

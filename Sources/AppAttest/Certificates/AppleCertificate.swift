@@ -3,7 +3,7 @@ package import Foundation
 internal import SwiftASN1
 internal import X509
 
-/// A certificate read, and nothing of it verified: swift-certificates parses it, and the original bytes are kept.
+/// A certificate, parsed by swift-certificates but not verified, with its original bytes.
 package struct AppleCertificate: Sendable {
     /// DER, as it was given.
     package let bytes: [UInt8]
@@ -34,13 +34,13 @@ package struct AppleCertificate: Sendable {
         certificate.extensions[oid: identifier].map { Array($0.value) }
     }
 
-    // What swift-certificates does not look at outside the signed part: that the algorithm is the one that was signed
-    // (RFC 5280 section 4.1.1.2), and the unused bits of the signature. A certificate that differs there would be a second
-    // encoding of the same one.
+    // Checks what swift-certificates ignores outside the signed part: the algorithm must equal the signed one (RFC 5280
+    // section 4.1.1.2), and the signature must have no unused bits. Otherwise one certificate would have several
+    // encodings.
     private static func unsignedPartFitsTheSigned(_ bytes: [UInt8]) -> Bool {
         guard let root = try? DER.parse(bytes), case .constructed(let nodes) = root.content else { return false }
         let parts = Array(nodes)
-        // Version, serial number, algorithm: of version 3 none of them is left out.
+        // Version, serial number, algorithm. In version 3 all of them are present.
         guard parts.count == 3, case .constructed(let fields) = parts[0].content,
             let algorithm = Array(fields).dropFirst(2).first,
             algorithm.encodedBytes == parts[1].encodedBytes,
@@ -50,7 +50,7 @@ package struct AppleCertificate: Sendable {
     }
 }
 
-/// Apple's arcs under 1.2.840.113635.100.
+/// Apple's object identifiers, under 1.2.840.113635.100.
 enum AppleIdentifier {
     /// Properties of the key and its app.
     static let keyProperties: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 8, 5]

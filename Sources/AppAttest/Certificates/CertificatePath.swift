@@ -2,11 +2,11 @@ internal import Foundation
 internal import SwiftASN1
 internal import X509
 
-/// Verifies the one shape of chain that Apple issues: a leaf, the intermediate that signed it, a pinned root.
+/// Verifies the only form of chain that Apple issues: a leaf, the intermediate that signed it, and a pinned root.
 ///
 /// swift-certificates parses and checks signatures. Its own path validation is not used, because it does not enforce key
-/// usage, accepts an authority as a leaf, and cannot say which rule refused; with exactly three certificates the
-/// rules of RFC 5280, section 6.1, are few enough to be written down.
+/// usage, accepts an authority as a leaf, and cannot say which rule refused. For exactly three certificates, the rules
+/// of RFC 5280 section 6.1 are few.
 struct CertificatePath: Sendable {
     let anchors: [AppleCertificate]
     private let known = KnownIssuers()
@@ -27,7 +27,7 @@ struct CertificatePath: Sendable {
         try requireSignature(of: leaf, by: issuer.certificate)
     }
 
-    /// The intermediate, verified up to an anchor but for its dates: those are judged anew for every leaf.
+    /// The intermediate, verified up to an anchor except for its dates, which are checked again for every leaf.
     ///
     /// Apple's intermediate has been the same bytes since 2020. Only intermediates that an anchor has signed are cached.
     private func verifiedIssuer(_ bytes: [UInt8]) throws(AppAttestError) -> KnownIssuers.Issuer {
@@ -35,7 +35,7 @@ struct CertificatePath: Sendable {
         guard let certificate = AppleCertificate(bytes) else {
             throw AppAttestError(.malformedCertificate, .certificateChain, "the intermediate is not a DER certificate")
         }
-        // The root issues itself: with it in the intermediate's place it would vouch for a leaf directly.
+        // The root is issued by itself. In place of the intermediate, it would vouch for a leaf directly.
         guard certificate.certificate.issuer != certificate.certificate.subject else {
             throw AppAttestError(
                 .untrustedChain, .certificateChain, "a root stands where the intermediate belongs")

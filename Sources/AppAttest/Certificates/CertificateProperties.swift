@@ -1,11 +1,12 @@
 internal import SwiftASN1
 
-/// What Apple writes into an attested key's certificate beside X.509: a `SEQUENCE` of elements, most of them `[n] value`.
+/// The content of one of Apple's own extensions in an attested key's certificate: a `SEQUENCE` of elements, most of them
+/// `[n] value`.
 ///
-/// Tag numbers are Apple's and undocumented, and new elements appear without notice. So an element may have any shape that
-/// is DER. Only an element that a check reads is held to a form, by ``integer(_:)`` and ``text(_:)``.
+/// Tag numbers are Apple's and undocumented, and new elements appear without notice. So an element may be any DER. Only
+/// ``integer(_:)`` and ``text(_:)``, through which checks read elements, require a type.
 package struct CertificateProperties: Sendable {
-    /// What an element holds.
+    /// The value of an element.
     package enum Value: Sendable, Hashable {
         /// One INTEGER of at most 64 bits.
         case integer(Int64)
@@ -15,7 +16,7 @@ package struct CertificateProperties: Sendable {
         case other([UInt8])
     }
 
-    /// All elements in their order, those unknown included. The tag is nil if it is not a context-specific one.
+    /// All elements in their order, including unknown ones. The tag is nil if it is not context-specific.
     package let elements: [(tag: UInt?, value: Value)]
 
     /// Nil if `bytes` are not one SEQUENCE in DER.
@@ -42,7 +43,7 @@ package struct CertificateProperties: Sendable {
         return .other(Array(node.encodedBytes))
     }
 
-    /// The INTEGER of a tag; nil if the tag is absent. Throws if the tag is there twice or holds something else.
+    /// The INTEGER of a tag; nil if the tag is absent. Throws if the tag is repeated or has another type.
     package func integer(_ tag: UInt) throws(AppAttestError) -> Int64? {
         switch try value(of: tag) {
         case nil: return nil
@@ -51,8 +52,8 @@ package struct CertificateProperties: Sendable {
         }
     }
 
-    /// The text of a tag that holds an OCTET STRING; nil if the tag is absent or the octets are not UTF-8. Throws if
-    /// the tag is there twice or holds something else.
+    /// The text of a tag that holds an OCTET STRING; nil if the tag is absent or the bytes are not UTF-8. Throws if
+    /// the tag is repeated or has another type.
     package func text(_ tag: UInt) throws(AppAttestError) -> String? {
         switch try value(of: tag) {
         case nil: return nil
@@ -74,23 +75,23 @@ package struct CertificateProperties: Sendable {
     }
 }
 
-/// What the leaf says about the key, its app and its device.
+/// The properties of the key, its app and its device in the leaf.
 package struct LeafProperties: Sendable {
     /// The App ID in clear: extension 1.2.840.113635.100.8.5, [1204].
     package let appID: String?
-    /// `iphoneos`, `macosx`, …: extension 1.2.840.113635.100.8.7, [1026], since 2025.
+    /// The platform, such as `iphoneos` or `macosx`: extension 1.2.840.113635.100.8.7, [1026], since 2025.
     package let platform: ApplePlatform?
-    /// Such as `27.0.1`: extension 1.2.840.113635.100.8.7, [1400].
+    /// The version of the operating system, such as `27.0.1`: extension 1.2.840.113635.100.8.7, [1400].
     package let systemVersion: String?
-    /// Such as `24A446`: extension 1.2.840.113635.100.8.7, [1403], since 2025.
+    /// The build of the operating system, such as `24A446`: extension 1.2.840.113635.100.8.7, [1403], since 2025.
     package let systemBuild: String?
     /// Whether either extension says that this is a Mac: [1026] `macosx`, or [4] 13 instead of 10.
     package let isMac: Bool
-    /// The value of extension 1.2.840.113635.100.8.6. Only a Mac's is judged; iPhones carry another one.
+    /// The value of extension 1.2.840.113635.100.8.6. Only a Mac's is checked. iPhones have another one.
     package let accessControl: [UInt8]?
 
     /// Whether the system appends a map to authenticator data: version 27 or later, on every platform. A version that is
-    /// absent or no number counts as an older one.
+    /// absent or is not a number is treated as an older one.
     package var appendsExtensions: Bool {
         guard let major = systemVersion?.utf8.prefix(while: { $0 != UInt8(ascii: ".") }),
             (1...9).contains(major.count), major.allSatisfy({ (0x30...0x39).contains($0) })
@@ -98,7 +99,7 @@ package struct LeafProperties: Sendable {
         return major.reduce(0) { $0 * 10 + Int($1 - 0x30) } >= 27
     }
 
-    /// Throws if an element that a check reads is there twice or of another type.
+    /// Throws if an element that a check reads is repeated or has another type.
     package init(_ leaf: AppleCertificate) throws(AppAttestError) {
         let key = try Self.properties(leaf, AppleIdentifier.keyProperties)
         let system = try Self.properties(leaf, AppleIdentifier.systemProperties)

@@ -2,7 +2,7 @@ internal import Bytes
 
 /// A cache of intermediates that an anchor has signed, by their exact bytes.
 ///
-/// Only what a pinned root has signed enters. The cache is bounded all the same. Dates are not cached.
+/// Only intermediates that a pinned root has signed are added. The cache is bounded. Dates are not cached.
 final class KnownIssuers: Sendable {
     struct Issuer: Sendable {
         let certificate: AppleCertificate

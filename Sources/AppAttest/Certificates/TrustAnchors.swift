@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The roots that certificates are traced to: one set for attestations, another for receipts.
+/// The roots that chains must end in: one set for attestations, another for receipts.
 ///
 /// The two are not interchangeable: Apple signs attestations under the *Apple App Attestation Root CA*, and receipts under
 /// *Apple Root CA - G3*.
@@ -8,7 +8,8 @@ public struct TrustAnchors: Sendable {
     package let attestation: [AppleCertificate]
     package let receipts: [AppleCertificate]
 
-    /// Apple's own (https://www.apple.com/certificateauthority/private/, https://www.apple.com/certificateauthority/).
+    /// Apple's roots (https://www.apple.com/certificateauthority/private/,
+    /// https://www.apple.com/certificateauthority/).
     public static let apple = TrustAnchors(
         attestation: certificates(inPEM: appAttestationRootCA), receipts: certificates(inPEM: appleRootCAG3))
 
@@ -24,7 +25,7 @@ public struct TrustAnchors: Sendable {
         self.init(attestation: attestation, receipts: receipts)
     }
 
-    /// The certificates of a PEM text, each for both purposes; those that are not readable X.509 are left out.
+    /// The certificates of a PEM text, each for both purposes. Those that are not X.509 are ignored.
     ///
     /// Fails if nothing is left.
     public init?(pem: String) {

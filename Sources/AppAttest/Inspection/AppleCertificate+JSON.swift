@@ -5,7 +5,7 @@ internal import SwiftASN1
 internal import X509
 
 extension AppleCertificate {
-    /// Everything in it, extensions with their names.
+    /// The content of the certificate. Extensions have names.
     var json: JSONObject {
         JSONObject(present: [
             "subject": .string(String(describing: certificate.subject)),
@@ -43,7 +43,7 @@ extension AppleCertificate {
     }
 
     private func json(of properties: CertificateProperties) -> JSONObject {
-        // A repeated name would make the object unreadable as JSON.
+        // Number repeated names: JSON needs unique ones.
         var seen: [String: Int] = [:]
         return JSONObject(
             properties.elements.map { tag, value in

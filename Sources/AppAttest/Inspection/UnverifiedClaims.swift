@@ -1,8 +1,7 @@
 public import Foundation
 public import StrictJSON
 
-/// What an attestation or an assertion says of itself, with nothing of it verified: for logs and inspection, never for
-/// decisions.
+/// The content of an attestation or an assertion, unverified: for logs and inspection, never for decisions.
 public struct UnverifiedClaims: Sendable {
     /// SHA-256 of the App ID, 32 bytes.
     public let relyingPartyIDHash: [UInt8]
@@ -12,9 +11,9 @@ public struct UnverifiedClaims: Sendable {
     public let counter: UInt32
     /// The map that newer systems append, bytes as hexadecimal.
     public let extensions: JSONObject?
-    /// How the app was signed, if the map says so and can be read.
+    /// How the app was signed, if the map says so and can be parsed.
     public let category: ValidationCategory?
-    /// The app's `CFBundleVersion`, if the map says so and can be read.
+    /// The app's `CFBundleVersion`, if the map says so and can be parsed.
     public let bundleVersion: String?
     /// The credential data, in attestations alone.
     public let credential: Credential?
@@ -25,7 +24,7 @@ public struct UnverifiedClaims: Sendable {
     public struct Credential: Sendable {
         /// 16 bytes.
         public let aaguid: [UInt8]
-        /// What the AAGUID stands for; nil for one that is not App Attest's.
+        /// The environment that the AAGUID names; nil for another AAGUID than App Attest's two.
         public let environment: AttestEnvironment?
         /// The key id.
         public let identifier: [UInt8]
@@ -43,9 +42,9 @@ public struct UnverifiedClaims: Sendable {
         public let appID: String?
         /// The platform.
         public let platform: ApplePlatform?
-        /// Such as `27.0.1`.
+        /// The version of the operating system, such as `27.0.1`.
         public let systemVersion: String?
-        /// Such as `24A446`.
+        /// The build of the operating system, such as `24A446`.
         public let systemBuild: String?
     }
 }

@@ -1,4 +1,5 @@
-/// Where the first BER item ends (X.690, section 8.1), for receipts that were stored with something after them.
+/// Finds the end of the first BER item (X.690 section 8.1), for receipts that were stored with other bytes after
+/// them.
 enum BERExtent {
     private static let maximumDepth = 32
 
@@ -31,7 +32,7 @@ enum BERExtent {
     private static func afterTag(_ bytes: ArraySlice<UInt8>) -> Int? {
         guard let first = bytes.first else { return nil }
         guard first & 0x1F == 0x1F else { return bytes.startIndex + 1 }
-        // A tag number in as many octets as have their highest bit set, and one more.
+        // A long tag number: every byte but the last one has its highest bit set.
         return bytes.dropFirst().firstIndex { $0 & 0x80 == 0 }.map { $0 + 1 }
     }
 

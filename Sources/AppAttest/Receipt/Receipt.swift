@@ -1,13 +1,13 @@
-/// A receipt read, and nothing of it verified: PKCS#7 SignedData in BER around the fields.
+/// A receipt, parsed but not verified: PKCS#7 SignedData in BER around the fields.
 public struct Receipt: Sendable {
-    /// Bytes beyond which nothing is read. Real receipts have 3.5 to 4 kB.
+    /// The largest receipt that is parsed, in bytes. Real ones have 3.5 to 4 kB.
     public static let maximumSize = 16 * 1024
 
     let signedData: SignedData
-    /// What it says.
+    /// The fields of the receipt, unverified.
     public let fields: ReceiptFields
 
-    /// Reads a receipt, out of an attestation or from Apple's server (there it comes in base64).
+    /// Parses a receipt from an attestation, or from Apple's server after decoding its base64.
     public init(parsing bytes: some Collection<UInt8>) throws(AppAttestError) {
         guard bytes.count <= Self.maximumSize else {
             throw AppAttestError(.tooLarge, .format, "\(bytes.count) bytes, more than \(Self.maximumSize)")
@@ -16,9 +16,9 @@ public struct Receipt: Sendable {
         fields = try ReceiptFields(parsing: signedData.content)
     }
 
-    /// The receipt at the front of `bytes`, for copies that were stored with something after them.
+    /// The receipt at the start of `bytes`, for receipts that were stored with other bytes after them.
     ///
-    /// A receipt holds its own length; what follows it is covered by no signature and is no part of it.
+    /// A receipt has its own length. No signature covers the bytes after it, and they are not part of it.
     public static func prefix(of bytes: [UInt8]) -> [UInt8] {
         guard bytes.count <= maximumSize, let length = BERExtent.ofFirstItem(in: bytes) else { return bytes }
         return Array(bytes[..<length])

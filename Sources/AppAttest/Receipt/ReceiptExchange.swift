@@ -12,7 +12,7 @@ public struct DeviceCheckSigner: Sendable {
     public let keyID: String
     private let privateKey: P256.Signing.PrivateKey
 
-    /// A key as the portal hands it out.
+    /// A key from the developer portal.
     ///
     /// - Parameters:
     ///   - teamID: the team's id.
@@ -35,16 +35,16 @@ public struct DeviceCheckSigner: Sendable {
 }
 
 extension DeviceCheckSigner: CustomStringConvertible, CustomReflectable {
-    /// Team and key id, and nothing of the key.
+    /// Team and key id. Shows nothing of the key.
     public var description: String { "\(teamID)/\(keyID)" }
-    /// Nothing of the key.
+    /// Shows nothing of the key.
     public var customMirror: Mirror { Mirror(self, children: ["teamID": teamID, "keyID": keyID]) }
 }
 
 /// A request that exchanges a receipt for a newer one with a risk metric, as a value: sending it is left to an HTTP client
 /// ([Assessing fraud risk](https://developer.apple.com/documentation/devicecheck/assessing-fraud-risk)).
 public struct ReceiptExchangeRequest: Sendable {
-    /// Where to POST it.
+    /// The URL to POST to.
     public let url: String
     /// The header `Authorization`: a bare token without a scheme, as in Apple's own example. A secret.
     public let authorization: String
@@ -77,27 +77,27 @@ public struct ReceiptExchangeRequest: Sendable {
     }
 }
 
-/// What Apple's server says to a ``ReceiptExchangeRequest``.
+/// The response of Apple's server to a ``ReceiptExchangeRequest``.
 public enum ReceiptExchangeAnswer: Sendable, Hashable {
-    /// 200: a newer receipt, not verified: ``ReceiptVerifier``.
+    /// 200: a newer receipt, not verified. Pass it to ``ReceiptVerifier``.
     case receipt([UInt8])
-    /// 304: not before ``ReceiptFields/notBefore`` of the receipt.
+    /// 304: too early. Ask again after ``ReceiptFields/notBefore`` of the receipt.
     case tooEarly
     /// 400: the receipt cannot be read, or is of the other environment.
     case badReceipt
     /// 401: the key is not accepted.
     case unauthorized
-    /// 404: no data about the device, as is normal 30 days after the last attestation. Keep the receipt.
+    /// 404: Apple has no data about the device. This is normal 30 days after the last attestation. Keep the receipt.
     case noData
     /// 429: retry later, with back-off.
     case tooManyRequests
     /// 5xx, or an answer that is not documented: retry later, with back-off.
     case unavailable(status: Int)
 
-    /// The largest body that is read, in bytes. Bound what your HTTP client collects by it.
+    /// The largest body that is parsed, in bytes. Let your HTTP client read no more than this.
     public static let maximumBody = 2 * Receipt.maximumSize
 
-    /// What an answer means.
+    /// Interprets a response.
     ///
     /// - Parameters:
     ///   - status: the HTTP status.

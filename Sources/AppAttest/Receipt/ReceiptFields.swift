@@ -2,15 +2,15 @@ internal import Bytes
 public import Foundation
 internal import SwiftASN1
 
-/// What a receipt says: a SET, in no order, of `SEQUENCE { INTEGER type, INTEGER version, OCTET STRING value }`.
+/// The fields of a receipt: an unordered SET of `SEQUENCE { INTEGER type, INTEGER version, OCTET STRING value }`.
 ///
-/// (Apple, *Assessing fraud risk*; field 7 is not documented, and in every real receipt.)
+/// (Apple, *Assessing fraud risk*; field 7 is not documented, but every real receipt has it.)
 public struct ReceiptFields: Sendable {
     /// Whether the receipt came with an attestation or from Apple's server.
     public enum Kind: String, Sendable, Hashable {
-        /// Out of an attestation.
+        /// From an attestation.
         case attest = "ATTEST"
-        /// Out of an exchange with Apple's server: with a risk metric.
+        /// From an exchange with Apple's server. It has a risk metric.
         case receipt = "RECEIPT"
     }
 
@@ -18,9 +18,9 @@ public struct ReceiptFields: Sendable {
     public let appID: String
     /// Field 3: the certificate of the attested key, DER.
     public let attestedCertificate: [UInt8]
-    /// Field 4: what was attested.
+    /// Field 4: the client data hash that was attested.
     public let clientHash: [UInt8]
-    /// Field 5: a token that means something to Apple.
+    /// Field 5: a token that only Apple can interpret.
     public let token: String?
     /// Field 6.
     public let kind: Kind
@@ -28,15 +28,16 @@ public struct ReceiptFields: Sendable {
     public let environment: String?
     /// Field 12.
     public let creationTime: Date
-    /// Field 17, in a ``Kind/receipt`` alone: how many keys the device has had attested for the app in 30 days, roughly.
+    /// Field 17, only in a ``Kind/receipt``: the approximate number of keys that the device had attested for the app in
+    /// 30 days.
     public let riskMetric: Int?
-    /// Field 19, in a ``Kind/receipt`` alone: when it may be exchanged again.
+    /// Field 19, only in a ``Kind/receipt``: when the receipt may be exchanged again.
     public let notBefore: Date?
     /// Field 21.
     public let expirationTime: Date
-    /// Types of fields without a meaning here.
+    /// The types of fields that this parser does not know.
     public let unknownTypes: [Int]
-    /// Times and metric (fields 12, 17, 19 and 21) as they are written.
+    /// The texts of times and metric (fields 12, 17, 19 and 21), by type.
     public let texts: [Int: String]
 
     init(parsing content: [UInt8]) throws(AppAttestError) {
@@ -65,7 +66,7 @@ public struct ReceiptFields: Sendable {
     }
 }
 
-/// The fields by type, none twice.
+/// The fields by type. Each type occurs once.
 private struct RawFields {
     static let maximumCount = 64
 
@@ -87,7 +88,8 @@ private struct RawFields {
     private static func field(_ node: ASN1Node) throws -> (Int, [UInt8]) {
         try DER.sequence(node, identifier: .sequence) { nodes in
             let type = try Int(derEncoded: &nodes)
-            // Of the version nothing is known but that it is 1; another one need not change the meaning.
+            // The version is undocumented, and 1 in every known receipt. Another one is accepted, because it need not
+            // change the meaning.
             _ = try Int(derEncoded: &nodes)
             return (type, Array(try ASN1OctetString(derEncoded: &nodes).bytes))
         }

@@ -4,9 +4,10 @@ package import Foundation
 internal import SwiftASN1
 internal import X509
 
-/// The checks of a receipt, each by itself: ``ReceiptVerifier`` makes all of them, in this order.
+/// The checks of a receipt as separate functions. ``ReceiptVerifier`` makes all of them, in this order.
 ///
-/// They follow Apple, *Assessing fraud risk*, and hold fields 4 and 7 and the signer's purpose to what they must be.
+/// They follow Apple, *Assessing fraud risk*, and also check fields 4 and 7 and the purpose of the signer's
+/// certificate.
 package struct ReceiptSteps: Sendable {
     private let path: CertificatePath
 
@@ -25,7 +26,8 @@ package struct ReceiptSteps: Sendable {
         }
         let content = receipt.signedData.content
         if let attributes = receipt.signedData.signedAttributes {
-            // Nothing authenticates them: in a later receipt Apple did not write them.
+            // No signature of Apple covers the attributes in receipts since 2020-11, so an attacker may have added
+            // them.
             guard receipt.fields.creationTime < SignedAttributes.end else {
                 throw AppAttestError(.malformedSignedAttributes, .signature, "attributes in a receipt since 2020-11")
             }
@@ -39,14 +41,15 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 2: signer, intermediate and a pinned root, at the time of creation; the signer is one for receipts.
+    /// Step 2: signer, intermediate and a pinned root, at the time of creation. The signer's certificate is for
+    /// receipts.
     package func verifyCertificateChain(_ receipt: Receipt) throws(AppAttestError) {
         let signer = try signer(of: receipt)
         let others = receipt.signedData.certificates.filter { $0.bytes != signer.bytes }
         guard let intermediate = others.first(where: { $0.certificate.subject == signer.certificate.issuer }) else {
             throw AppAttestError(.untrustedChain, .certificateChain, "no certificate of the issuer")
         }
-        // Nothing vouches for the copy of the root, nor for anything else that came along, but being the pinned one.
+        // No signature covers further certificates. Only a copy of a pinned root is accepted among them.
         let unexplained = others.filter { other in
             other.bytes != intermediate.bytes && !path.anchors.contains { $0.bytes == other.bytes }
         }
@@ -60,7 +63,7 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 3: field 2 is one of the apps allowed.
+    /// Step 3: field 2 is an allowed app.
     package func verifyAppID(_ receipt: Receipt, _ allowed: Set<AppleAppID>) throws(AppAttestError) {
         guard allowed.contains(where: { $0.text == receipt.fields.appID }) else {
             throw AppAttestError(.appIDNotAllowed, .appID, "the receipt is for another app")
@@ -77,7 +80,7 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 5: field 4 is what was attested.
+    /// Step 5: field 4 is the client data hash that was attested.
     package func verifyClientDataHash(
         _ receipt: Receipt, _ clientDataHash: ClientDataHash
     ) throws(AppAttestError) {
@@ -87,7 +90,7 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 6: field 7, if present, fits an environment that is allowed. Apple does not document the field.
+    /// Step 6: field 7, if present, names an allowed environment. Apple does not document the field.
     package func verifyEnvironment(
         _ receipt: Receipt, _ allowed: Set<AttestEnvironment>
     ) throws(AppAttestError) {
@@ -125,7 +128,7 @@ package struct ReceiptSteps: Sendable {
 }
 
 extension SignedData {
-    /// Whether this is the certificate that SignerInfo names by issuer and serial number, in the very same bytes.
+    /// Whether SignerInfo names this certificate by the same bytes of issuer and serial number.
     fileprivate func namesAsSigner(_ certificate: AppleCertificate) -> Bool {
         guard let name = try? DER.parse(signerIssuer), let issuer = try? DistinguishedName(derEncoded: name),
             let number = try? DER.parse(signerSerial), let serial = try? ArraySlice<UInt8>(derEncoded: number)

@@ -1,12 +1,13 @@
 internal import Bytes
 public import Foundation
 
-/// Verifies receipts, by themselves: one that fails never fails the attestation that it came with.
+/// Verifies receipts, separately from attestations: a receipt that fails never invalidates the attestation that it
+/// came with.
 public struct ReceiptVerifier: Sendable {
     /// How a receipt's times are judged.
     public struct Policy: Sendable, Hashable {
-        /// Seconds since its creation after which a receipt is no longer fresh: 5 minutes by default, as Apple says.
-        /// Nil for one that has been stored.
+        /// Seconds since its creation after which a receipt is no longer fresh: 5 minutes by default, as Apple
+        /// recommends. Nil for receipts that were stored: no limit.
         public var maximumAge: TimeInterval?
         /// Seconds by which the clocks of Apple's servers and of this one may differ.
         public var clockLeeway: TimeInterval
@@ -21,7 +22,7 @@ public struct ReceiptVerifier: Sendable {
         public static let stored = Policy(maximumAge: nil)
     }
 
-    /// How times are judged. Copies with another policy share the intermediates that are cached.
+    /// How times are judged. Copies with another policy share the cache of intermediates.
     public var policy: Policy
     private let steps: ReceiptSteps
 
@@ -31,11 +32,11 @@ public struct ReceiptVerifier: Sendable {
         self.steps = ReceiptSteps(trustAnchors: trustAnchors)
     }
 
-    /// Verifies a receipt against what is known of the key it is about.
+    /// Verifies a receipt, and compares it with the attested key.
     ///
     /// - Parameters:
     ///   - bytes: the receipt, at most 16 KiB.
-    ///   - expected: what the attestation said.
+    ///   - expected: the values of the attestation.
     ///   - date: the time of the check; the chain is judged at the receipt's creation, because signers live a year.
     public func verify(
         _ bytes: some Collection<UInt8>, against expected: ReceiptExpectations, at date: Date
@@ -52,7 +53,7 @@ public struct ReceiptVerifier: Sendable {
         return VerifiedReceipt(bytes: Array(bytes), fields: receipt.fields)
     }
 
-    /// Makes every step that what is known allows, and says how each went.
+    /// Makes every step for which `expected` has enough values, and returns the outcome of each.
     public func audit(
         _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
     ) -> AppAttestAudit<Receipt> {
@@ -102,19 +103,20 @@ public struct ReceiptVerifier: Sendable {
     }
 }
 
-/// What is known of the key that a receipt must be about.
+/// The values that a receipt must match.
 public struct ReceiptExpectations: Sendable {
     /// The App IDs that are allowed.
     public var appIDs: Set<AppleAppID>
     /// The id of the attested key.
     public var keyID: KeyID
-    /// What was attested, for a receipt out of an attestation; nil: not compared. In a receipt from an exchange Apple's
-    /// server writes the hash as if it were UTF-8 text, with replacement characters in it.
+    /// The client data hash that was attested, for a receipt from an attestation; nil: not compared. Pass nil for a
+    /// receipt from an exchange: there, Apple's server writes the hash as if it were UTF-8 text, with replacement
+    /// characters.
     public var clientDataHash: ClientDataHash?
     /// The environment of the attested key.
     public var environment: AttestEnvironment
 
-    /// What was stored when the key was attested.
+    /// The values that were stored when the key was attested.
     public init(appIDs: Set<AppleAppID>, keyID: KeyID, clientDataHash: ClientDataHash?, environment: AttestEnvironment)
     {
         self.appIDs = appIDs
@@ -123,7 +125,7 @@ public struct ReceiptExpectations: Sendable {
         self.environment = environment
     }
 
-    /// What a receipt that came with this attestation must say.
+    /// The values that a receipt of this attestation must have.
     public init(of attestation: VerifiedAttestation) {
         self.init(
             appIDs: [attestation.appID], keyID: attestation.keyID, clientDataHash: attestation.clientDataHash,
@@ -133,8 +135,8 @@ public struct ReceiptExpectations: Sendable {
 
 /// A receipt that passed every check. Only ``ReceiptVerifier`` makes one.
 public struct VerifiedReceipt: Sendable {
-    /// The receipt, to be stored and exchanged after ``ReceiptFields/notBefore``.
+    /// The receipt. Store it, and exchange it after ``ReceiptFields/notBefore``.
     public let bytes: [UInt8]
-    /// What it says.
+    /// The fields of the receipt.
     public let fields: ReceiptFields
 }

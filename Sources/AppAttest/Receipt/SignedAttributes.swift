@@ -5,15 +5,15 @@ internal import SwiftASN1
 
 /// Attributes between content and signature, in Apple's receipts until September 2020.
 ///
-/// By RFC 5652, section 5.4, the signer would have signed the attributes. Apple's did not: the signature is over the content, as
-/// it is in receipts without them, and a verifier that goes by the RFC refuses every one of them (OpenSSL does). So nothing
-/// authenticates the attributes, and nothing is taken from them; they must be what Apple wrote all the same: the same four in
-/// every receipt, with the digest of its content and the second in which it was created.
+/// RFC 5652 section 5.4 says that the signature covers the attributes. Apple's signature covers the content instead, as in
+/// receipts without attributes, so a verifier that follows the RFC (such as OpenSSL) refuses all of these receipts. The
+/// attributes are therefore not authenticated, and no value is taken from them. But they must be exactly what Apple wrote: the
+/// same four in every receipt, with the digest of its content and the second of its creation.
 struct SignedAttributes: Sendable {
-    /// 2020-11-01: no receipt since has any. The last one known that has is of 2020-09-28.
+    /// 2020-11-01: no later receipt has attributes. The last known one that has is of 2020-09-28.
     static let end = Date(timeIntervalSince1970: 1_604_188_800)
 
-    /// UTCTime without its head.
+    /// The content of a UTCTime, without tag and length.
     private let signingTime: [UInt8]
     /// SHA-256 of the content.
     private let messageDigest: [UInt8]
@@ -39,14 +39,14 @@ struct SignedAttributes: Sendable {
             && [time, time + 1].contains { Self.universalTime($0) == signingTime }
     }
 
-    /// A UTCTime without its head, of the second in which this time is: of its last half millisecond too.
+    /// The content of the UTCTime for this time, rounded down to the second.
     private static func universalTime(_ time: Date) -> [UInt8]? {
         Int64(exactly: time.timeIntervalSince1970.rounded(.down)).map { seconds in
             Array(DERWriter.time(secondsSince1970: seconds).dropFirst(2))
         }
     }
 
-    // Up to the digits of the signing time.
+    // The bytes before the digits of the signing time.
     private static let head: [UInt8] = [
         // [0], content type: data.
         0xA0, 0x81, 0x95, 0x30, 0x18, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x09, 0x03, 0x31, 0x0B,
@@ -55,7 +55,7 @@ struct SignedAttributes: Sendable {
         0x30, 0x1C, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x09, 0x05, 0x31, 0x0F, 0x17, 0x0D,
     ]
 
-    // Up to the digest.
+    // The bytes between the signing time and the digest.
     private static let middle: [UInt8] = [
         // CMS algorithm protection: SHA-256, ECDSA with SHA-256.
         0x30, 0x2A, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x09, 0x34, 0x31, 0x1D, 0x30, 0x1B, 0x30,

@@ -2,19 +2,20 @@ internal import Crypto
 internal import SwiftASN1
 internal import X509
 
-/// The SignedData of a receipt (RFC 5652, section 5), read from BER and not verified.
+/// The SignedData of a receipt (RFC 5652, section 5), parsed from BER but not verified.
 ///
-/// Only what Apple's receipts use: content in one or many chunks, SHA-256, ECDSA, and one signer: with signed attributes until
-/// September 2020, without them since. Parts that no signature covers may have one form only, so a receipt has one encoding.
+/// It accepts only what Apple's receipts use: content in one or more chunks, SHA-256, ECDSA, and one signer, with signed
+/// attributes until September 2020 and without them since. Parts that no signature covers must have one exact form, so that a
+/// receipt has only one encoding.
 struct SignedData: Sendable {
-    /// The joined chunks: what was signed.
+    /// The signed content: the joined chunks.
     let content: [UInt8]
     /// The certificates inside, in their order.
     let certificates: [AppleCertificate]
-    /// Which of them is the signer's: issuer and serial number, in DER.
+    /// Issuer and serial number of the signer's certificate, in DER.
     let signerIssuer: ArraySlice<UInt8>
     let signerSerial: ArraySlice<UInt8>
-    /// What stands between content and signature in receipts of 2020, signed in name only.
+    /// The attributes in receipts until September 2020. Despite the name, no signature covers them.
     let signedAttributes: SignedAttributes?
     /// ECDSA in DER.
     let signature: [UInt8]
@@ -78,7 +79,7 @@ struct SignedData: Sendable {
         case .constructed(let chunks):
             var joined: [UInt8] = []
             for chunk in chunks {
-                // Chunks of chunks are BER too, and no known receipt has them.
+                // BER also allows chunks of chunks. No known receipt has them, so they are refused.
                 guard chunk.identifier == .octetString, case .primitive(let octets) = chunk.content else {
                     throw malformed("a chunk is not a primitive OCTET STRING")
                 }

@@ -3,9 +3,9 @@ internal import Crypto
 /// The App ID of an app: the prefix (usually the team) and the bundle id, joined by a dot. On macOS, the team and the
 /// signing identifier. It is App Attest's relying party id.
 public struct AppleAppID: Sendable, Hashable {
-    /// Such as `1234567890.com.example.app`.
+    /// The App ID as text, such as `1234567890.com.example.app`.
     public let text: String
-    /// SHA-256 of the text: what authenticator data names the app by. Kept, because every verification compares it.
+    /// SHA-256 of the text, as in authenticator data. It is stored, because every verification compares it.
     let hash: [UInt8]
 
     /// Nil if `text` is not a prefix and an identifier joined by a dot, in at most 255 visible ASCII characters.

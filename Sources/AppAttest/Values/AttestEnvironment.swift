@@ -1,6 +1,7 @@
 /// The App Attest environment of a key: which of Apple's two servers attested it.
 ///
-/// It says nothing about how the app was signed: a key of the production environment in a development-signed app is real.
+/// It says nothing about how the app was signed: an app that is signed for development can have a key of the production
+/// environment.
 public enum AttestEnvironment: String, Sendable, Hashable, CaseIterable {
     /// AAGUID `appattestdevelop`; `sandbox` in receipts.
     case development

@@ -1,6 +1,6 @@
 /// A bundle version (`CFBundleVersion`) that can be compared: up to eight numbers with dots between them.
 public struct BundleVersion: Sendable, Hashable, Comparable {
-    /// As it was written.
+    /// The version as it was written.
     public let text: String
     private let numbers: [UInt64]
 
@@ -18,9 +18,9 @@ public struct BundleVersion: Sendable, Hashable, Comparable {
         self.numbers = numbers
     }
 
-    /// By the numbers, from the left.
+    /// Compares the numbers from the left.
     public static func < (left: Self, right: Self) -> Bool { left.numbers.lexicographicallyPrecedes(right.numbers) }
-    /// Equal numbers; zeros at the end do not count.
+    /// Whether the numbers are equal. Zeros at the end are ignored.
     public static func == (left: Self, right: Self) -> Bool { left.numbers == right.numbers }
     /// Hashes the numbers.
     public func hash(into hasher: inout Hasher) { hasher.combine(numbers) }

@@ -1,14 +1,15 @@
 internal import Crypto
 
-/// What the app gave to `attestKey(_:clientDataHash:)` or `generateAssertion(_:clientDataHash:)`.
+/// The client data hash that the app passed to `attestKey(_:clientDataHash:)` or
+/// `generateAssertion(_:clientDataHash:)`.
 ///
-/// By convention SHA-256 of the challenge or of the client data; but the system takes any bytes, and Apple's own
+/// By convention it is SHA-256 of the challenge or of the client data. But the system accepts any bytes, and Apple's
 /// published samples use the challenge itself.
 public struct ClientDataHash: Sendable, Hashable {
     /// The bytes, of any length.
     public let bytes: [UInt8]
 
-    /// What the app passed, as it is.
+    /// The bytes that the app passed, unchanged.
     public init(_ bytes: some Collection<UInt8>) {
         self.bytes = Array(bytes)
     }

@@ -6,7 +6,7 @@ public struct KeyID: Sendable, Hashable {
     /// 32 octets.
     public let bytes: [UInt8]
 
-    /// Nil unless there are 32 octets.
+    /// Nil unless there are 32 bytes.
     public init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == 32 else { return nil }
         self.bytes = Array(bytes)

@@ -1,6 +1,6 @@
 internal import CBOR
 
-/// Reads the CBOR map that an attestation or an assertion is.
+/// Parses the CBOR map of an attestation or an assertion.
 func readObject(_ bytes: [UInt8], maximumSize: Int) throws(AppAttestError) -> CBORMap {
     guard bytes.count <= maximumSize else {
         throw AppAttestError(.tooLarge, .format, "\(bytes.count) bytes, more than \(maximumSize)")

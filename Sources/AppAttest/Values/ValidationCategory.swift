@@ -1,7 +1,7 @@
 /// How the code that uses the key was signed and distributed: `apple_validation_category_01`, sent since iOS 27 and
 /// macOS 27 (Apple, *Validating apps that connect to your server*).
 public struct ValidationCategory: RawRepresentable, Sendable, Hashable {
-    /// As the device sends it.
+    /// The number that the device sends.
     public let rawValue: UInt32
 
     /// A category by its number.
@@ -23,7 +23,7 @@ public struct ValidationCategory: RawRepresentable, Sendable, Hashable {
     public static let enterprise = Self(rawValue: 5)
     /// Developer ID, outside the App Store.
     public static let developerID = Self(rawValue: 6)
-    /// Some other identity.
+    /// Signed with any other identity.
     public static let other = Self(rawValue: 10)
 
     /// Every category that Apple documents and that is not invalid; 7 to 9 are reserved.

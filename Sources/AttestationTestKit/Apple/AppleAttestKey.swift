@@ -1,10 +1,10 @@
 public import Crypto
 
-/// A simulated App Attest key: what the Secure Enclave would hold, with the counter that it would keep.
+/// A simulated App Attest key, with the counter that the Secure Enclave would keep.
 public struct AppleAttestKey: Sendable {
     /// The key.
     public let privateKey: P256.Signing.PrivateKey
-    /// How often it has signed. Save it beside the key.
+    /// The number of assertions that the key has signed. Save it with the key.
     public var counter: UInt32
 
     /// A new key.
@@ -26,10 +26,10 @@ public struct AppleAttestKey: Sendable {
         keyID = Array(SHA256.hash(data: x963))
     }
 
-    /// The 32 octets of the private key.
+    /// The private key, 32 bytes.
     public var rawRepresentation: [UInt8] { Array(privateKey.rawRepresentation) }
 
-    /// The public point in X9.63 form, 65 octets.
+    /// The public key in X9.63 form, 65 bytes.
     public let x963: [UInt8]
 
     /// The key id: SHA-256 of the public point.

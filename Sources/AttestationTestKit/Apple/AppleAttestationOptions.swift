@@ -1,19 +1,20 @@
 public import CBOR
 public import Foundation
 
-/// What is to be unlike a real attestation. The defaults are valid; change one thing to get one that must be refused for it.
+/// The deviations from a real attestation. The defaults are valid. Change one thing to get an attestation that must be
+/// refused for it.
 ///
-/// Where authenticator data is changed, the nonce is made of the changed data, so that nothing but the change is wrong.
+/// If authenticator data is changed, the nonce is computed from the changed data, so that only the change is wrong.
 public struct AppleAttestationOptions: Sendable {
     /// The nonce extension of the leaf.
     public enum Nonce: Sendable {
-        /// As it must be.
+        /// The correct nonce.
         case correct
         /// No such extension.
         case missing
         /// Two such extensions.
         case doubled
-        /// Two octet strings in the one.
+        /// Two octet strings in the sequence.
         case twoOctetStrings
         /// A byte after the sequence.
         case trailingByte
@@ -23,18 +24,21 @@ public struct AppleAttestationOptions: Sendable {
 
     /// The curve of the leaf's key. The attested key stays on P-256.
     public enum Curve: Sendable {
-        case p256, p384
+        /// P-256, as Apple's leaves have.
+        case p256
+        /// P-384, which no verifier should accept in a leaf.
+        case p384
     }
 
     // The leaf.
 
-    /// Its first moment; by default 24 hours before the attestation, as Apple has it.
+    /// The start of its validity; by default 24 hours before the attestation, as in real leaves.
     public var notBefore: Date?
-    /// Its last moment; by default 48 hours after the attestation.
+    /// The end of its validity; by default 48 hours after the attestation.
     public var notAfter: Date?
-    /// An authority whose intermediate signs the leaf, while this one's is sent along.
+    /// An authority whose intermediate signs the leaf. The object has the intermediate of the device's own authority.
     public var signedBy: AppleAuthority?
-    /// Whether the issuer's name is that of the intermediate that is sent along, even if another signed.
+    /// Whether the leaf names the sent intermediate as its issuer, even if another one signed it.
     public var namesSentIssuer = true
     /// Whether the leaf says that it is an authority.
     public var leafIsAuthority = false
@@ -54,15 +58,15 @@ public struct AppleAttestationOptions: Sendable {
     public var leafAppID: String?
     /// The key's access control in the leaf; by default what platform and version have, and empty for none.
     public var accessControl: [UInt8]?
-    /// What is done to the elements of the leaf's extension 1.2.840.113635.100.8.5, each in DER.
+    /// Changes the elements of the leaf's extension 1.2.840.113635.100.8.5, each in DER.
     public var keyProperties: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
-    /// What is done to the elements of the leaf's extension 1.2.840.113635.100.8.7, each in DER; nil for no extension.
+    /// Changes the elements of the leaf's extension 1.2.840.113635.100.8.7, each in DER; nil for no extension.
     public var systemProperties: @Sendable ([[UInt8]]) -> [[UInt8]]? = { $0 }
-    /// What is done to the value of the leaf's access control extension 1.2.840.113635.100.8.6, in DER.
+    /// Changes the value of the leaf's access control extension 1.2.840.113635.100.8.6, in DER.
     public var accessControlExtension: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     /// More extensions of the leaf.
     public var leafExtensions: [AppleCertificateExtension] = []
-    /// What is done to the list of leaf and intermediate before it is sent.
+    /// Changes the list of leaf and intermediate before it is sent.
     public var certificates: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
 
     // The authenticator data.
@@ -79,13 +83,13 @@ public struct AppleAttestationOptions: Sendable {
     public var credentialID: [UInt8]?
     /// The length that is written before the credential id; nil for its length.
     public var credentialIDLength: UInt16?
-    /// What is done to the COSE key.
+    /// Changes the COSE key.
     public var coseKey: @Sendable (CBORMap) -> CBORMap = { $0 }
-    /// What is done to the map that newer systems append.
+    /// Changes the map that newer systems append.
     public var extensions: @Sendable (CBORMap) -> CBORMap = { $0 }
-    /// What follows it.
+    /// Bytes after the extension map.
     public var afterExtensions: [UInt8] = []
-    /// What is done to the finished authenticator data, before the nonce is made.
+    /// Changes the finished authenticator data, before the nonce is made.
     public var authenticatorData: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
     // The object.
@@ -94,16 +98,16 @@ public struct AppleAttestationOptions: Sendable {
     public var format = "apple-appattest"
     /// How the object is encoded.
     public var encode: @Sendable (CBORMap) -> [UInt8] = { CBORValue.map($0).encoded }
-    /// What is to be unlike a real receipt.
+    /// The deviations from a real receipt.
     public var receipt = AppleReceiptOptions()
-    /// The receipt, made before; nil for a new one, as `receipt` says.
+    /// A receipt that was made before; nil for a new one, as `receipt` describes.
     public var madeReceipt: [UInt8]?
 
-    /// Everything as it must be.
+    /// The defaults, which are valid.
     public init() {}
 }
 
-/// What is to be unlike a real assertion. The defaults are valid.
+/// The deviations from a real assertion. The defaults are valid.
 public struct AppleAssertionOptions: Sendable {
     /// How the signature is written.
     public enum Signature: Sendable {
@@ -115,7 +119,7 @@ public struct AppleAssertionOptions: Sendable {
         case zeroR
         /// DER with a byte after it.
         case trailingByte
-        /// Of the nonce as the digest, instead of SHA-256 of the nonce.
+        /// A signature over the nonce as the digest, instead of SHA-256 of the nonce.
         case ofNonceAsDigest
     }
 
@@ -125,23 +129,23 @@ public struct AppleAssertionOptions: Sendable {
     public var flags: UInt8?
     /// The counter; nil for the key's next one.
     public var counter: UInt32?
-    /// What is done to the map that newer systems append.
+    /// Changes the map that newer systems append.
     public var extensions: @Sendable (CBORMap) -> CBORMap = { $0 }
-    /// What is done to the finished authenticator data, before it is signed.
+    /// Changes the finished authenticator data, before it is signed.
     public var authenticatorData: @Sendable ([UInt8]) -> [UInt8] = { $0 }
-    /// What the app passes as the beginning of the client data hash and moves behind the authenticator data afterwards. The
-    /// signature covers it, and no system wrote it.
+    /// Bytes that the app passes at the start of the client data hash, and moves to the end of the authenticator data
+    /// afterwards. The signature covers them, but the system did not write them.
     public var movedFromHash: [UInt8] = []
     /// How the signature is written.
     public var signature = Signature.der
     /// How the object is encoded.
     public var encode: @Sendable (CBORMap) -> [UInt8] = { CBORValue.map($0).encoded }
 
-    /// Everything as it must be.
+    /// The defaults, which are valid.
     public init() {}
 }
 
-/// What is to be unlike a real receipt. The defaults are valid.
+/// The deviations from a real receipt. The defaults are valid.
 public struct AppleReceiptOptions: Sendable {
     /// One of the receipt's fields.
     public struct Field: Sendable {
@@ -166,28 +170,28 @@ public struct AppleReceiptOptions: Sendable {
     public enum SignedAttributes: Sendable, Equatable {
         /// None, as since October 2020.
         case none
-        /// There, and not signed: the form of Apple's receipts until then.
+        /// Present but not signed: the form of Apple's receipts until then.
         case unsigned
-        /// There, with the digest of other content, and not signed.
+        /// Present, with the digest of other content, and not signed.
         case unsignedOfOtherContent
-        /// There, and signed instead of the content, by RFC 5652.
+        /// Present, and signed instead of the content, by RFC 5652.
         case signed
-        /// There, and not signed: to the byte what Apple wrote until September 2020, with a signing time so many seconds after
-        /// the second of creation.
+        /// Present but not signed: exactly the bytes that Apple wrote until September 2020, with a signing time this many
+        /// seconds after the second of creation.
         case appleUntil2020(delay: TimeInterval = 0)
     }
 
-    /// The risk metric, for a receipt as Apple's server gives it; nil for one out of an attestation.
+    /// The risk metric, for a receipt of Apple's server; nil for a receipt of an attestation.
     public var riskMetric: Int?
     /// When it was made, in seconds after the attestation.
     public var age: TimeInterval = 0
-    /// What is done to the fields.
+    /// Changes the fields.
     public var fields: @Sendable ([Field]) -> [Field] = { $0 }
-    /// Bytes of each chunk of the content.
+    /// The number of bytes in each chunk of the content.
     public var chunkSize = 1000
     /// Whether lengths are indefinite and the content is in chunks, as Apple writes it; otherwise everything is DER.
     public var isIndefinite = true
-    /// How often the signer's information is there.
+    /// The number of SignerInfo structures.
     public var signerInfos = 1
     /// The issuer that the signer's information names, a distinguished name in DER; nil for the signer's.
     public var namedIssuer: [UInt8]?
@@ -195,15 +199,15 @@ public struct AppleReceiptOptions: Sendable {
     public var namedSerialNumber: [UInt8]?
     /// Signed attributes.
     public var signedAttributes = SignedAttributes.none
-    /// What follows it.
+    /// Bytes after the receipt.
     public var appended: [UInt8] = []
     /// The digest.
     public var algorithm = AppleSignatureAlgorithm.sha256
     /// The authority whose signer signs; its own chain is sent along.
     public var signedBy: AppleAuthority?
-    /// What is done to the list of signer, intermediate and root before it is sent.
+    /// Changes the list of signer, intermediate and root before it is sent.
     public var certificates: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
 
-    /// Everything as it must be.
+    /// The defaults, which are valid.
     public init() {}
 }

@@ -29,15 +29,15 @@ public struct AppleAuthority: Sendable {
     /// Both roots, PEM.
     public var rootsPEM: String { [root, fraudRoot].map { Self.pem($0.certificate) }.joined() }
 
-    /// What is to be wrong with an authority; nothing by default.
+    /// The deviations from a real authority; none by default.
     public struct Options: Sendable {
         /// Whether the intermediate says that it is an authority.
         public var intermediateIsAuthority = true
-        /// How many authorities may follow the root.
+        /// The path length constraint of the root: how many authorities may follow it.
         public var rootPathLength: Int?
-        /// How many authorities may follow the intermediate.
+        /// The path length constraint of the intermediate: how many authorities may follow it.
         public var intermediatePathLength: Int? = 0
-        /// The curve of the intermediate's key. Apple's is on P-384, which costs thirty times as much to sign with.
+        /// The curve of the intermediate's key. Apple's is P-384, on which a signature takes thirty times as long.
         public var intermediateCurve = AppleAttestationOptions.Curve.p384
         /// Key usage bits of the intermediate, the first in the highest bit: certificate and list signing.
         public var intermediateKeyUsage: UInt8 = 0x06
@@ -47,7 +47,7 @@ public struct AppleAuthority: Sendable {
         public var intermediateExtensions: [AppleCertificateExtension] = []
         /// The digest under the intermediate's signature.
         public var intermediateAlgorithm = AppleSignatureAlgorithm.sha384
-        /// Whether the certificate that signs receipts says that it does: extension 1.2.840.113635.100.12.15.
+        /// Whether the certificate that signs receipts has the extension for that: 1.2.840.113635.100.12.15.
         public var signerIsForReceipts = true
         /// The end of the receipt signer's life, in seconds from the start. Apple's live about 13 months.
         public var signerLife: TimeInterval = 396 * 86400
@@ -117,7 +117,7 @@ extension AppleAuthority {
         public let reason: String
     }
 
-    /// Everything, private keys included, as PEM: for a folder that stays on one machine.
+    /// The authority with its private keys, as PEM. Keep it on one machine.
     public var pem: String {
         members.map { Self.pem($0.certificate) + $0.key.pem + "\n" }.joined()
     }

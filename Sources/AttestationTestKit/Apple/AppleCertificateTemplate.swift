@@ -44,7 +44,12 @@ enum AppleSigningKey: Sendable {
 
 /// ECDSA with one of these digests.
 public enum AppleSignatureAlgorithm: Sendable {
-    case sha1, sha256, sha384
+    /// ecdsa-with-SHA1, which no verifier should accept.
+    case sha1
+    /// ecdsa-with-SHA256 (RFC 5758 section 3.2).
+    case sha256
+    /// ecdsa-with-SHA384 (RFC 5758 section 3.2).
+    case sha384
 
     var identifier: [UInt8] {
         let arcs: [UInt64] =
@@ -79,7 +84,7 @@ public enum AppleSignatureAlgorithm: Sendable {
 public struct AppleCertificateExtension: Sendable {
     /// The object identifier's arcs.
     public var identifier: [UInt64]
-    /// Whether a verifier that does not know it must refuse.
+    /// Whether the extension is critical: a verifier that does not know it must refuse.
     public var isCritical: Bool
     /// The content of the OCTET STRING.
     public var value: [UInt8]
@@ -110,7 +115,7 @@ public struct AppleCertificateExtension: Sendable {
     }
 }
 
-/// What is to be certified.
+/// The content of a certificate.
 struct AppleCertificateTemplate {
     var serialNumber: [UInt8] = (0..<8).map { _ in UInt8.random(in: 1...0x7F) }
     var issuer: [UInt8]

@@ -96,10 +96,10 @@ extension AppleDevice {
 
 /// The access controls of attested keys that real certificates show.
 public enum AppleAccessControl {
-    /// System Integrity Protection and Full Security: what Apple publishes for Macs.
+    /// System Integrity Protection and Full Security, as Apple publishes it for Macs.
     public static let mac = decode(
         "MEAMAjExMDowCQwCb2uhAwEB/zAJDAJvYaEDAQH/MAsMBG9kZWyhAwEB/zAVDARvc2duoAYMBHJzZWMwBaYDAgEB")
-    /// What iPhones have had since iOS 26.2.
+    /// The access control of iPhones since iOS 26.2.
     public static let iPhone = decode(
         "MEMMAjExMD0wCgwDb2tkoQMBAf8wCQwCb2GhAwEB/zALDARvc2duoQMBAf8wCwwEb2RlbKEDAQH/MAoMA29ja6EDAQH/")
 

@@ -25,7 +25,7 @@ public struct AppleDevice: Sendable {
         self.authority = authority
     }
 
-    /// What `DCAppAttestService.attestKey(_:clientDataHash:)` gives: an attestation object.
+    /// Makes the result of `DCAppAttestService.attestKey(_:clientDataHash:)`: an attestation object.
     public func attest(
         _ key: AppleAttestKey, clientDataHash: [UInt8], at date: Date,
         options: AppleAttestationOptions = AppleAttestationOptions()
@@ -45,7 +45,8 @@ public struct AppleDevice: Sendable {
             ]))
     }
 
-    /// What `DCAppAttestService.generateAssertion(_:clientDataHash:)` gives: an assertion. The key counts it.
+    /// Makes the result of `DCAppAttestService.generateAssertion(_:clientDataHash:)`: an assertion. Increases the
+    /// counter of the key.
     public func assert(
         _ key: inout AppleAttestKey, clientDataHash: [UInt8],
         options: AppleAssertionOptions = AppleAssertionOptions()
@@ -62,7 +63,7 @@ public struct AppleDevice: Sendable {
             CBORMap([.init("signature", .bytes(signature)), .init("authenticatorData", .bytes(authenticatorData))]))
     }
 
-    /// What Apple's server gives for a receipt when it is exchanged: another one, with a risk metric.
+    /// Makes the receipt that Apple's server returns in exchange for another one. It has a risk metric.
     public func exchangedReceipt(
         for key: AppleAttestKey, clientDataHash: [UInt8], riskMetric: Int, at date: Date,
         options: AppleReceiptOptions = AppleReceiptOptions()
@@ -73,11 +74,11 @@ public struct AppleDevice: Sendable {
             leaf: leaf, clientDataHash: clientDataHash, riskMetric: riskMetric, at: date, options: options)
     }
 
-    /// What Apple's server gives for a receipt when it is exchanged, for the key that this certificate names.
+    /// Makes the receipt that Apple's server returns in exchange for another one, for the key in this certificate.
     ///
     /// - Parameters:
     ///   - leaf: the first certificate of the key's attestation, DER.
-    ///   - clientDataHash: SHA-256 of what the app had attested.
+    ///   - clientDataHash: the client data hash of the attestation.
     ///   - riskMetric: Apple's metric in the new receipt.
     ///   - date: when it is exchanged.
     ///   - options: what is changed in the receipt.
@@ -109,7 +110,7 @@ public struct AppleDevice: Sendable {
     }
 
     private func head(_ relyingParty: String?, _ flags: UInt8?, _ counter: UInt32) -> [UInt8] {
-        // What the flags say is not so, in real objects as here: there is no credential data in assertions.
+        // The flags are wrong, as in real objects: they announce credential data, which assertions do not have.
         let flags = flags ?? (system.appendsExtensions && system.platform == .iOS ? 0xC0 : 0x40)
         let counterBytes = (0..<4).reversed().map { UInt8(truncatingIfNeeded: counter >> (8 * $0)) }
         return Array(SHA256.hash(data: Array((relyingParty ?? app.appID).utf8))) + [flags] + counterBytes

@@ -1,16 +1,18 @@
 /// The operating system of a simulated device. Its version decides what attestations look like, as it does for real ones.
 public struct AppleSystem: Sendable, Hashable {
-    /// The platforms that real attestations are known from.
+    /// The platforms of which real attestations are known.
     public enum Platform: String, Sendable {
+        /// An iPhone. The leaf names the platform from iOS 18 on.
         case iOS = "iphoneos"
+        /// A Mac, from macOS 27 on: no attestation of an older one is known.
         case macOS = "macosx"
     }
 
     /// The platform.
     public let platform: Platform
-    /// Such as `27.0.1`.
+    /// The version, such as `27.0.1`.
     public let version: String
-    /// Such as `24A446`.
+    /// The build, such as `24A446`.
     public let build: String
 
     /// An iPhone of this version, 14.0 or later.
@@ -28,12 +30,12 @@ public struct AppleSystem: Sendable, Hashable {
         return !own.lexicographicallyPrecedes(other)
     }
 
-    /// Build and platform are in the leaf.
+    /// Whether the leaf names build and platform.
     var namesPlatform: Bool { isAtLeast([18]) }
-    /// The key's access control is in the leaf.
+    /// Whether the leaf has the key's access control.
     var namesAccessControl: Bool { isAtLeast([26, 2]) }
-    /// The leaf has an extended key usage.
+    /// Whether the leaf has an extended key usage.
     var hasExtendedKeyUsage: Bool { isAtLeast([26, 3]) }
-    /// Authenticator data ends with a map.
+    /// Whether authenticator data ends with an extension map.
     var appendsExtensions: Bool { isAtLeast([27]) }
 }

@@ -3,17 +3,17 @@ internal import Crypto
 internal import CryptoExtras
 internal import Foundation
 
-/// A stand-in for Google: it signs key attestation chains and Play Integrity tokens as the real one does, for devices that
-/// exist only in tests.
+/// A stand-in for Google: it signs key attestation chains and Play Integrity tokens as Google does, for devices that exist
+/// only in tests.
 ///
-/// It can be saved and loaded (`Codable`), so that a CI's service and its devices trust the same one. What it signs is
-/// worth nothing to a verifier that was not given ``rootsPEM(at:)`` and ``consoleText()``.
+/// It can be saved and loaded (`Codable`), so that a CI's service and its devices trust the same one. A verifier
+/// accepts what it signs only if it was given ``rootsPEM(at:)`` and ``consoleText()``.
 public struct GoogleAuthority: Sendable, Codable {
     /// The kind of key that signs for factories.
     public enum FactoryRoot: Sendable {
-        /// RSA, as Google's: takes seconds to make in a debug build.
+        /// RSA, as Google's. Making one takes seconds in a debug build.
         case rsa2048
-        /// ECDSA on P-384: made in a millisecond.
+        /// ECDSA on P-384. Making one takes a millisecond.
         case p384
     }
 
@@ -26,8 +26,8 @@ public struct GoogleAuthority: Sendable, Codable {
     let tokenSigning: AuthorityKey
     let tokenEncryption: Data
 
-    /// An authority whose keys are all of P-256: what it signs is signed and verified several times as fast, for fuzzers
-    /// and fleets. Genuine authorities have larger keys.
+    /// An authority whose keys are all of P-256: signing and verifying are several times as fast, for fuzzers and
+    /// fleets. Genuine authorities have larger keys.
     public static func p256() throws -> GoogleAuthority {
         GoogleAuthority(
             factoryRoot: .p256(), remoteRoot: .p256(), factoryIntermediate: .p256(), remoteIntermediate: .p256())
@@ -83,7 +83,7 @@ enum AuthorityKey: Sendable, Codable {
         }
     }
 
-    /// The AlgorithmIdentifier of its signatures, always with SHA-256; P-384 keys of genuine chains sign so too.
+    /// The AlgorithmIdentifier of its signatures, always with SHA-256; P-384 keys of genuine chains also use SHA-256.
     var signatureAlgorithm: [UInt8] {
         switch self {
         case .p256, .p384: DERWriter.sequence(DERWriter.objectIdentifier([1, 2, 840, 10045, 4, 3, 2]))

@@ -4,7 +4,7 @@ public import Crypto
 public import Foundation
 
 extension GoogleAuthority {
-    /// The roots' certificates, for a verifier that is to trust this authority.
+    /// The certificates of the roots as PEM, for verifiers that should trust this authority.
     public func rootsPEM(at time: Date = Date(timeIntervalSince1970: 1_700_000_000)) throws -> String {
         Self.pem([try rootCertificate(.factory, at: time), try rootCertificate(.remote, at: time)])
     }
@@ -13,9 +13,10 @@ extension GoogleAuthority {
     ///
     /// - Parameters:
     ///   - publicKey: the key in the device.
-    ///   - challenge: what the service gave out, at most 128 octets.
-    ///   - time: when; certificates above the leaf are valid from a day before to thirty days after it.
-    ///   - options: what the device says, and what is wrong with it.
+    ///   - challenge: the challenge of the service, at most 128 bytes.
+    ///   - time: the time of the attestation. Certificates above the leaf are valid from a day before it to thirty days
+    ///     after it.
+    ///   - options: the content of the attestation, and its faults.
     public func attest(
         _ publicKey: P256.Signing.PublicKey, challenge: [UInt8], at time: Date,
         options: KeyAttestationOptions = KeyAttestationOptions()
@@ -57,7 +58,7 @@ extension GoogleAuthority {
         certificates.map { PEM.encode($0, label: "CERTIFICATE") }.joined()
     }
 
-    /// One certificate to be made: whose it is and who signs it.
+    /// A certificate to make: its subject, its key and its issuer.
     private struct Link {
         let name: [TestCertificate.Attribute]
         /// The key of a leaf, of which only the public half is known.

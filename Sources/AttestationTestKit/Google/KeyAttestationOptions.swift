@@ -1,15 +1,15 @@
 public import Foundation
 
-/// What a device says in a key attestation, and what is wrong with it. The defaults are a valid attestation of a signing
-/// key on a locked device; every single thing can be changed or broken.
+/// The content of a key attestation, and its faults. The defaults are a valid attestation of a signing key on a locked
+/// device. Each part can be changed or broken.
 public struct KeyAttestationOptions: Sendable {
     /// How the device got its attestation key.
     public enum Provisioning: Sendable {
-        /// Four certificates, the root's key a factory's.
+        /// Four certificates, under the root for factories.
         case factory
         /// Five certificates, as Google provisions remotely since 2026, under an EC root.
         case remote
-        /// The same under the factory's root, as Google did until 2026.
+        /// Five certificates under the root for factories, as Google provisioned remotely until 2026.
         case remoteUnderFactoryRoot
     }
 
@@ -27,7 +27,7 @@ public struct KeyAttestationOptions: Sendable {
         }
     }
 
-    /// What the boot loader told the hardware.
+    /// The state of the device, as the boot loader told the hardware.
     public struct RootOfTrust: Sendable {
         /// The key that signed the system.
         public var verifiedBootKey: [UInt8] = Array(repeating: 0xAB, count: 32)
@@ -52,10 +52,11 @@ public struct KeyAttestationOptions: Sendable {
     public var keyMintVersion: Int64 = 300
     /// `keyMintSecurityLevel`.
     public var keyMintSecurityLevel = 1
-    /// What the certificate of the attestation key says it lives in; nil: what `attestationSecurityLevel` says.
+    /// The security level that the certificate of the attestation key names; nil: the same as
+    /// `attestationSecurityLevel`.
     public var certifiedSecurityLevel: Int?
 
-    /// The packages that ask; nil leaves the application out.
+    /// The packages of the application that asks; nil omits the application.
     public var packages: [Package]? = [Package("com.example.app")]
     /// SHA-256 digests of their signing certificates.
     public var signatureDigests: [[UInt8]] = [Array(repeating: 0x11, count: 32)]
@@ -80,7 +81,7 @@ public struct KeyAttestationOptions: Sendable {
     public var bootPatchLevel: Int64?
     /// Whether the key is open to all applications (tag 600, in hardwareEnforced).
     public var isOpenToAllApplications = false
-    /// Whether everything that decides stands in softwareEnforced, where it proves nothing.
+    /// Whether the authorizations that checks use are in softwareEnforced, where they prove nothing.
     public var areClaimsInSoftware = false
     /// Further authorizations of hardwareEnforced: a tag and the DER of its value.
     public var additionalAuthorizations: [UInt32: [UInt8]] = [:]
@@ -90,15 +91,15 @@ public struct KeyAttestationOptions: Sendable {
     public var criticalOctet: UInt8 = 0xFF
     /// The content of the attestation extension, instead of all of the above.
     public var keyDescription: [UInt8]?
-    /// Whether the leaf carries a key description at all.
+    /// Whether the leaf has a key description.
     public var hasKeyDescription = true
-    /// Whether the certificate above the leaf carries one too.
+    /// Whether the certificate above the leaf has a key description too.
     public var isKeyDescriptionRepeated = false
-    /// The private key of the attested key: if given, it signs a certificate below its own, as an attacker does who wants
-    /// another key attested.
+    /// If set, the attested key signs a further certificate below its own, as an attacker does to get another key
+    /// attested.
     public var extendsBelowLeaf: ExtendedLeaf?
 
-    /// What an attested key signs below itself.
+    /// A certificate that the attested key signs below its own.
     public struct ExtendedLeaf: Sendable {
         let privateKey: AuthorityKey
         /// Whether the certificate below carries a key description of its own.
@@ -117,13 +118,13 @@ public struct KeyAttestationOptions: Sendable {
 
     /// Whether the root is left out, as WebAuthn clients do.
     public var isRootOmitted = false
-    /// Whether the root is another's, with the same name and another key.
+    /// Whether the root is a fake one with the same name and another key.
     public var isRootLookAlike = false
-    /// Whether issuers are marked as such (`CA:TRUE`); old genuine ones are not.
+    /// Whether issuers are marked as authorities (`CA:TRUE`). Old genuine ones are not.
     public var areIssuersMarked = true
-    /// The index of a certificate whose signature does not fit.
+    /// The index of a certificate whose signature is wrong.
     public var brokenSignature: Int?
-    /// The index of a certificate that names an issuer that is not there.
+    /// The index of a certificate that names an issuer which is not in the chain.
     public var brokenIssuerName: Int?
     /// The order in which the certificates are sent, by index; nil: leaf first.
     public var order: [Int]?

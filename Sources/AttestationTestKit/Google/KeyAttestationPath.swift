@@ -1,9 +1,9 @@
 public import Crypto
 public import Foundation
 
-/// A certificate of a path that is put together by hand: what an attacker signs below a genuine key, or a shape that
-/// Google never issued. ``GoogleAuthority/sign(_:under:includesRoot:at:)`` signs it, so its signature is valid unless it
-/// is asked to be broken.
+/// A certificate of a hand-made path: one that an attacker signs below a genuine key, or a path of a shape that Google
+/// never issued. ``GoogleAuthority/sign(_:under:includesRoot:at:)`` signs it, so its signature is valid unless
+/// `isSignatureBroken` is set.
 public struct KeyAttestationCertificate: Sendable {
     /// The key that a certificate holds, and that signs the certificate before it.
     public enum Key: Sendable {
@@ -55,12 +55,12 @@ public struct KeyAttestationCertificate: Sendable {
             Extension([1, 3, 6, 1, 4, 1, 11129, 2, 1, 17], value)
         }
 
-        /// What Google's provisioning server notes, 1.3.6.1.4.1.11129.2.1.30, CBOR.
+        /// The information of Google's provisioning server, 1.3.6.1.4.1.11129.2.1.30, CBOR.
         public static func provisioningInfo(_ value: [UInt8]) -> Extension {
             Extension([1, 3, 6, 1, 4, 1, 11129, 2, 1, 30], value)
         }
 
-        /// What a protected virtual machine's key carries, 1.3.6.1.4.1.11129.2.1.29.1.
+        /// The extension of a protected virtual machine's certificates, 1.3.6.1.4.1.11129.2.1.29.1.
         public static let virtualMachine = Extension([1, 3, 6, 1, 4, 1, 11129, 2, 1, 29, 1], [0x30, 0x00])
     }
 
@@ -76,7 +76,7 @@ public struct KeyAttestationCertificate: Sendable {
     public var serialNumber: [UInt8] = [0x01]
     /// Its validity; nil: a day before and thirty after the time of issue.
     public var validity: ClosedRange<Date>?
-    /// Whether its signature does not fit.
+    /// Whether its signature is wrong.
     public var isSignatureBroken = false
 
     /// Memberwise initializer.
@@ -125,7 +125,7 @@ extension GoogleAuthority {
     public enum Root: Sendable {
         /// The root that signs for factories, whose name is a serial number.
         case factory
-        /// The root that signs what is provisioned remotely.
+        /// The root of remote provisioning.
         case remote
     }
 

@@ -58,7 +58,7 @@ extension GoogleAuthority {
         return try P256.Signing.PrivateKey(rawRepresentation: raw).signature(for: Data(text.utf8)).rawRepresentation
     }
 
-    /// A standard token for a request hash: opaque to everyone but the one who made it, see ``decodeAnswer(package:token:)``.
+    /// A standard token for a request hash: opaque to everyone but this test kit. See ``decodeAnswer(package:token:)``.
     ///
     /// - Parameters:
     ///   - requestHash: the `requestHash` of the request.

@@ -4,20 +4,37 @@ public import StrictJSON
 public struct Assurance: WireBody, Hashable {
     /// Who attested the app.
     public enum App: String, Sendable, Hashable, CaseIterable {
+        /// Apple's App Attest, in its production environment.
         case appAttest = "app-attest"
+        /// Apple's App Attest, in its development environment: a build signed for development.
         case appAttestDevelopment = "app-attest-development"
+        /// Google's Play Integrity.
         case playIntegrity = "play-integrity"
-        case none, development, test
+        /// No provider attested the app: only a key attestation, no verified proof yet, or an approval without one.
+        case none
+        /// Development mode: no vendor was asked. Refused on channel `production`.
+        case development
+        /// A further trust anchor of the app record, or a test response of Play Integrity. Refused on channel `production`.
+        case test
     }
 
     /// What protects the key, or who attested it.
     public enum Key: String, Sendable, Hashable, CaseIterable {
-        case strongbox, tee
+        /// Android key attestation: the key is in StrongBox, a secure element.
+        case strongbox
+        /// Android key attestation: the key is in the trusted execution environment.
+        case tee
+        /// The verified proof named the key. No trusted attestation says where the key lives.
         case appVouched = "app-vouched"
-        case rotated, unattested
+        /// The previous key named this one in a rotation that did not attest it.
+        case rotated
+        /// Nothing vouches for the key: development mode, no verified proof yet, or an approval without one.
+        case unattested
     }
 
+    /// Who attested the app, at the last registration or rotation that proved it.
     public var app: App
+    /// What protects the current key, or who attested it.
     public var key: Key
     /// The provider's own labels, such as `MEETS_STRONG_INTEGRITY`.
     public var labels: [String]

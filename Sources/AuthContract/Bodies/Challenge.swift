@@ -2,12 +2,17 @@ public import StrictJSON
 
 /// What a challenge may be used for.
 public enum ChallengePurpose: String, Sendable, Hashable, CaseIterable {
-    case register, rotate
+    /// For a registration.
+    case register
+    /// For a rotation that attests again.
+    case rotate
 }
 
 /// The request for a challenge: `POST /auth/v1/device/challenge`.
 public struct ChallengeRequest: WireBody, Hashable {
+    /// The app that will use the challenge. Under another app, the challenge is consumed and refused (`invalidChallenge`).
     public let appID: AppID
+    /// What the challenge is for. Used for anything else, the challenge is consumed and refused (`invalidChallenge`).
     public let purpose: ChallengePurpose
 
     /// Memberwise initializer.

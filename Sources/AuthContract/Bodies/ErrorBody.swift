@@ -6,6 +6,7 @@ public struct ErrorBody: WireBody, Hashable {
     public let code: String
     /// An explanation for the developer.
     public let message: String
+    /// The id of the request, as in `X-Request-ID` and in the service's log. Empty if the body has none.
     public let requestID: String
     /// The service's clock. A client corrects its own clock with it.
     public let serverTimestamp: UnixTime

@@ -2,11 +2,13 @@ public import StrictJSON
 
 /// The request that registers a key: `POST /auth/v1/device/register`.
 public struct RegisterRequest: WireBody, Hashable {
+    /// The app that the key is registered for. The challenge must be of the same app.
     public let appID: AppID
     /// The public key's base64 text, exactly as in the body: the binding nonce covers the text.
     public let publicKeyText: String
     /// The decoded challenge.
     public let challenge: [UInt8]
+    /// The platform, which decides what `proof` holds.
     public let platform: Platform
     /// The provider's evidence: base64 of the attestation object (iOS), the Play Integrity token (Android), or `development`
     /// in development mode. Only Android may omit it, and only with a key attestation.
@@ -86,12 +88,19 @@ extension JSONFields {
 
 /// The outcome of a registration.
 public enum RegistrationStatus: String, Sendable, Hashable, CaseIterable {
-    case registered, pending, rejected
+    /// The device may sign requests.
+    case registered
+    /// The device waits for an operator's approval, or for a provider that could not be reached.
+    case pending
+    /// Policy or an operator refused the device.
+    case rejected
 }
 
 /// The answer to a registration.
 public struct RegisterResponse: WireBody, Hashable {
+    /// The id that the service issued. The same key always gets the same id.
     public let deviceID: DeviceID
+    /// Whether the device may sign requests now.
     public let status: RegistrationStatus
 
     /// Memberwise initializer.

@@ -10,10 +10,13 @@ public enum RotationReason: String, Sendable, Hashable, CaseIterable {
 
 /// The request that replaces the key, signed by the current key: `POST /auth/v1/device/rotate-key`.
 public struct RotateKeyRequest: WireBody, Hashable {
+    /// The app of the device. It must equal `X-App-ID`.
     public let appID: AppID
+    /// The device whose key is replaced. It must equal `X-Device-ID`.
     public let deviceID: DeviceID
     /// The new key's base64 text, exactly as in the body: the proofs cover the text.
     public let newPublicKeyText: String
+    /// Why the key is replaced. It decides whether the previous key still verifies for the overlap.
     public let reason: RotationReason
     /// A DER signature by the new key over ``KeyProof/rotation(deviceID:newPublicKeyText:)``.
     public let newKeyProof: [UInt8]?

@@ -2,21 +2,39 @@ public import StrictJSON
 
 /// The state of a device on the service.
 public enum DeviceStatus: String, Sendable, Hashable, CaseIterable {
-    case pending, registered, rejected, revoked, deregistered
+    /// Waits for approval, or for a provider. It may only ask for its status and deregister.
+    case pending
+    /// May sign requests.
+    case registered
+    /// Refused by policy or by an operator. It may only ask for its status and deregister.
+    case rejected
+    /// Ended by an operator, for good. Every request is refused with `deviceRevoked`.
+    case revoked
+    /// Ended by the device itself. A tombstone stays, and every request is refused with `notRegistered`.
+    case deregistered
 }
 
 /// The service's view of the device that signed the request: `GET /auth/v1/device/status`.
 public struct StatusResponse: WireBody, Hashable {
+    /// The device that signed the request.
     public let deviceID: DeviceID
+    /// The state of the device.
     public let status: DeviceStatus
+    /// The platform that the device registered with.
     public let platform: Platform
+    /// When the device registered, on the service's clock.
     public let registeredAt: UnixTime
+    /// When the current key became current; nil before the first rotation.
     public let keyRotatedAt: UnixTime?
+    /// The age of the current key in seconds, from `keyRotatedAt` or else from `registeredAt`.
     public let keyAgeSeconds: Int64
     /// The RFC 7638 thumbprint of the current key, also if the previous key signed the request.
     public let keyThumbprint: String
+    /// Whether the key must be rotated: an operator or the app's policy demands it, or the key is too old and in its grace period.
     public let mustRotate: Bool
+    /// What the device has proven.
     public let assurance: Assurance
+    /// The service's clock. A client corrects its own clock with it.
     public let serverTimestamp: UnixTime
 
     /// Memberwise initializer.

@@ -15,12 +15,12 @@ public struct TokenRequest: WireBody, Hashable {
 
 /// A device token. Any backend can check it offline with the key set.
 public struct TokenResponse: WireBody, Hashable {
-    /// A JWT with `typ` `synheart-device+jwt`, ES256.
+    /// A JWT, ES256. Its `typ` is the app's `signature.token_type`.
     public let token: String
     /// The token's life in seconds, 600 at most.
     public let expiresIn: Int64
 
-    /// The value of `token_type`, and of `typ` in the token's header.
+    /// The value of `token_type`, whatever `typ` the app's tokens have: deployed clients compare it.
     public static let type = "synheart-device+jwt"
 
     /// Memberwise initializer.

@@ -20,15 +20,19 @@ public struct VerifyRequest: WireBody, Hashable {
     public let path: String
     /// The text after `?`; nil if there was no `?`.
     public let query: String?
+    /// The header fields as received, in their order, with repeated fields.
     public let headers: HeaderFields
+    /// The body as received, or its digest.
     public let body: Body
     /// An id for retries: the same id with the same content gets the same verdict for 60 s.
     public let verificationID: String?
+    /// One of the app's `token_audiences`: asks for a token that tells a service behind the caller who sent the request.
+    public let identityAudience: String?
 
     /// Memberwise initializer.
     public init(
         method: String, scheme: String, authority: String, path: String, query: String?, headers: HeaderFields,
-        body: Body, verificationID: String? = nil
+        body: Body, verificationID: String? = nil, identityAudience: String? = nil
     ) {
         self.method = method
         self.scheme = scheme
@@ -38,6 +42,7 @@ public struct VerifyRequest: WireBody, Hashable {
         self.headers = headers
         self.body = body
         self.verificationID = verificationID
+        self.identityAudience = identityAudience
     }
 
     public init(_ fields: JSONFields) throws {
@@ -54,6 +59,7 @@ public struct VerifyRequest: WireBody, Hashable {
             guard let uuid = RandomUUID(text, upperCase: true) else { throw ContractError("not a UUID") }
             return uuid.text
         }
+        identityAudience = try fields.optionalString("identity_audience")
     }
 
     private static func headers(_ fields: JSONFields) throws -> HeaderFields {
@@ -91,23 +97,33 @@ public struct VerifyRequest: WireBody, Hashable {
             ("method", .string(method)), ("scheme", .string(scheme)), ("authority", .string(authority)),
             ("path", .string(path)), ("query", query.map { .string($0) } ?? .null),
             ("headers", .array(headers.lines.map { [.string($0.name), .string($0.value)] })), bodyMember,
-            ("verification_id", verificationID.map { .string($0) }))
+            ("verification_id", verificationID.map { .string($0) }),
+            ("identity_audience", identityAudience.map { .string($0) }))
     }
 }
 
 /// The device that signed a verified request.
 public struct VerifiedIdentity: Sendable, Hashable {
+    /// The app that the device registered for.
     public let appID: AppID
+    /// The device that signed the request.
     public let deviceID: DeviceID
+    /// The platform of the device.
     public let platform: Platform
+    /// What the device has proven.
     public let assurance: Assurance
+    /// The scheme of the request's signature.
     public let signatureScheme: SignatureScheme
+    /// The age of the device's current key in seconds, also if the previous key signed the request.
     public let keyAgeSeconds: Int64
+    /// A JWT with `typ` `synheart-identity+jwt` that tells the same to a service behind the caller, for one minute; nil unless
+    /// the caller asked for it with `identity_audience`.
+    public var identityToken: String?
 
     /// Memberwise initializer.
     public init(
         appID: AppID, deviceID: DeviceID, platform: Platform, assurance: Assurance, signatureScheme: SignatureScheme,
-        keyAgeSeconds: Int64
+        keyAgeSeconds: Int64, identityToken: String? = nil
     ) {
         self.appID = appID
         self.deviceID = deviceID
@@ -115,6 +131,7 @@ public struct VerifiedIdentity: Sendable, Hashable {
         self.assurance = assurance
         self.signatureScheme = signatureScheme
         self.keyAgeSeconds = keyAgeSeconds
+        self.identityToken = identityToken
     }
 }
 
@@ -135,7 +152,8 @@ public enum VerifyResponse: WireBody, Hashable {
             return VerifiedIdentity(
                 appID: try fields.appID(), deviceID: try fields.deviceID(), platform: try fields.choice("platform"),
                 assurance: try Assurance(fields.object("assurance")), signatureScheme: scheme,
-                keyAgeSeconds: try fields.integer("key_age_seconds"))
+                keyAgeSeconds: try fields.integer("key_age_seconds"),
+                identityToken: try fields.optionalString("identity_token"))
         }
         switch (try fields.bool("verified"), identity, try fields.optionalChoice("observed", ErrorCode.self)) {
         case (true, let identity?, nil): self = .verified(identity)
@@ -157,6 +175,7 @@ public enum VerifyResponse: WireBody, Hashable {
             ("platform", identity.map { .string($0.platform.rawValue) }),
             ("assurance", identity.map { .object($0.assurance.json) }),
             ("signature_scheme", identity.map { .integer($0.signatureScheme.rawValue) }),
-            ("key_age_seconds", identity.map { .integer($0.keyAgeSeconds) }))
+            ("key_age_seconds", identity.map { .integer($0.keyAgeSeconds) }),
+            ("identity_token", identity.flatMap(\.identityToken).map { .string($0) }))
     }
 }

@@ -23,7 +23,7 @@ extension String {
     package var isToken: Bool { !utf8.isEmpty && utf8.allSatisfy(\.isTokenCharacter) }
 
     /// Whether the text is a method that may be signed: 1 to 32 letters or `-`.
-    package var isMethod: Bool {
+    @_spi(Service) public var isMethod: Bool {
         1...32 ~= utf8.count && utf8.allSatisfy { $0.isLetter || $0 == UInt8(ascii: "-") }
     }
 }

@@ -1,6 +1,8 @@
 /// The signature schemes.
 public enum SignatureScheme: Int, Sendable, Hashable, Comparable, CaseIterable {
+    /// The contract's own layout. It covers method, path, timestamp and body, but not host and query.
     case one = 1
+    /// A profile of HTTP Message Signatures (RFC 9421). It covers the target and the query too.
     case two = 2
 
     /// Orders the schemes by age.
@@ -25,7 +27,9 @@ public enum SignatureScheme: Int, Sendable, Hashable, Comparable, CaseIterable {
 
 /// The headers of a signed request, under the scheme that it claims.
 public enum SignatureHeaders: Sendable {
+    /// The six headers of scheme 1.
     case one(SchemeOneHeaders)
+    /// The fields of scheme 2, read under its profile.
     case two(SchemeTwoHeaders)
 
     /// Reads the headers. The error's code is the service's answer.

@@ -167,6 +167,7 @@ int32_t synheart_auth_create_with_software_keys(const char *base_url, const char
                                                 char **result);
 /* Call it after every call with this handle has returned. */
 void synheart_auth_free(synheart_auth *handle);
+/* Frees the text that a function stored in `result`. NULL is allowed. */
 void synheart_auth_string_free(char *text);
 
 /* Development mode, for emulators and CI: the device registers without a vendor's proof, as "ios" or "android", with an app of
@@ -286,6 +287,7 @@ int32_t synheart_auth_sign(synheart_auth *handle, const char *app_id, const synh
  * arrived. SYNHEART_AUTH_DEVICE_REVOKED: confirmed by the auth service; only synheart_auth_reset_device_identity() helps. */
 int32_t synheart_auth_send(synheart_auth *handle, const char *app_id, const synheart_auth_request *request, char **result,
                            uint8_t **answer, int64_t *answer_length);
+/* Frees the body that synheart_auth_send() stored in `answer`. NULL is allowed. */
 void synheart_auth_bytes_free(uint8_t *bytes);
 
 /* reason: "scheduled" or "compromise"; {"device_id":"...","effective_at":1700000000} */

@@ -1,12 +1,12 @@
 internal import StrictJSON
 
-/// A request to Google to decode a token, and what its answer means; sending it is left to an HTTP client
+/// A request to Google to decode a token, as a value, and the meaning of the response. An HTTP client sends it
 /// ([decodeIntegrityToken](https://developer.android.com/google/play/integrity/reference/rest/v1/v1/decodeIntegrityToken)).
 public struct DecodeRequest: Sendable {
-    /// Where Google answers.
+    /// The origin of the API.
     public static let endpoint = "https://playintegrity.googleapis.com"
 
-    /// The largest answer that is read, in bytes. Bound what your HTTP client collects by it.
+    /// The largest response that is parsed, in bytes. Let your HTTP client read no more than this.
     public static let maximumAnswer = 64 * 1024
 
     /// The path of a POST, such as `/v1/com.example.app:decodeIntegrityToken`.
@@ -17,7 +17,8 @@ public struct DecodeRequest: Sendable {
     /// A request to decode a token of an app.
     ///
     /// - Parameters:
-    ///   - package: the app's package; nil is returned for a text that is none, since it becomes part of the path.
+    ///   - package: the app's package. The result is nil if it is not a package name, because it becomes part of the
+    ///     path.
     ///   - token: as the app sent it.
     public init?(package: String, token: String) {
         guard Self.isPackageName(package) else { return nil }
@@ -40,8 +41,8 @@ public struct DecodeRequest: Sendable {
 }
 
 extension DecodeOutcome {
-    /// What Google's answer to a ``DecodeRequest`` means. Decided by the HTTP status, and by `error.status` where one status
-    /// stands for several things; Google's texts change.
+    /// Interprets Google's response to a ``DecodeRequest``: by the HTTP status, and by `error.status` if one HTTP status has
+    /// several meanings. Google's texts are not used, because they change.
     ///
     /// - Parameters:
     ///   - status: the HTTP status.

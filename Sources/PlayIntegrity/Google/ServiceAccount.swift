@@ -4,31 +4,32 @@ internal import CryptoExtras
 public import Foundation
 public import StrictJSON
 
-/// A Google service account, which may ask for access tokens
-/// ([OAuth for service accounts](https://developers.google.com/identity/protocols/oauth2/service-account#httprest)).
+/// A Google service account, which can get access tokens ([OAuth for service
+/// accounts](https://developers.google.com/identity/protocols/oauth2/service-account#httprest)).
 public struct ServiceAccount: Sendable {
-    /// Its address, the issuer of its assertions.
+    /// The email address of the account: the issuer of its assertions.
     public let clientEmail: String
-    /// Where it asks for access tokens, `https://oauth2.googleapis.com/token`.
+    /// The URL that issues access tokens, `https://oauth2.googleapis.com/token`.
     public let tokenURI: String
     private let keyID: String
     private let privateKey: _RSA.Signing.PrivateKey
 
-    /// What an access token is for: decoding Play Integrity tokens.
+    /// The scope for decoding Play Integrity tokens.
     public static let playIntegrityScope = "https://www.googleapis.com/auth/playintegrity"
 
-    /// Reads the JSON file that Google Cloud hands out for a service account.
+    /// Parses the JSON file of a service account, as Google Cloud creates it.
     public init(_ fields: JSONFields) throws(JSONError) {
         clientEmail = try fields.string("client_email")
         keyID = try fields.string("private_key_id")
         privateKey = try fields.parsed("private_key") { try _RSA.Signing.PrivateKey(pemRepresentation: $0) }
         let uri = try fields.optionalString("token_uri") ?? "https://oauth2.googleapis.com/token"
-        // Whoever receives the assertion can exchange it for access.
+        // The receiver of the assertion can exchange it for an access token, so the URL must be https.
         guard SecureURL.isSecure(uri) else { throw JSONError(.wrongType, path: fields.pathOf("token_uri")) }
         tokenURI = uri
     }
 
-    /// The form body (`application/x-www-form-urlencoded`) of a POST to ``tokenURI``: a JWT, RS256, good for an hour.
+    /// The form body (`application/x-www-form-urlencoded`) of a POST to ``tokenURI``: a JWT with RS256 that is valid
+    /// for an hour.
     public func tokenRequestBody(at time: Date, scope: String = playIntegrityScope) throws -> [UInt8] {
         let issued = Int64(time.timeIntervalSince1970)
         let header: JSONValue = ["alg": "RS256", "typ": "JWT", "kid": .string(keyID)]
@@ -45,26 +46,26 @@ public struct ServiceAccount: Sendable {
 }
 
 extension ServiceAccount: CustomStringConvertible, CustomReflectable {
-    /// The address, and nothing of the key.
+    /// The address. Shows nothing of the key.
     public var description: String { clientEmail }
     /// Nothing of the key.
     public var customMirror: Mirror { Mirror(self, children: ["clientEmail": clientEmail]) }
 }
 
-/// An access token as Google's token endpoint gives it.
+/// An access token from Google's token endpoint.
 public struct AccessToken: Sendable {
-    /// The largest answer that is read, in bytes. Bound what your HTTP client collects by it.
+    /// The largest response that is parsed, in bytes. Let your HTTP client read no more than this.
     public static let maximumAnswer = 16 * 1024
 
-    /// The value of `Authorization: Bearer …`; a secret.
+    /// The token, for the header `Authorization: Bearer …`. It is a secret.
     public let value: String
-    /// How long it is good for, in seconds.
+    /// The lifetime of the token in seconds.
     public let lifetimeSeconds: Int64
 
-    /// Reads the answer of the token endpoint.
+    /// Parses the response of the token endpoint.
     ///
-    /// - Throws: ``PlayIntegrityUnavailable``: `QUOTA_EXCEEDED` and `PROVIDER_UNAVAILABLE` may pass, `UNAUTHENTICATED` is a
-    ///   credential that Google does not accept.
+    /// - Throws: ``PlayIntegrityUnavailable``: `QUOTA_EXCEEDED` and `PROVIDER_UNAVAILABLE` if a retry may help,
+    ///   `UNAUTHENTICATED` if Google does not accept the service account.
     public init(status: Int, body: some Collection<UInt8>) throws(PlayIntegrityUnavailable) {
         let object = (try? JSONValue(parsing: body, limits: .init(bytes: Self.maximumAnswer)))?.object
         switch status {

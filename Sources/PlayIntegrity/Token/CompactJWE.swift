@@ -2,8 +2,8 @@ internal import Bytes
 internal import Crypto
 internal import StrictJSON
 
-/// A compact JWE (RFC 7516 section 7.1) of the one kind that Google makes: A256KW (RFC 7518 section 4.4) and A256GCM
-/// (section 5.3), both pinned. A token does not choose how it is read.
+/// A compact JWE (RFC 7516 section 7.1) of the only kind that Google makes: A256KW (RFC 7518 section 4.4) and A256GCM
+/// (section 5.3). Both are pinned, so that the token cannot choose an algorithm.
 struct CompactJWE: Sendable {
     private let encodedHeader: Substring
     private let wrappedKey: [UInt8]
@@ -20,7 +20,7 @@ struct CompactJWE: Sendable {
         encodedHeader = parts[0]
         (wrappedKey, initializationVector, ciphertext, tag) = (octets[1], octets[2], octets[3], octets[4])
         try JOSEHeader(octets[0], .token).require(algorithm: "A256KW", encryption: "A256GCM")
-        // A 256-bit key wrapped by RFC 3394 is 8 octets longer.
+        // A 256-bit key that is wrapped by RFC 3394 has 40 bytes.
         guard wrappedKey.count == 40 else {
             throw PlayIntegrityError(.keyUnwrapFailed, .token, "a wrapped key of \(wrappedKey.count) octets")
         }
@@ -87,7 +87,7 @@ struct JOSEHeader {
         guard members["alg"] == .string(algorithm), members["enc"] == encryption.map({ .string($0) }) else {
             throw PlayIntegrityError(.algorithmNotAllowed, step, "other algorithms than Google's")
         }
-        // Nothing that is marked critical is understood here (RFC 7515 section 4.1.11).
+        // This parser supports no critical extension, so it must refuse all of them (RFC 7515 section 4.1.11).
         guard members["crit"] == nil else {
             throw PlayIntegrityError(.criticalHeaderNotAllowed, step, "the header has crit")
         }

@@ -1,20 +1,20 @@
 internal import Bytes
 
-/// A token as the Play Integrity API hands it to an app, by its form.
+/// A token of the Play Integrity API, by its form.
 ///
 /// A classic token is a compact JWE, which the owner of the response keys can decrypt. A standard token is opaque base64url
-/// without a dot, which Google alone can decode
-/// ([Decrypt and verify](https://developer.android.com/google/play/integrity/classic#decrypt-verify)).
+/// without a dot, which only Google can decode ([Decrypt and
+/// verify](https://developer.android.com/google/play/integrity/classic#decrypt-verify)).
 public enum IntegrityToken: Sendable {
-    /// For a nonce; decoded here or by Google.
+    /// A classic token. The response keys or Google decode it.
     case classic(ClassicToken)
-    /// For a request hash, or classic with Google's own keys; decoded by Google.
+    /// A standard token, or a classic one of an app whose response keys Google manages. Only Google decodes it.
     case opaque(String)
 
-    /// The largest token that is read. Real ones have 1 to 3 kB.
+    /// The largest token that is parsed, in bytes. Real ones have 1 to 3 kB.
     public static let maximumLength = 16 * 1024
 
-    /// Tells the form of a token, and takes a classic one apart.
+    /// Determines the form of a token, and parses a classic one.
     public init(_ text: String) throws(PlayIntegrityError) {
         guard !text.isEmpty, text.utf8.count <= Self.maximumLength else {
             throw PlayIntegrityError(.tokenMalformed, .token, "\(text.utf8.count) octets")
@@ -29,7 +29,7 @@ public enum IntegrityToken: Sendable {
         }
     }
 
-    /// The verdict inside, if it can be had without Google.
+    /// The verdict in the token, if these keys can decode it.
     public func decode(with keys: [ResponseKeys]) -> DecodeOutcome {
         switch self {
         case .opaque: return .couldNotCheck(.init(.needsGoogle, "a standard token can be decoded by Google alone"))
@@ -46,7 +46,7 @@ public enum IntegrityToken: Sendable {
     }
 }
 
-/// A classic token taken apart: the form is right, nothing is decrypted.
+/// A classic token, parsed but not decrypted.
 public struct ClassicToken: Sendable {
     private let encryption: CompactJWE
 
@@ -54,9 +54,10 @@ public struct ClassicToken: Sendable {
         encryption = try CompactJWE(text)
     }
 
-    /// Decrypts the token with one of the key pairs and verifies Google's signature with the same pair's other key.
+    /// Decrypts the token with one of the key pairs, and verifies Google's signature with the verification key of the
+    /// same pair.
     ///
-    /// Console replaces the keys of an app without an overlap, so both old and new may be given.
+    /// Play Console replaces the keys of an app without an overlap, so pass both the old and the new pair.
     public func decode(with keys: [ResponseKeys]) throws(PlayIntegrityError) -> IntegrityVerdict {
         var failure = PlayIntegrityError(.keyUnwrapFailed, .decryption, "not encrypted with a configured key")
         for pair in keys {
@@ -65,7 +66,7 @@ public struct ClassicToken: Sendable {
                 let payload = try signed.verifiedPayload(pair.verificationKey)
                 return try IntegrityVerdict(payload: payload, decodedBy: .responseKeys)
             } catch {
-                // Of several failures the one that got furthest says most.
+                // Of several failures, report the one of the latest step.
                 if error.code != .keyUnwrapFailed { failure = error }
             }
         }

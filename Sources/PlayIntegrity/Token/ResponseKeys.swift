@@ -3,38 +3,38 @@ internal import Crypto
 internal import CryptoExtras
 public import StrictJSON
 
-/// One pair of response encryption keys, as Play Console hands them out for an app: a key to decrypt its classic tokens
-/// with and Google's key to verify them with
-/// ([Play Console](https://developer.android.com/google/play/integrity/classic#configure-api)).
+/// One pair of response encryption keys of an app, from Play Console: a key that decrypts its classic tokens, and
+/// Google's key that verifies them ([Play
+/// Console](https://developer.android.com/google/play/integrity/classic#configure-api)).
 public struct ResponseKeys: Sendable {
     let decryptionKey: SymmetricKey
     let verificationKey: P256.Signing.PublicKey
 
-    /// Why a text is no pair of keys. Says which key, and nothing of it.
+    /// Why a text is not a pair of keys. It names the key, and shows nothing of it.
     public struct KeyError: RawRepresentable, Error, Sendable, Hashable {
         /// What is wrong, for people.
         public let rawValue: String
 
-        /// By its text.
+        /// An error with this text.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// Not 32 bytes in base64.
+        /// The decryption key is not 32 bytes in base64.
         public static let decryptionKey = KeyError(rawValue: "DECRYPTION_KEY is not 32 octets in base64")
-        /// Not a P-256 key in DER in base64.
+        /// The verification key is not a P-256 key as DER in base64.
         public static let verificationKey = KeyError(
             rawValue: "VERIFICATION_KEY is not a P-256 public key (SubjectPublicKeyInfo) in base64")
         /// The file does not have one line for each key.
         public static let file = KeyError(rawValue: "not a file of response keys")
-        /// Not an RSA private key in PEM.
+        /// The private key is not an RSA key in PEM.
         public static let privateKey = KeyError(rawValue: "not an RSA private key in PEM")
         /// The file is not encrypted for this RSA key.
         public static let encryption = KeyError(rawValue: "the file is not encrypted for this key")
     }
 
-    /// The keys from the two values that Console gives.
+    /// The keys from the two values that Play Console shows.
     ///
     /// - Parameters:
-    ///   - decryptionKey: 32 octets, base64 in either alphabet.
+    ///   - decryptionKey: 32 bytes, base64 in either alphabet.
     ///   - verificationKey: a P-256 SubjectPublicKeyInfo in DER, base64 in either alphabet.
     public init(decryptionKey: String, verificationKey: String) throws(KeyError) {
         guard let secret = Base64.decodeLenient(decryptionKey), secret.count == 32 else { throw KeyError.decryptionKey }
@@ -45,7 +45,7 @@ public struct ResponseKeys: Sendable {
         self.verificationKey = key
     }
 
-    /// The keys from the text file that Console's encrypted file holds: a line `DECRYPTION_KEY=…` and a line
+    /// The keys from the decrypted text file of Play Console: a line `DECRYPTION_KEY=…` and a line
     /// `VERIFICATION_KEY=…`.
     public init(consoleText text: String) throws(KeyError) {
         func value(_ name: String) -> String? {
@@ -58,10 +58,10 @@ public struct ResponseKeys: Sendable {
         try self.init(decryptionKey: decryption, verificationKey: verification)
     }
 
-    /// Opens the `.enc` file that Console encrypts (RSA-OAEP with SHA-1) for the public key that was uploaded to it.
+    /// Decrypts the `.enc` file that Play Console encrypted (RSA-OAEP with SHA-1) for an uploaded public key.
     ///
     /// - Parameters:
-    ///   - file: the file's octets.
+    ///   - file: the bytes of the file.
     ///   - privateKeyPEM: the RSA private key, PKCS#8 or PKCS#1.
     public init(encryptedFile file: some Collection<UInt8>, privateKeyPEM: String) throws(KeyError) {
         guard let key = try? _RSA.Encryption.PrivateKey(pemRepresentation: privateKeyPEM) else {
@@ -71,7 +71,8 @@ public struct ResponseKeys: Sendable {
         try self.init(consoleText: String(decoding: text, as: UTF8.self))
     }
 
-    /// The keys of an app record: an object with `decryption_key` and `verification_key`, or with Console's names.
+    /// The keys of an app record: an object with `decryption_key` and `verification_key`, or with Play Console's
+    /// names of them.
     public init(_ fields: JSONFields) throws(JSONError) {
         let names =
             fields.names.contains("DECRYPTION_KEY")
@@ -88,7 +89,7 @@ public struct ResponseKeys: Sendable {
 }
 
 extension ResponseKeys {
-    /// Both keys in the clear, as an app record takes them: for the one place that stores them.
+    /// Both keys in clear, as the members of an app record. Only for code that stores them.
     public var exposed: JSONObject {
         JSONObject([
             ("decryption_key", .string(decryptionKey.withUnsafeBytes { Base64.standard.encode($0) })),

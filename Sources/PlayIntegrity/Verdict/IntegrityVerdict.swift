@@ -1,27 +1,27 @@
 public import StrictJSON
 
-/// What Google says about an app, a device and an account, as it is written: Google's word, not judged yet.
+/// Google's verdict about an app, a device and an account, parsed but not judged by a policy yet.
 ///
-/// Google adds members and values without notice, so anything unknown is kept and nothing fails: a member of another type
-/// counts as absent, and the checks refuse what is absent if they need it
-/// ([Integrity verdicts](https://developer.android.com/google/play/integrity/verdicts)).
+/// Google adds members and values without notice, so unknown content is kept and never fails. A member of another type is
+/// treated as absent, and checks refuse absent members that they need ([Integrity
+/// verdicts](https://developer.android.com/google/play/integrity/verdicts)).
 public struct IntegrityVerdict: Sendable, Hashable {
     /// Who decoded the token.
     public enum Decoder: String, Sendable {
-        /// We, with the app's response keys: it is a classic token.
+        /// This library, with the app's response keys. The token is a classic one.
         case responseKeys = "response_keys"
-        /// Google: it is of either kind.
+        /// Google. The token is of either kind.
         case google
     }
 
     /// Who decoded the token.
     public let decoder: Decoder
-    /// Everything, as Google wrote it.
+    /// The whole verdict, as Google wrote it.
     public let payload: JSONObject
 
     static let limits = JSONValue.Limits(bytes: DecodeRequest.maximumAnswer, depth: 16)
 
-    /// Reads the verdict inside a token, a JSON object.
+    /// Parses the verdict in a token, a JSON object.
     init(payload octets: [UInt8], decodedBy decoder: Decoder) throws(PlayIntegrityError) {
         guard let object = try? JSONValue(parsing: octets, limits: Self.limits).object else {
             throw PlayIntegrityError(.payloadMalformed, .payload, "the payload is no JSON object")
@@ -29,7 +29,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
         self.init(payload: object, decodedBy: decoder)
     }
 
-    /// A verdict that was decoded and stored before. Nothing here proves that it is Google's.
+    /// A verdict that was decoded and stored before. It is not proven that it comes from Google.
     public init(payload: JSONObject, decodedBy decoder: Decoder) {
         self.payload = payload
         self.decoder = decoder
@@ -42,9 +42,9 @@ public struct IntegrityVerdict: Sendable, Hashable {
         return value == .null ? nil : value
     }
 
-    /// Whether it says what it was made for.
+    /// Whether it has `requestDetails`.
     var hasRequestDetails: Bool { self["requestDetails"]?.object != nil }
-    /// The package that asked.
+    /// The package that requested the token.
     public var requestPackageName: String? { self["requestDetails", "requestPackageName"]?.string }
     /// The nonce of a classic request.
     public var nonce: String? { self["requestDetails", "nonce"]?.string }
@@ -53,20 +53,20 @@ public struct IntegrityVerdict: Sendable, Hashable {
     /// When the token was made, in milliseconds since 1970.
     public var timestampMillis: Int64? { Self.integer(self["requestDetails", "timestampMillis"]) }
 
-    /// `PLAY_RECOGNIZED`, `UNRECOGNIZED_VERSION`, `UNEVALUATED`, or a word to come.
+    /// Whether Google Play knows the app: `PLAY_RECOGNIZED`, `UNRECOGNIZED_VERSION`, `UNEVALUATED`, or a later word.
     public var appRecognitionVerdict: String? { self["appIntegrity", "appRecognitionVerdict"]?.string }
     /// The app's package.
     public var appPackageName: String? { self["appIntegrity", "packageName"]?.string }
-    /// SHA-256 digests of its signing certificates, base64url.
+    /// SHA-256 digests of the app's signing certificates, base64url.
     public var certificateDigests: [String] { strings(self["appIntegrity", "certificateSha256Digest"]) }
-    /// Its version code.
+    /// The version code of the app.
     public var versionCode: Int64? { Self.integer(self["appIntegrity", "versionCode"]) }
 
-    /// `MEETS_DEVICE_INTEGRITY` and the like; none for a device that Google does not trust.
+    /// The device labels, such as `MEETS_DEVICE_INTEGRITY`; empty for a device that Google does not trust.
     public var deviceLabels: [String] { strings(self["deviceIntegrity", "deviceRecognitionVerdict"]) }
     /// The version of Android's SDK.
     public var sdkVersion: Int64? { Self.integer(self["deviceIntegrity", "deviceAttributes", "sdkVersion"]) }
-    /// `LEVEL_1` (few requests) to `LEVEL_4`, or `UNEVALUATED`.
+    /// The recent number of requests of the device: `LEVEL_1` (few) to `LEVEL_4`, or `UNEVALUATED`.
     public var deviceActivityLevel: String? {
         self["deviceIntegrity", "recentDeviceActivity", "deviceActivityLevel"]?.string
     }
@@ -76,20 +76,21 @@ public struct IntegrityVerdict: Sendable, Hashable {
         return bits.filter { $0.value != false && !$0.value.isNull }.map(\.name)
     }
 
-    /// `LICENSED`, `UNLICENSED`, `UNEVALUATED`, or a word to come.
+    /// Whether the account has a licence: `LICENSED`, `UNLICENSED`, `UNEVALUATED`, or a later word.
     public var appLicensingVerdict: String? { self["accountDetails", "appLicensingVerdict"]?.string }
-    /// `NO_ISSUES`, `HIGH_RISK` and the like.
+    /// Play Protect's verdict, such as `NO_ISSUES` or `HIGH_RISK`.
     public var playProtectVerdict: String? { self["environmentDetails", "playProtectVerdict"]?.string }
-    /// `KNOWN_INSTALLED`, `UNKNOWN_CONTROLLING` and the like; absent if Google did not evaluate it.
+    /// The kinds of other apps that are a risk, such as `KNOWN_INSTALLED` or `UNKNOWN_CONTROLLING`; empty if Google
+    /// did not evaluate them.
     public var appAccessRisks: [String] {
         strings(self["environmentDetails", "appAccessRiskVerdict", "appsDetected"])
     }
-    /// Whether the response was configured for a tester; anything but a plain no counts as yes.
+    /// Whether the response was configured for a tester. Any value but `false` is treated as yes.
     public var isTestingResponse: Bool {
         self["testingDetails", "isTestingResponse"].map { $0 != false } ?? false
     }
 
-    /// Google writes 64-bit integers as text; some libraries rewrite them as numbers.
+    /// Google writes 64-bit integers as text. Some libraries rewrite them as numbers.
     private static func integer(_ value: JSONValue?) -> Int64? {
         value.flatMap { $0.integer ?? $0.string.flatMap { Int64($0) } }
     }

@@ -1,32 +1,32 @@
 internal import Bytes
 public import Foundation
 
-/// How a token fared, step by step: what an audit finds where a verification only accepts or refuses.
+/// The result of each verification step for a token. A verification only accepts or refuses.
 ///
-/// The verifier makes the same steps in the same order. An audit accepts nothing: if something is not known, the step
-/// is left out and listed in ``unchecked``. Never register a device by an audit.
+/// The verifier makes the same steps in the same order. An audit accepts nothing: a step whose expected value is
+/// missing is skipped and listed in ``unchecked``. Never register a device because of an audit.
 public struct PlayIntegrityAudit: Sendable {
-    /// The token; nil if it cannot be read or was not given.
+    /// The token; nil if it cannot be parsed or was not given.
     public let token: IntegrityToken?
-    /// What the token says; nil if it could not be decoded.
+    /// The verdict in the token; nil if it could not be decoded.
     public let verdict: IntegrityVerdict?
-    /// The steps in the order in which they were made. The first that fails is the last. A step that could be made in
-    /// part is there twice: unchecked, and with its outcome.
+    /// The steps in the order in which they were made. The first that fails is the last. A step that could be made
+    /// only in part is listed twice: as unchecked, and with its outcome.
     public let steps: [PlayIntegrityAuditStep]
-    /// The steps for which something was not given, whether they were reached or not.
+    /// The steps for which an expected value is missing, whether they were reached or not.
     public let unchecked: [PlayIntegrityError.Step]
     /// Why the token is refused; nil if every step that could be made has passed.
     public let refusal: PlayIntegrityError?
-    /// Why the token could not be decoded, if that is not its fault. Then no step after ``PlayIntegrityError/Step/token``
-    /// was made.
+    /// Why the token could not be decoded, if the token is not at fault. Then no step after
+    /// ``PlayIntegrityError/Step/token`` was made.
     public let unavailable: PlayIntegrityUnavailable?
 
     /// Decodes a token and makes the steps of its verification.
     ///
     /// - Parameters:
     ///   - token: reads the token.
-    ///   - keys: pairs that may open it.
-    ///   - decodedVerdict: judged if the keys do not open the token.
+    ///   - keys: the key pairs to try.
+    ///   - decodedVerdict: the verdict to judge if the keys do not decrypt the token.
     ///   - unchecked: the steps about the verdict for which something is not given.
     ///   - prove: makes the steps about the verdict.
     init(
@@ -90,19 +90,19 @@ public struct PlayIntegrityAudit: Sendable {
 
 /// One step of an audit.
 public struct PlayIntegrityAuditStep: Sendable, Hashable {
-    /// How a step ends.
+    /// The outcome of a step.
     public enum Outcome: String, Sendable {
         /// It holds.
         case passed
         /// It refuses.
         case failed
-        /// What it takes was not given.
+        /// An expected value is missing.
         case unchecked
     }
 
     /// Which step.
     public let step: PlayIntegrityError.Step
-    /// How it ended.
+    /// The outcome of the step.
     public let outcome: Outcome
     /// What failed or what was not given, for people.
     public let detail: String?
@@ -116,11 +116,11 @@ public struct PlayIntegrityAuditStep: Sendable, Hashable {
 
 extension PlayIntegrityError: StepError {}
 
-/// What is known of a token that is audited. What is nil is not compared.
+/// The values that an audited token is compared with. A member that is nil is not compared.
 public struct PlayIntegrityExpectations: Sendable {
     /// The packages that are accepted. Those of the verifier are not used.
     public var packages: Set<String>?
-    /// What the token must be made for.
+    /// The nonce or request hash that the token must have.
     public var binding: IntegrityBinding?
     /// The time of the check.
     public var date: Date?

@@ -1,28 +1,29 @@
 internal import Bytes
 public import StrictJSON
 
-/// What a verifier asks of app, device and account. Nil, like an empty set of things to refuse, is: not checked.
+/// The requirements for app, device and account. A member that is nil, or an empty set of values to refuse, is not
+/// checked.
 ///
-/// Risk signals (Play Protect, other apps, activity, recall) are reported and not refused unless listed here: refusing one
-/// by default has cost a large team every seventh good device.
+/// Risk signals (Play Protect, other apps, activity, recall) are reported, and refused only if they are listed here. A
+/// large team that refused one of them by default lost every seventh good device.
 public struct PlayIntegrityPolicy: Sendable, Hashable {
     /// SHA-256 digests. The app's signing certificates must include one of them.
     public var certificateDigests: Set<[UInt8]>?
     /// Recognition verdicts that are accepted.
     public var recognitionVerdicts: Set<String>? = ["PLAY_RECOGNIZED"]
-    /// The least version code.
+    /// The lowest version code that is accepted.
     public var minimumVersionCode: Int64?
     /// Labels that the device must have, all of them.
     public var deviceLabels: Set<String> = ["MEETS_DEVICE_INTEGRITY"]
-    /// The least version of Android's SDK.
+    /// The lowest SDK version of Android that is accepted.
     public var minimumSDKVersion: Int64?
     /// Whether the account must have a licence of the app.
     public var requiresLicense = false
-    /// The greatest age, in seconds.
+    /// The maximum age of a token, in seconds.
     public var maximumAgeSeconds: Int64? = 600
-    /// How far the token's clock may be ahead, in seconds.
+    /// How far in the future a token may be dated, in seconds.
     public var maximumFutureSeconds: Int64? = 60
-    /// Whether responses that were configured for testers are accepted: never in production.
+    /// Whether responses that were configured for testers are accepted. Set it to true only for tests.
     public var allowsTestResponses = false
     /// Verdicts of Play Protect to refuse.
     public var refusedPlayProtect: Set<String> = []
@@ -39,7 +40,7 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
     }
 }
 
-/// The members of an app record's `play_integrity` object, and those that audits may name beside them.
+/// The members of an app record's `play_integrity` object, and further members for audits.
 extension PlayIntegrityPolicy: JSONPolicy {
     /// Every member. Digests are hexadecimal or base64url; `maximum_activity_level` is `LEVEL_1` to `LEVEL_4`, or the
     /// number.
@@ -62,7 +63,7 @@ extension PlayIntegrityPolicy: JSONPolicy {
     ]
 }
 
-/// A certificate digest as people and Google write it.
+/// A certificate digest, in the encodings that people and Google use.
 enum CertificateDigest {
     /// The 32 bytes of a SHA-256 in base64 of either alphabet, or in hexadecimal; nil for anything else.
     static func octets(_ text: String) -> [UInt8]? {

@@ -2,27 +2,28 @@ internal import Bytes
 public import Foundation
 internal import StrictJSON
 
-/// What a token was made for: the value that the service gave out.
+/// The value that binds a token to one request: the service issued it or can compute it.
 public enum IntegrityBinding: Sendable {
     /// The nonce of a classic request.
     case nonce(String)
     /// The request hash of a standard request.
     case requestHash(String)
-    /// Either, where the app may choose; the token must carry exactly one.
+    /// Either, if the app may choose. The token must have exactly one.
     case either(String)
 }
 
-/// A verdict that passed every check that was asked for.
+/// A verdict that passed every check that the policy requires.
 public struct VerifiedIntegrity: Sendable {
-    /// What Google says.
+    /// Google's verdict.
     public let verdict: IntegrityVerdict
 }
 
-/// Judges Google's verdicts by a policy: the same checks in the same order, whether the token was decoded here or at Google.
+/// Judges Google's verdicts by a policy. The checks and their order are the same whether response keys or Google decoded the
+/// token.
 public struct PlayIntegrityVerifier: Sendable {
     /// Packages that are accepted.
     public var packages: Set<String>
-    /// What is asked of app, device and account.
+    /// The requirements for app, device and account.
     public var policy: PlayIntegrityPolicy
 
     /// A verifier for an app.
@@ -35,7 +36,7 @@ public struct PlayIntegrityVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - verdict: decoded with response keys or by Google.
-    ///   - binding: what the token must be made for.
+    ///   - binding: the nonce or request hash that the token must have.
     ///   - time: the time of the check.
     /// - Throws: the first check that failed, in the order of ``PlayIntegrityError/Step``.
     public func verify(
@@ -50,15 +51,15 @@ public struct PlayIntegrityVerifier: Sendable {
         return VerifiedIntegrity(verdict: verdict)
     }
 
-    /// Makes every step that what is known allows, and says how each went. For inspection and tests of policies: a token
-    /// that passes an audit is not verified.
+    /// Makes every step for which `expected` has enough values, and returns the outcome of each. For inspection and
+    /// tests of policies: a token that passes an audit is not verified.
     ///
     /// - Parameters:
     ///   - token: as the app sent it.
-    ///   - keys: pairs that may open it.
-    ///   - decodedVerdict: what the token said when it was decoded elsewhere. It is judged if the keys do not open the
-    ///     token. The audit cannot check that Google signed it.
-    ///   - expected: what is known. What is nil is not compared.
+    ///   - keys: the key pairs to try.
+    ///   - decodedVerdict: the verdict of the token, if it was decoded elsewhere. It is judged if the keys do not
+    ///     decrypt the token. The audit cannot check that Google signed it.
+    ///   - expected: the values to compare with. A member that is nil is not compared.
     public func audit(
         _ token: String, keys: [ResponseKeys], decodedVerdict: IntegrityVerdict? = nil,
         against expected: PlayIntegrityExpectations
@@ -71,7 +72,7 @@ public struct PlayIntegrityVerifier: Sendable {
         }
     }
 
-    /// Makes the steps about a verdict that has been decoded: those from ``PlayIntegrityError/Step/payload`` on.
+    /// Makes the steps for a verdict that was already decoded: those from ``PlayIntegrityError/Step/payload`` on.
     public func audit(_ verdict: IntegrityVerdict, against expected: PlayIntegrityExpectations) -> PlayIntegrityAudit {
         PlayIntegrityAudit(verdict, unchecked: unchecked(expected)) { log throws(PlayIntegrityError) in
             try prove(verdict, expected, &log)

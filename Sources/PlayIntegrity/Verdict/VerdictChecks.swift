@@ -1,7 +1,7 @@
 internal import Bytes
 internal import Foundation
 
-/// The checks, in the order of Google's guide: what the request was first, then app, device, account and environment.
+/// The checks, in the order of Google's guide: first the request, then app, device, account and environment.
 struct VerdictChecks {
     let verdict: IntegrityVerdict
     let policy: PlayIntegrityPolicy
@@ -19,13 +19,13 @@ struct VerdictChecks {
         }
     }
 
-    /// By code points: String's own equality holds a Kelvin sign for a K.
+    /// Compares code points, because for String's own equality a Kelvin sign equals a K.
     private static func isAmong(_ packages: Set<String>, _ package: String?) -> Bool {
         guard let package else { return false }
         return packages.contains { $0.utf8.elementsEqual(package.utf8) }
     }
 
-    /// Exactly one of nonce and request hash, of the kind that is due, with the value that was given out.
+    /// Requires exactly one of nonce and request hash, of the required kind and with the issued value.
     func checkBinding(_ binding: IntegrityBinding?) throws(PlayIntegrityError) {
         let nonce = verdict.nonce.flatMap { $0.isEmpty ? nil : $0 }
         let requestHash = verdict.requestHash.flatMap { $0.isEmpty ? nil : $0 }
@@ -42,7 +42,7 @@ struct VerdictChecks {
                 try compareNonce(nonce, expected)
             }
         case nil:
-            // A token that our keys opened is a classic one, and those have a nonce.
+            // A token that the response keys decrypted is a classic one, so it must have a nonce.
             guard nonce != nil || (requestHash != nil && verdict.decoder == .google) else {
                 throw PlayIntegrityError(.nonceMissing, .nonce, "no nonce")
             }
@@ -63,7 +63,7 @@ struct VerdictChecks {
         }
     }
 
-    /// Google may hand back a nonce with other padding than it was given.
+    /// Google may return a nonce with other padding than the app sent.
     private func isSameText(_ left: String, _ right: String) -> Bool {
         let (left, right) = (Array(Base64.normalized(left).utf8), Array(Base64.normalized(right).utf8))
         return !left.isEmpty && constantTimeEquals(left, right)
@@ -73,7 +73,7 @@ struct VerdictChecks {
         guard let timestamp = verdict.timestampMillis else {
             throw PlayIntegrityError(.timestampMissing, .age, "no timestampMillis that can be read")
         }
-        // In floating point nothing overflows, whatever the token says; to the millisecond it is exact for any real time.
+        // Floating point cannot overflow, whatever the token says. It is exact to the millisecond for any real time.
         let age = (time.timeIntervalSince1970 * 1000).rounded() - Double(timestamp)
         if let maximum = policy.maximumAgeSeconds, age > Double(maximum) * 1000 {
             throw PlayIntegrityError(.tokenStale, .age, "made \(age) ms ago")
@@ -96,7 +96,7 @@ struct VerdictChecks {
                     .appNotRecognized, .recognition, verdict.appRecognitionVerdict ?? "no recognition verdict")
             }
         }
-        // The package is there unless Google did not evaluate the app.
+        // The verdict has the package, unless Google did not evaluate the app.
         guard let packages, verdict.appRecognitionVerdict != "UNEVALUATED" || verdict.appPackageName != nil else {
             return
         }

@@ -33,7 +33,8 @@
             }
         }
 
-        /// Attests the binding nonce. Apple attests each key once. `invalidKey` and `invalidInput` mean that the key is not good for it.
+        /// Attests the binding nonce. Apple attests each key once. `invalidKey` and `invalidInput` mean that this key cannot be
+        /// attested.
         public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
             guard let handle = subject.handle else { throw AttestationError(.handleInvalid, reason: "no key id") }
             do {

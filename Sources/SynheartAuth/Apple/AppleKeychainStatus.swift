@@ -49,8 +49,8 @@
         private static func code(_ status: OSStatus) -> KeyStoreError.Code {
             switch status {
             case errSecItemNotFound: .notFound
-            // The device is locked, not unlocked since boot, without a keychain, or in dark wake; another call was faster; the disk is
-            // full or fails; memory is short.
+            // The device is locked, not unlocked since boot, without a keychain, or in dark wake; another call made the item first;
+            // the disk is full or fails; memory is short.
             case errSecInteractionNotAllowed, errSecNotAvailable, errSecInDarkWake, errSecDuplicateItem, errSecDiskFull,
                 errSecIO, errSecAllocate:
                 .unavailable
@@ -84,7 +84,7 @@
         }
 
         private static let enclaveKey = "AKSError"
-        /// The policy of the key is invalid: dead.
+        /// The policy of the key is invalid: the key never works again.
         private static let policyInvalid = -536_362_999
         /// Locked.
         private static let notPermitted = -536_870_174

@@ -12,7 +12,7 @@
         static let shared = ExpiringActivity()
 
         private struct State: Sendable {
-            /// Tells one activity from the next.
+            /// The number of the activity, to recognise callbacks of an earlier one.
             var activity: UInt64 = 0
             var holds: [ObjectIdentifier: Hold] = [:]
             var isGranted = false

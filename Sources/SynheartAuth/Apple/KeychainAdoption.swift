@@ -5,9 +5,9 @@
     /// Moves items of the app's own access groups to the one that it shares with its extensions, when the host names that group
     /// later than it made the items.
     ///
-    /// Items that name no group lie in the default group: the first of the target's *Keychain Sharing*, or without that the group of
-    /// the app id. An app that begins to share has another default group than before, so both are sources. No other group is: its
-    /// items may belong to another app of the team, whose identity must not move away.
+    /// Items that name no group lie in the default group: the first of the target's *Keychain Sharing*, or without that the group
+    /// of the app id. An app that begins to share has another default group than before, so both are sources. Other groups are not:
+    /// their items may belong to another app of the team, whose identity must not move.
     struct KeychainAdoption: Sendable {
         let accessGroup: String?
         /// The app's bundle id.
@@ -17,7 +17,7 @@
         /// that the Keychain does not move is used where it lies: the app can, its extensions cannot yet.
         ///
         /// - Parameters:
-        ///   - query: What finds the item.
+        ///   - query: The query that finds the item.
         ///   - look: Looks in a group; nil: the query's own.
         ///   - moved: Runs after the item was moved.
         func look(
@@ -61,7 +61,7 @@
 
         /// The group of items that name none. The Keychain tells it when it makes an item.
         private static func defaultGroup() -> Result<String, Failure> {
-            // A name of its own, so that nothing in another group is taken for it.
+            // A unique name, so that no item of another group is mistaken for it.
             let probe: [String: Any] = [
                 kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: KeychainCanary.service,
                 kSecAttrAccount as String: "probe \(UUID().uuidString)", kSecUseDataProtectionKeychain as String: true,

@@ -12,14 +12,14 @@
         /// Another service than the records': a reset that removes every record leaves the canaries.
         static let service = "ai.synheart.auth.canary"
 
-        /// What a record's canary says.
+        /// The content of a record's canary.
         private enum Mark: UInt8 {
             case absent = 0
             case present = 1
         }
 
-        /// What a "not found" of a record means. `absent` only if its canary says so too, or if there was none and one could be made:
-        /// then this is a first launch.
+        /// Interprets a "not found" of a record. It is `absent` only if the canary says so too, or if there was no canary and one
+        /// could be made: then this is a first launch.
         func reading(ofAbsent name: RecordName, of owner: GroupOwner? = nil) -> StorageReading {
             let canary = item(name.text)
             switch canary.read(of: owner) {
@@ -71,7 +71,7 @@
             }
         }
 
-        /// Writes a damaged canary again. This time the Keychain counts as unwell.
+        /// Writes a damaged canary again. This time the Keychain is still reported as damaged.
         private func mend(_ canary: KeychainItem) -> StorageError {
             try? canary.write([Mark.present.rawValue])
             return StorageError("the Keychain's canary is damaged")

@@ -4,12 +4,13 @@
 
     /// The app or extension whose own group items that name none must lie in: `PREFIX.bundle-id`.
     ///
-    /// They lie in the first group of *Keychain Sharing* if there is one, and a look-up that names none finds them in every group. So
-    /// another program may share them without a word in the configuration. It does not share the locks then, and does not learn of changes.
+    /// They lie in the first group of *Keychain Sharing* if there is one, and a look-up that names none finds them in every group.
+    /// So another program may share them although the configuration names no group. Then it does not share the locks, and does not
+    /// see changes.
     struct GroupOwner: Sendable {
         let bundleID: String
 
-        /// What is wrong with an item's group; nil if it is the owner's.
+        /// The problem with an item's group; nil if the group is the owner's.
         func problem(_ attributes: [String: Any]?) -> StorageError? {
             guard let group = attributes?[kSecAttrAccessGroup as String] as? String else { return nil }
             let parts = group.split(separator: ".", maxSplits: 1)
@@ -28,7 +29,7 @@
         let account: String
         let accessGroup: String?
 
-        /// What finds it.
+        /// The query that finds the item.
         var query: [String: Any] {
             var query: [String: Any] = [
                 kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: service,
@@ -64,7 +65,7 @@
             }
         }
 
-        /// Makes it, or replaces its value.
+        /// Creates the item, or replaces its value.
         ///
         /// - Parameter prepare: Runs before the item is made, not before it is replaced.
         func write(

@@ -39,7 +39,7 @@
             locks = folder.map { LockDirectory(path: $0 + "/ai.synheart.auth", unprotect: unprotect) }
         }
 
-        /// The Keychain's answer. Where it says that there is no record, the record's canary says what that means.
+        /// Reads the record. If the Keychain finds none, the record's canary decides whether that is true.
         public func read(_ name: RecordName) -> StorageReading {
             if let misconfiguration { return .unavailable(misconfiguration) }
             let item = item(name)
@@ -65,7 +65,7 @@
         /// Succeeds if there is no such item.
         public func remove(_ name: RecordName) throws(StorageError) {
             try changing(name, isRemoval: true) { () throws(StorageError) in try item(name).remove() }
-            // Otherwise the next look waits two seconds before it believes that there is no record.
+            // Without this mark, the next reading waits two seconds before it accepts that there is no record.
             canary.markGone(name)
         }
 
@@ -77,7 +77,8 @@
             do throws(PrivateDirectory.Failure) {
                 try locks.beginChange(of: Self.versionFile(name))
             } catch {
-                // On a full disk a record can still be removed. Who signs with it afterwards finds no key, and reads again.
+                // A record can be removed even if the disk is full. A process that still signs with it finds no key, and
+                // reads the record again.
                 guard isRemoval, error.storageError.isFull else { throw error.storageError }
             }
             defer { locks.endChange(of: Self.versionFile(name)) }
@@ -144,10 +145,10 @@
     /// The directory of the lock files and version files. They have no file protection: a locked phone must be able to open them, and
     /// an open one must stay open.
     ///
-    /// A version file stands for one version of a record that lies elsewhere. It is empty while the record does not change. A writer
-    /// marks it before a change, which ends the version, and removes it after the change. A reader makes a new one, but caches nothing
-    /// while the mark is there: it may have read the record before the change. The mark of a writer that was killed stays until the
-    /// next change. Until then the record is read for each signature.
+    /// A version file represents one version of a record that is stored elsewhere. It is empty while the record does not change. A
+    /// writer marks it before a change, which ends the version, and removes it after the change. A reader makes a new one, but
+    /// caches nothing while the mark is there: it may have read the record before the change. The mark of a writer that was killed
+    /// stays until the next change. Until then the record is read for each signature.
     struct LockDirectory: Sendable {
         private let directory: PrivateDirectory
         private let unprotect: @Sendable (_ path: String) -> Void

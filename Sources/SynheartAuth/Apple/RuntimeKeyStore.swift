@@ -69,7 +69,7 @@
             }
         }
 
-        /// Uses the deployed key, or the base's. Only when both found nothing is that confirmed by a second look after a pause.
+        /// Uses the deployed key, or the base's. Only if both find nothing, a second look-up after a pause confirms it.
         private func use<Value>(
             _ alias: KeyAlias, _ body: (SecureEnclave.P256.Signing.PrivateKey) throws(KeyStoreError) -> Value,
             orBase: () throws(KeyStoreError) -> Value?

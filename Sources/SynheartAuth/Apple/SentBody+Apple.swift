@@ -42,7 +42,7 @@
                     }
                 }
             } catch {
-                // If it opens after all, it has no reader.
+                // If the stream opens later after all, nothing reads it.
                 _ = try? body.takeStream()
                 throw error
             }
@@ -57,7 +57,8 @@
             self.input = Locked(Input(stream: input))
         }
 
-        /// Writes the body. The end of the output is the end of the body, so that of a broken one stays open as long as this object.
+        /// Writes the body. Closing the output ends the body, so the output of a broken body stays open as long as this object
+        /// lives.
         private func pass(_ reader: inout CheckedReader) throws(UnreadableBody) {
             output.open()
             while true {

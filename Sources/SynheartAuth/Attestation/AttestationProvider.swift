@@ -5,8 +5,8 @@ public protocol AttestationProvider: Sendable {
     /// The platform that the service checks the evidence for.
     var platform: AttestationPlatform { get }
 
-    /// Who alone can use the handles, such as a bundle: an app and its extensions have App Attest keys of their own; nil if
-    /// everybody can who shares the record.
+    /// The owner of the handles, such as a bundle, if only it can use them: an app and its extensions have separate App
+    /// Attest keys. Nil if every program that shares the record can.
     var handleOwner: String? { get }
 
     /// Makes a handle that must outlive the process, such as App Attest's key id; nil if the provider needs none.
@@ -22,7 +22,7 @@ public protocol AttestationProvider: Sendable {
 }
 
 extension AttestationProvider {
-    /// Everybody who shares the record.
+    /// Nil: every program that shares the record can use the handles.
     public var handleOwner: String? { nil }
 
     /// No handle.
@@ -84,7 +84,7 @@ public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertib
         /// A short name for logs.
         public let rawValue: String
 
-        /// By its raw value.
+        /// A code with this raw value.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// This device, build or simulator cannot attest.

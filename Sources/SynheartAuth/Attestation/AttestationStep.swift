@@ -46,7 +46,7 @@ struct AttestationStep: Sendable {
         do throws(SynheartAuthError) {
             let record = try await context.ledger.load()
             let isOurs = record.attestationOwner == nil || record.attestationOwner == context.attestation.handleOwner
-            // Another bundle's key is of no use here. The record keeps it until there is another one.
+            // A key of another bundle cannot be used here. The record keeps it until it gets another one.
             if let key = record.attestationKey, !key.isUsed, isOurs { return key.id }
         } catch {
             throw RegistrationFailure(error: error)
@@ -63,7 +63,7 @@ struct AttestationStep: Sendable {
 }
 
 extension SynheartAuthError {
-    /// Failures other than these cannot be told from a refusal while there is no handle.
+    /// While there is no handle, failures other than these are treated as a refusal.
     static func handleNotMade(_ error: AttestationError) -> SynheartAuthError {
         let code: AttestationError.Code = [.unsupported, .noAnswer].contains(error.code) ? error.code : .refused
         return .provider(AttestationError(code, reason: error.reason))

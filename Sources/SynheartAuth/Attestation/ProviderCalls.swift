@@ -77,7 +77,7 @@ extension SynheartAuthError {
 }
 
 extension RetryTable.Situation {
-    /// The situation that a provider's failure means. A code of the host's own counts as a refusal.
+    /// The situation that a provider's failure means. A code that the host defined is treated as a refusal.
     init(_ code: AttestationError.Code) {
         self =
             switch code {

@@ -21,8 +21,8 @@ package func withDeadline<Value: Sendable>(
     return value
 }
 
-/// Whether a call may still act, and whether it has. It may not act after its deadline or its caller's cancellation: the SDK sends
-/// nothing for a caller that was told that the call failed.
+/// Tracks whether a call may still act, and whether it has acted. It may not act after its deadline or its caller's cancellation:
+/// the SDK sends nothing for a caller that was told that the call failed.
 final class CallLife: Sendable {
     /// A copy of the request that leaves.
     struct Copy: Sendable {

@@ -4,13 +4,13 @@ internal import Bytes
 ///
 /// iOS kills a process that is suspended while it holds a file lock in an app group's container (0xdead10cc).
 protocol RunningTime: Sendable {
-    /// Asks for such a time.
+    /// Requests running time.
     ///
-    /// - Parameter expire: Called when the time is over before `end`. The locks must go then.
+    /// - Parameter expire: Called when the time is over before `end`. The holder must release its locks then.
     func begin(_ expire: @escaping @Sendable () -> Void) -> any RunningTimeHold
 }
 
-/// A running time that was asked for.
+/// A requested running time.
 protocol RunningTimeHold: Sendable {
     /// Whether the system granted the time; nil if it has not answered yet.
     var isGranted: Bool? { get }
@@ -22,7 +22,7 @@ protocol RunningTimeHold: Sendable {
     func end()
 }
 
-/// Where the system suspends no process.
+/// For systems that do not suspend processes.
 struct UnlimitedTime: RunningTime {
     func begin(_ expire: @escaping @Sendable () -> Void) -> any RunningTimeHold { Hold() }
 

@@ -29,7 +29,7 @@
         /// `synheart-auth` in `$XDG_STATE_HOME`, else in `$HOME/.local/state`, else in `.local/state` of the user's home directory.
         static var directory: String { directory(ProcessInfo.processInfo.environment) }
 
-        /// Relative paths do not count: where they lead depends on where the process was started.
+        /// Relative paths are ignored, because they depend on the folder in which the process was started.
         static func directory(_ environment: [String: String]) -> String {
             if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/synheart-auth" }
             // NSHomeDirectory reads the user database, which does not know about containers and CI.

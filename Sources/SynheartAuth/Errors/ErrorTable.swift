@@ -1,17 +1,30 @@
 /// The error classes of facades in other languages. The table code -> class is their contract.
 public enum ErrorClass: String, Sendable, Hashable, CaseIterable {
+    /// `NETWORK_ERROR`: the auth service could not be reached.
     case networkError = "NetworkError"
+    /// `CHALLENGE_EXPIRED`.
     case challengeExpired = "ChallengeExpired"
+    /// `ATTESTATION_UNAVAILABLE`: the device cannot attest, or not now.
     case attestationUnavailable = "AttestationUnavailable"
+    /// `KEY_INVALIDATED`: the hardware key is gone. Only a reset helps.
     case keyInvalidated = "KeyInvalidated"
+    /// `STORAGE_ERROR`, `KEYSTORE_ERROR`, `SECURE_ENCLAVE_ERROR`.
     case storageError = "StorageError"
+    /// `CRYPTO_ERROR`, `SIGNING_FAILED`.
     case cryptoError = "CryptoError"
+    /// `CLOCK_SKEW`: the device's clock is wrong.
     case clockSkew = "ClockSkew"
+    /// `ALREADY_REGISTERED`.
     case alreadyRegistered = "AlreadyRegistered"
+    /// `NOT_REGISTERED`.
     case notRegistered = "NotRegistered"
+    /// `NOT_CONFIGURED`: the app called the SDK before `configure`.
     case notConfigured = "NotConfigured"
+    /// `REGISTRATION_IN_PROGRESS`.
     case registrationInProgress = "RegistrationInProgress"
+    /// `INVALID_STATE_TRANSITION`. The error also has the two states.
     case invalidStateTransition = "InvalidStateTransition"
+    /// Every other code, those of a newer service included.
     case serverError = "ServerError"
 }
 

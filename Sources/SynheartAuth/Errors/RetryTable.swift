@@ -6,8 +6,10 @@ internal import AuthContract
 enum RetryTable {
     /// What the SDK itself does about a failure, once unless noted otherwise. After that it reports the error.
     enum Remedy: Sendable, Hashable, CaseIterable {
-        /// Report the error.
+        /// Report the error. A refusal of an app's request is the caller's answer.
         case none
+        /// Report the error, also where another refusal would be the caller's answer.
+        case report
         /// Repeat the operation, with the back-off of its ``RetryPolicy``.
         case backOff
         /// Read the record again, with the back-off of ``RetryPolicy/storage``.
@@ -85,31 +87,22 @@ enum RetryTable {
         Row(.invalidStateTransition, .none, then: .none),
     ]
 
-    /// The service's codes that the SDK reports unchanged.
-    static let service: [Row] = [
-        Row(service: .invalidRequest, .none, then: .none),
-        Row(service: .notFound, .none, then: .none),
-        Row(service: .methodNotAllowed, .none, then: .none),
-        Row(service: .payloadTooLarge, .none, then: .none),
-        Row(service: .unsupportedMediaType, .none, then: .none),
-        Row(service: .unknownApp, .none, then: .none),
-        Row(service: .invalidChallenge, .newChallenge, then: .retry),
-        Row(service: .attestationRequired, .attestRotation, then: .none),
-        Row(service: .devModeNotAllowed, .none, then: .none),
-        Row(service: .notRegistered, .confirm, then: .reset),
-        Row(service: .invalidSignature, .finishRotation, then: .reset),
-        Row(service: .devicePending, .none, then: .none),
-        Row(service: .keyExpired, .rotate, then: .rotate),
-        Row(service: .assertionRequired, .assert, then: .none),
-        Row(service: .invalidAssertion, .none, then: .none),
-        Row(service: .conflict, .none, then: .none),
-        Row(service: .preconditionFailed, .none, then: .none),
-        Row(service: .unsupportedSigVersion, .signOtherScheme, then: .none),
-        Row(service: .misdirectedRequest, .none, then: .none),
-        Row(service: .unauthorized, .none, then: .none),
-        Row(service: .forbidden, .none, then: .none),
-        Row(service: .rateLimited, .none, then: .retry),
+    /// What the SDK does about the service's codes that it reports unchanged; nothing about the others.
+    private static let remedies: [ErrorCode: Remedy] = [
+        .invalidChallenge: .newChallenge,
+        .attestationRequired: .attestRotation,
+        .notRegistered: .confirm,
+        .invalidSignature: .finishRotation,
+        .keyExpired: .rotate,
+        .assertionRequired: .assert,
+        .unsupportedSigVersion: .signOtherScheme,
+        .misdirectedRequest: .report,
     ]
+
+    /// The service's codes that the SDK reports unchanged, with the recovery of the contract's table.
+    static let service: [Row] = ErrorCode.allCases.filter { renamed[$0] == nil }.map { code in
+        Row(service: code, remedies[code] ?? .none, then: .init(rawValue: code.recovery.rawValue) ?? .none)
+    }
 
     /// The service's codes that the SDK reports as its own. Every 5xx is a network error.
     static let renamed: [ErrorCode: SynheartAuthError.Code] = [

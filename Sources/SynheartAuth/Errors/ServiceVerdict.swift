@@ -54,7 +54,7 @@ enum ServiceVerdict {
         guard (400..<500).contains(answer.status), answer.status != 429,
             let code = refusal(answer).flatMap({ ErrorCode(rawValue: $0.code) })
         else { return false }
-        return ![.nonceReplay, .rateLimited].contains(code) && code.httpStatus < 500
+        return !code.mayHaveTakenEffect
     }
 
     /// The value of `X-Synheart-Server-Time`; without it the `server_timestamp` of a refusal.

@@ -31,8 +31,8 @@ public struct SynheartAuthError: Error, Sendable {
     /// Where the service demands assertions, if it demanded one.
     var assertionDemand: AssertionDemand? { details.assertionDemand }
 
-    /// A class: every call of an async function that throws this error has code that moves it. With one word to move, the SDK is
-    /// smaller.
+    /// A class, for code size: each call of an async function that throws this error has code that moves it, and a reference is
+    /// one word.
     private final class Details: Sendable {
         let code: Code
         let message: String

@@ -33,8 +33,8 @@ public protocol KeyStore: Sendable {
 
     /// Throws unless canaries prove that the platform works. The SDK asks before it believes that a key is lost.
     ///
-    /// The storage canary is read back with its data, and a new one can be written. The key canary is a key of the same kind and age
-    /// that signs. Where all canaries are gone together with the key, a new one that can be made and works is proof too.
+    /// The storage canary is read back with its data, and a new one can be written. The key canary is a key of the same kind and
+    /// age that signs. If all canaries are gone together with the key, a new one that can be made and works is also proof.
     func checkCanaries(of alias: KeyAlias) throws(KeyStoreError)
 }
 
@@ -70,11 +70,11 @@ public enum KeyProtection: String, Sendable, Hashable, CaseIterable {
     case secureEnclave = "secure-enclave"
     /// The Android Keystore, or another key store of the host.
     case hostKeystore = "host-keystore"
-    /// A file. Whoever can read it can copy the key.
+    /// A file. Every reader of the file can copy the key.
     case software
 }
 
-/// Why a key store failed: one answer of the platform. What follows for the identity is decided by the SDK (``Code``).
+/// Why a key store failed: one answer of the platform. The SDK decides what follows for the identity (``Code``).
 public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kinds of answers. The SDK believes `notFound`, `failed` and codes of the host's own only after a second such answer at
     /// least two seconds later, if then the canaries work.
@@ -82,7 +82,7 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
         /// A short name for logs.
         public let rawValue: String
 
-        /// By its raw value.
+        /// A code with this raw value.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The platform says that the key does not exist.

@@ -3,7 +3,7 @@ internal import Crypto
 
 internal import struct Foundation.Data
 
-/// Keys in files, for desktops and servers without a hardware key store. Whoever can read a file can copy its key.
+/// Keys in files, for desktops and servers without a hardware key store. Every reader of a file can copy its key.
 ///
 /// A release build uses it only if `Configuration.keyStore` names it. There is no fallback to it. In debug builds on Linux it is
 /// the default, in `$XDG_STATE_HOME/synheart-auth/keys`, else in `$HOME/.local/state/synheart-auth/keys`.

@@ -12,14 +12,38 @@ public protocol AuthLogger: Sendable {
 public struct LogEntry: Sendable, Hashable {
     /// The severity.
     public enum Level: String, Sendable, Hashable, CaseIterable {
-        case debug, info, warning, error
+        /// For the SDK's developers. No event has it today.
+        case debug
+        /// Normal progress.
+        case info
+        /// A failure that the SDK retries, or that the app can handle.
+        case warning
+        /// An operation failed.
+        case error
     }
 
     /// The event.
     public enum Event: String, Sendable, Hashable, CaseIterable {
-        case registrationStarted, registrationFinished, registrationFailed, attemptFailed
-        case rotationStarted, rotationFinished, rotationFailed
-        case identityReset, stateChanged, operationFailed
+        /// A registration begins.
+        case registrationStarted
+        /// The registration has ended: the device is registered, or waits as pending.
+        case registrationFinished
+        /// The registration has ended with an error.
+        case registrationFailed
+        /// One attempt of a registration failed. The SDK may try again.
+        case attemptFailed
+        /// A key rotation begins.
+        case rotationStarted
+        /// The new key is the current one.
+        case rotationFinished
+        /// An attempt of a rotation failed. The identity stays registered.
+        case rotationFailed
+        /// The identity was deleted from the device.
+        case identityReset
+        /// The identity has another state. The entry has both.
+        case stateChanged
+        /// An operation of the app failed. The entry has the error's code.
+        case operationFailed
         /// The service names a key that this device never had.
         case foreignKey
         /// The platform says that a key or the record is gone or unusable. The SDK does not believe it yet.

@@ -3,8 +3,8 @@ internal import Bytes
 /// The bytes of an answer between a transport that does not wait and a reader. Up to 1 MiB lies in memory, the rest in files without
 /// names, so that a slow reader costs no more memory.
 ///
-/// While there is something in a file, the transport is told to pause. One that cannot, or goes on for a while, is ended at a limit.
-/// Files are written on the transport's thread, and read on one of a few threads of the SDK's own.
+/// While there is something in a file, the transport is told to pause. A transport that cannot pause, or does not pause at once, is
+/// ended at a limit. Files are written on the transport's thread, and read on one of a few threads of the SDK's own.
 final class AnswerBuffer: Sendable {
     private enum Ending: Sendable {
         case whole
@@ -31,13 +31,13 @@ final class AnswerBuffer: Sendable {
         case broken(TransportError)
     }
 
-    /// What may lie on the disk: 256 MiB.
+    /// The largest number of bytes on the disk: 256 MiB.
     static let usualLimit = 256 * 1024 * 1024
     private static let memory = 1024 * 1024
     private static let threads = BoundedThreads(limit: 4)
 
     private let state = Locked(State())
-    /// In order. Bytes are added to the last one and taken from the first one, which is then gone.
+    /// The files, in order. Bytes are added to the last file and read from the first one, which is then deleted.
     private let files = Locked<[OverflowFile]>([])
     private let limit: Int
     private let flow: @Sendable (Bool) -> Void
@@ -180,7 +180,7 @@ final class AnswerBuffer: Sendable {
     /// Waits for something to read.
     private func news() async {
         await withCheckedContinuation { continuation in
-            // A second reader takes the place of the first one, which looks again.
+            // A second reader replaces the first one, which then checks again.
             let earlier = state.withLock { state in
                 defer { state.waiter = state.hasNews ? nil : continuation }
                 return state.hasNews ? continuation : state.waiter

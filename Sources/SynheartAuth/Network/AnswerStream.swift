@@ -57,7 +57,7 @@ public final class AnswerStream: AsyncSequence, Sendable {
         } onCancel: {
             cancel()
         }
-        // What a cancelled read returns is not the end.
+        // A cancelled read may return nothing. That is not the end of the stream.
         try Task.checkCancellation()
         switch result {
         case .success(let piece): return piece

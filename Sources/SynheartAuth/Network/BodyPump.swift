@@ -36,8 +36,8 @@ struct PieceReader {
     }
 }
 
-/// Reads a body a second time. It gives the last piece only if the body is that of the first time: what was given before is not a whole
-/// body.
+/// Reads a body a second time. It returns the last piece only if the body is the same as the first time. Without the last piece,
+/// the receiver has no complete body.
 struct CheckedReader {
     private let reader: PieceReader
     /// nil if the body was not read before.

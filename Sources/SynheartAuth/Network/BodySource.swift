@@ -52,7 +52,7 @@ extension BodySource: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// What is known of a body after it was read once.
+/// The length and digest of a body, known after it was read once.
 struct BodyMeasure: Sendable {
     let count: Int64
     let digest: ContentDigest
@@ -76,7 +76,7 @@ final class BodyCopy: Sendable {
         self.measure = measure
     }
 
-    /// What the transport opens.
+    /// The source that the transport opens.
     var source: BodySource { BodySource(self, original) }
 
     /// Whether this is the first opening.

@@ -14,15 +14,15 @@ internal import Foundation
 /// get a session of their own, whose connection is new. That is each request on Linux, and PUT and DELETE on Apple's systems. Over the
 /// app's own session Apple's URLSession may still repeat a PUT or a DELETE, which the service then refuses as a replay.
 ///
-/// swift-corelibs-foundation (Linux) stops the process if an answer ends within its head. A host that sends to servers it does not trust
-/// brings a transport of its own.
+/// swift-corelibs-foundation (Linux) stops the process if an answer ends within its head. A host that sends to untrusted servers
+/// must use a transport of its own.
 public final class URLSessionTransport: HTTPTransport {
     /// A session for many exchanges.
     private struct Shared: Sendable {
         let session: URLSession
         let exchanges: URLSessionExchanges
-        /// Takes a task of the app's own session over, so that the session's delegate goes on serving the app's tasks; nil if the
-        /// transport made the session.
+        /// Sets the delegate of a task of the app's own session, so that the session's delegate still serves the app's other
+        /// tasks; nil if the transport made the session.
         let takeOver: (@Sendable (URLSessionTask) -> Void)?
     }
 

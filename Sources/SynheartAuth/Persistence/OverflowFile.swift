@@ -10,7 +10,7 @@ internal import Foundation
     internal import Android
 #endif
 
-/// A file without a name: its bytes are read once, in order, and are gone with it.
+/// A file without a name. Its bytes are read once, in order, and are deleted with it.
 ///
 /// Unchecked: its owner has a lock.
 final class OverflowFile: @unchecked Sendable {
@@ -37,9 +37,9 @@ final class OverflowFile: @unchecked Sendable {
 
     /// Whether everything was read.
     var isEmpty: Bool { taken == written }
-    /// What it takes of the disk.
+    /// The number of bytes on the disk.
     var size: Int { Int(written) }
-    /// Whether another file should take what comes next, so that the disk gets back what was read.
+    /// Whether the next bytes should go to another file, so that the space of this one can be freed once it is read.
     var isFull: Bool { written >= Self.fullSize }
 
     /// Returns false if the bytes cannot be written.

@@ -50,8 +50,8 @@ struct PrivateDirectory: Sendable {
     /// A probe of a file's version, which changes whenever the file, its mode or its owner does. It gives nil for a file that does
     /// not exist, that is no longer the one of this name, or that `read` would refuse for its mode. It does not check the owner.
     ///
-    /// The probe holds the file open: asking an open file costs half of asking by path, and a request is signed in the time of
-    /// forty such questions. So it does not notice that a parent directory was renamed.
+    /// The probe holds the file open: a stat of an open file takes half as long as a stat by path, and signing a request takes
+    /// only forty times as long. So it does not notice that a parent directory was renamed.
     func versions(of name: String) -> VersionProbe {
         let file = OpenFile(path + "/" + name)
         return { file.version }
@@ -63,8 +63,8 @@ struct PrivateDirectory: Sendable {
         return { file.emptyVersion }
     }
 
-    /// Makes a file non-empty, which ends its version. The mark survives the process, not a loss of power: no reader does either. It is
-    /// a hole in the file, so that it needs no block of the disk.
+    /// Makes a file non-empty, which ends its version. The mark survives the process, but not a loss of power, which readers do not
+    /// survive either. It is a hole in the file, so that it needs no block of the disk.
     func mark(_ name: String) throws(Failure) {
         let descriptor = open(
             path + "/" + name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode_t(0o600))
@@ -186,7 +186,7 @@ struct PrivateDirectory: Sendable {
         }
     }
 
-    // The parents are not checked: whoever can write there is the user, or can replace the directory anyway.
+    // The parents are not checked: only the user can write there, or users who can replace the directory anyway.
     private func ensureExistsUnchecked() throws(Failure) {
         do {
             try FileManager.default.createDirectory(

@@ -74,8 +74,11 @@ public struct RecordVersion: Sendable, Hashable {
 
 /// The result of reading a record.
 public enum StorageReading: Sendable, Hashable {
+    /// The bytes as they were written.
     case found([UInt8])
+    /// There is no record of this name. Storage that cannot be read now, as on a locked device, is `unavailable`.
     case absent
+    /// The storage cannot be read now. The record may exist.
     case unavailable(StorageError)
 }
 

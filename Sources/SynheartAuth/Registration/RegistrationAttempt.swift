@@ -8,9 +8,9 @@ struct RegistrationAttempt: Sendable {
     struct SigningKey: Sendable {
         let reference: IdentityRecord.KeyReference
         let publicKey: DevicePublicKey
-        /// The service may have registered it by a request whose answer was lost.
+        /// Whether the service may have registered the key by a request whose answer was lost.
         let mayBeKnown: Bool
-        /// Its hardware attestation names the challenge of an earlier attempt, which is spent.
+        /// Whether the hardware attestation of the key names the challenge of an earlier attempt, which is spent.
         let isAttestationSpent: Bool
     }
 

@@ -22,8 +22,8 @@ struct Resetter: Sendable {
         context.log.event(.identityReset, device: deviceID)
     }
 
-    /// Writes down that the reset has begun. On a full disk it goes on all the same: it needs no space, and makes some. If it is then
-    /// interrupted, the record says that there is a key, and the next launch finds out that there is none.
+    /// Records that the reset has begun. If the disk is full, it continues without the record: a reset needs no space, and frees
+    /// some. If it is then interrupted, the record says that there is a key, and the next launch finds out that there is none.
     private func begin(
         _ record: IdentityRecord, _ reason: ResetReason
     ) async throws(SynheartAuthError) -> IdentityRecord {

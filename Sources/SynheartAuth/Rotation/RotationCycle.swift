@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// What a rotation is for.
+/// The purpose of a rotation.
 struct RotationAim: Sendable, Hashable {
     var reason = RotationReason.scheduled
     /// Whether it binds a new App Attest key in place of a lost one.

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// What a rotation brings to attest again (spec chapter *Rotation extensions*).
+/// The evidence that a rotation sends to attest again (spec chapter *Rotation extensions*).
 struct RotationEvidence: Sendable {
     let challenge: [UInt8]
     var assertion: [UInt8]?
@@ -36,7 +36,8 @@ struct RotationEvidenceStep: Sendable {
             let assertion = try await context.assertion(clientDataHash: nonce.bytes)
             return RotationEvidence(challenge: challenge.bytes, assertion: assertion)
         } catch {
-            // Whoever stole the signing key could bring a phone of their own, so the service refuses a new key then.
+            // A thief of the signing key could attest a phone of their own, so the service refuses a new App Attest
+            // key then.
             guard error.remedy == .rebind, pending.reason != .compromise else { throw error }
             // The answer would not say which of two copies took effect.
             guard pending.lastCopy == nil else {

@@ -248,7 +248,8 @@ struct Rotator: Sendable {
     private func giveUpIfNoCopyCanArrive(
         _ pending: PendingRotation, serverTime: UnixTime?, _ state: IdentityState
     ) async throws(SynheartAuthError) {
-        // Without an open copy there is nothing to wait for; without the service's time nothing is certain.
+        // If no sent copy may still take effect, there is nothing to wait for. Without the service's time, the result
+        // is uncertain.
         let remaining: Int64 =
             if let lastCopy = pending.lastCopy {
                 serverTime.map { (lastCopy + Self.lifeOfACopy) - $0 } ?? 1

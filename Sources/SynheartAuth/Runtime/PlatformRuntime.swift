@@ -106,7 +106,8 @@ struct PlatformRuntime: Sendable {
         return json.text()
     }
 
-    /// Only a certain "not found" counts. A store that cannot answer now must not look like a lost identity.
+    /// Returns false only for a certain "not found". A store that cannot answer now must not look like a lost
+    /// identity.
     func keyExists(_ deviceID: String) -> Bool {
         do { return try keyStore.load(.runtime(deviceID)) != nil } catch { return true }
     }

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// What the eight functions of the runtime face do.
+/// The implementation of the eight functions of the runtime face.
 package struct RuntimeHost: Sendable {
     package typealias Text = UnsafePointer<CChar>?
     package typealias NewText = UnsafeMutablePointer<CChar>?
@@ -15,7 +15,7 @@ package struct RuntimeHost: Sendable {
     let secureLoad: @Sendable (Text, Text) -> NewText
     let secureDelete: @Sendable (Text, Text) -> Int32
 
-    /// A host's own functions, in the order of the runtime's.
+    /// A host's own functions, in the order in which the runtime lists them.
     package init(
         generateKey: @escaping @Sendable (Text) -> NewText,
         signBytes: @escaping @Sendable (Text, Octets, Int) -> NewText,

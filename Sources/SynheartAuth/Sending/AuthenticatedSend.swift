@@ -3,8 +3,8 @@ internal import Bytes
 
 /// Signs a request, sends it, and recovers once from each refusal, as ``RetryTable`` says.
 ///
-/// A verdict of the auth service counts. The SDK confirms a verdict of another origin by a status request: a compromised backend
-/// must not talk a device out of its identity.
+/// The SDK applies a verdict of the auth service. It confirms a verdict of another origin by a status request: a compromised
+/// backend must not talk a device out of its identity.
 struct AuthenticatedSend: Sendable {
     let identity: DeviceIdentity
     let request: TransportRequest
@@ -82,7 +82,8 @@ struct AuthenticatedSend: Sendable {
                 if !isRepeated, verdict.remedy == .finishRotation, try await identity.finishRotation() { continue }
                 if let error = try await confirmed(verdict) { throw error }
                 return answer
-            case _ where isRepeated || verdict.code == .server(ErrorCode.misdirectedRequest.rawValue): throw verdict
+            case .report: throw verdict
+            case _ where isRepeated: throw verdict
             case .learnClock: try await learnClock(verdict)
             case .signAgain:
                 // A copy was accepted. Signing again would accept a second one.

@@ -18,7 +18,7 @@ package enum HostHeaders {
             HeaderName.signatureVersion, HeaderName.signatureInput, HeaderName.messageSignature, HeaderName.assertion,
         ].map { $0.lowercased() })
 
-    /// What is wrong with the lines; nil if nothing is.
+    /// The problem with the lines; nil if there is none.
     package static func problem(_ headers: HeaderFields, _ scheme: SignatureScheme) -> String? {
         for line in headers.lines {
             guard line.name.isToken else { return "a header's name is not a token" }

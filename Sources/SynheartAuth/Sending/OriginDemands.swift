@@ -4,7 +4,7 @@ internal import Bytes
 /// What each origin demanded of requests, as far as this process knows: so that each demand costs one refused request.
 final class OriginDemands: Sendable {
     private struct Demands: Sendable {
-        /// Path prefixes on which requests need an assertion, as compared.
+        /// Path prefixes on which requests need an assertion, in the form in which they are compared.
         var prefixes: Set<LenientPath> = []
         /// Exact paths that need one.
         var paths: Set<String> = []

@@ -28,7 +28,8 @@ package enum RequestBody: Sendable {
     /// The bodies that are read for their digests at the same time.
     static let threads = BoundedThreads(limit: 16)
 
-    /// Reads a stream once. It may take long, but each piece has the limit of a provider's call: of a body that hangs, a thread is left.
+    /// Reads a stream once. It may take long, but each piece has the limit of a provider's call: a body that hangs keeps its
+    /// thread.
     static func measure(
         _ open: @escaping @Sendable () throws -> InputStream, _ sleeper: any Sleeper
     ) async throws(SynheartAuthError) -> BodyMeasure {
@@ -67,13 +68,13 @@ package enum RequestBody: Sendable {
         private var pieces = 0
         private var seen = 0
 
-        /// Notes a piece. False if the next one is not wanted.
+        /// Records that a piece was read. Returns false if no further piece is wanted.
         mutating func go() -> Bool {
             pieces += 1
             return isWanted
         }
 
-        /// Whether a piece was read since the last question.
+        /// Whether a piece was read since the last call.
         mutating func hasMoved() -> Bool {
             defer { seen = pieces }
             return pieces != seen

@@ -4,7 +4,7 @@ internal import Crypto
 
 internal import struct Foundation.Data
 
-/// What every operation on one identity needs. A class, because every signature passes it along.
+/// The parts that every operation on one identity needs. A class, because every signature passes it on.
 final class IdentityContext: Sendable {
     let appID: AppID
     let recordName: RecordName
@@ -135,7 +135,7 @@ final class IdentityContext: Sendable {
         var record = record
         var seen: Set<SynheartAuthError.Code> = []
         let origin = configuration.origin.origin
-        var scheme = demands.scheme(of: origin) ?? max(configuration.scheme, record.schemeFloor)
+        var scheme = demands.scheme(of: origin) ?? scheme(for: record)
         while true {
             let signed = try await RequestSigner(context: self).sign(
                 scheme, route, body: body, record: record, alias: alias)
@@ -227,8 +227,9 @@ final class IdentityContext: Sendable {
 }
 
 extension TaskLine.Patience {
-    /// The wait of one of the SDK's own requests for those that assert already. An app's upload may take as long as the app lets it;
-    /// a rotation that waits for it holds the operation lock, and so ends, and is tried again without it.
+    /// The limit for which one of the SDK's own requests waits for running requests with assertions. An upload of the app may take
+    /// long. A rotation that waits for it holds the operation lock, so it gives up at the limit, releases the lock and is tried
+    /// again.
     static func forAssertions(_ limit: Duration, _ sleeper: any Sleeper) -> Self {
         Self(
             limit: limit, sleeper: sleeper,

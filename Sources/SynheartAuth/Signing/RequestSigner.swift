@@ -141,8 +141,8 @@ struct RequestSigner: Sendable {
         return signature
     }
 
-    /// Refuses the requests that change the identity: whoever gets them signed can take the identity over. Compares the path as a
-    /// lenient server could read it. Where servers disagree about a path, it must not contain the route at all.
+    /// Refuses the requests that change the identity: a caller that gets them signed could take over the identity. Compares the
+    /// path as a lenient server could read it. Where servers disagree about a path, it must not contain the route at all.
     private static func refuseReserved(method: String, path: String) throws(SynheartAuthError) {
         // Decoding escapes and collapsing slashes can only shorten a path.
         for route in [Route.rotateKey, Route.device]
@@ -172,12 +172,15 @@ extension SynheartAuthError {
 }
 
 extension IdentityContext {
-    /// The scheme of a host's requests: the higher of the app's and the device's.
+    /// The scheme that the device signs with: the higher of the app's and the device's.
+    func scheme(for record: IdentityRecord) -> SignatureScheme { max(configuration.scheme, record.schemeFloor) }
+
+    /// The scheme of a host's requests.
     ///
     /// - Parameter asked: The scheme that a caller asked for.
     /// - Throws: `SIGNING_FAILED` if that is another one.
     func scheme(_ asked: SignatureScheme?, for record: IdentityRecord) throws(SynheartAuthError) -> SignatureScheme {
-        let scheme = max(configuration.scheme, record.schemeFloor)
+        let scheme = scheme(for: record)
         guard let asked, asked != scheme else { return scheme }
         throw SynheartAuthError(
             .signingFailed,
@@ -188,7 +191,7 @@ extension IdentityContext {
 
     /// Throws if the device signs under scheme 2.
     func checkSchemeOne(_ record: IdentityRecord) throws(SynheartAuthError) {
-        if max(configuration.scheme, record.schemeFloor) != .one { throw .needsWholeURL }
+        if scheme(for: record) != .one { throw .needsWholeURL }
     }
 }
 

@@ -123,7 +123,7 @@ struct IdentityLedger: Sendable {
         return held
     }
 
-    /// The system answers at once whether there is running time.
+    /// The limit of the wait for running time. Usually the system answers at once.
     private static let timeLimit = Duration.seconds(30)
 
     private func takeLock(_ scope: LockScope) async throws(SynheartAuthError) -> any StorageLock {
@@ -210,7 +210,8 @@ struct IdentityLedger: Sendable {
         throw failure
     }
 
-    /// Returns once a reading like this is to be believed: it is the second one, two seconds after the first, and the canary works.
+    /// Returns if a suspicious reading is confirmed: it is the second one, at least two seconds after the first, and the canary
+    /// works. Otherwise throws.
     private func believe(
         _ kind: RecordSuspicions.Kind, _ what: String, _ cause: any Error
     ) async throws(SynheartAuthError) {

@@ -14,7 +14,7 @@ struct IdentityRecord: Sendable, Hashable {
         case active
     }
 
-    /// What the record says.
+    /// The content of the record.
     struct Fields: Sendable, Hashable {
         let appID: AppID
         var state = IdentityState.unregistered
@@ -42,8 +42,8 @@ struct IdentityRecord: Sendable, Hashable {
         var journal: JournalEntry?
     }
 
-    /// A class: async functions keep records across many calls, each with code that copies one. With one word to copy, the SDK is
-    /// smaller.
+    /// A class, for code size: async functions keep records across many calls, each with code that copies one, and a reference is
+    /// one word.
     private final class Storage: Sendable {
         let fields: Fields
 

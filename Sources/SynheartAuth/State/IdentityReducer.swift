@@ -22,7 +22,8 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationSending(thumbprint: String, timestamp: UnixTime, usesHandle: Bool = false)
     /// The service refused every copy after it had claimed it: none can take effect later.
     case rotationCopiesRefused
-    /// It is lost, or its hardware attestation cannot name a new challenge; and no copy of its rotation is open.
+    /// The new key of a rotation is dropped: it is lost, or its hardware attestation cannot name a new challenge. No
+    /// sent copy of the rotation may still take effect.
     case rotationKeyForgotten
     case rotationConfirmed(at: UnixTime)
     /// The rotation did not succeed. The pending key is kept: a copy may still arrive.

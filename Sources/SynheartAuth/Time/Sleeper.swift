@@ -10,7 +10,7 @@ public enum SleepPurpose: Sendable, Hashable, CaseIterable {
     case retry
     /// For another process or task.
     case turn
-    /// For the moment when a call counts as hung.
+    /// The delay after which a call is treated as hung.
     case deadline
 }
 

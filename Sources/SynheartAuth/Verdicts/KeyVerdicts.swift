@@ -1,7 +1,8 @@
 internal import AuthContract
 
 extension VerdictEngine.Answer {
-    /// What a failure of a key store says about the key. A code of the host's own is an answer without a documented retry.
+    /// Interprets a failure of a key store as an answer about the key. A code of the host's own is an answer without a
+    /// documented retry.
     init(_ code: KeyStoreError.Code) {
         self =
             switch code {
@@ -11,7 +12,7 @@ extension VerdictEngine.Answer {
             }
     }
 
-    /// What a failure to assert says about the App Attest key.
+    /// Interprets a failure to assert as an answer about the App Attest key.
     init(asserting code: AttestationError.Code) {
         self =
             switch code {

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import Bytes
 
-/// What this process alone knows of suspicions: those about a record that cannot hold them itself, and when it saw those of other
+/// The suspicions that only this process keeps: those about a record that cannot store them, and when it saw suspicions of other
 /// processes.
 final class RecordSuspicions: Sendable {
     enum Kind: Sendable, Hashable {

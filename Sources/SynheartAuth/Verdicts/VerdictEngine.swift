@@ -32,7 +32,7 @@ enum VerdictEngine {
     enum Verdict: Sendable, Hashable, CaseIterable {
         /// Nothing is wrong. A suspicion ends.
         case intact
-        /// The way back begins: `keyInvalid`, then a registration.
+        /// The key or record is lost. The identity becomes `keyInvalid`, and must be reset and registered again.
         case lost
         /// Keep the suspicion. The caller may try again when it is ripe.
         case suspected
@@ -76,10 +76,11 @@ enum VerdictEngine {
         }?.verdict ?? .unwell
     }
 
-    /// How long two answers lie apart at least, on a clock that never jumps.
+    /// The minimum time between two answers, on a clock that never jumps.
     static let interval = Duration.seconds(2)
 
-    /// How much of the interval remains. A suspicion of an earlier process counts once this process has run that long.
+    /// How long until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this
+    /// one.
     ///
     /// - Parameter seen: When this process saw the suspicion of another one that still runs; zero for an earlier process.
     static func remaining(_ suspicion: Suspicion, _ now: ProcessTime, seen: Duration = .zero) -> Duration {

@@ -2,7 +2,7 @@ import AndroidKeyAttestation
 import Crypto
 import Foundation
 
-// The samples of AndroidKeyAttestation's pages. DocumentationTests holds the pages against this file.
+// The samples of AndroidKeyAttestation's pages. DocumentationTests compares the pages with this file.
 
 enum AndroidSamples {
     static func register(

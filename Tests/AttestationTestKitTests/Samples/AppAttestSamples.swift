@@ -2,7 +2,7 @@ import AppAttest
 import Crypto
 import Foundation
 
-// The samples of AppAttest's pages. DocumentationTests holds the pages against this file.
+// The samples of AppAttest's pages. DocumentationTests compares the pages with this file.
 
 struct Misconfigured: Error {}
 

@@ -2,7 +2,7 @@ import Foundation
 import PlayIntegrity
 import StrictJSON
 
-// The samples of PlayIntegrity's pages. DocumentationTests holds the pages against this file.
+// The samples of PlayIntegrity's pages. DocumentationTests compares the pages with this file.
 
 enum PlaySamples {
     static func register(

@@ -93,7 +93,7 @@ import Testing
         ] { #expect(!registers(("device_local_id", bad))) }
     }
 
-    /// The binding nonce is made of the text as it was sent: it is kept, even if it is no base64.
+    /// The binding nonce covers the text as it was sent, so the text is kept even if it is not base64.
     @Test func `the key's text is kept as received`() throws {
         var body = JSONObject(Self.registration)
         body["public_key"] = " TUZr\n=é"
@@ -139,7 +139,7 @@ import Testing
         for bad: JSONValue in ["", "ftp", "HTTPS", "https "] { #expect(verifies(("scheme", bad)) == nil) }
     }
 
-    /// The verifier refuses it: the device chose it, not the caller.
+    /// The verifier refuses a wrong method, not the parser: the device chose it, not the caller.
     @Test func `the method is kept as received`() {
         for odd in ["", "GET ", "G\nT", "G É"] { #expect(verifies(("method", .string(odd)))?.method == odd) }
         #expect(verifies(("method", 1)) == nil)

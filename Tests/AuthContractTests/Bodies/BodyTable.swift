@@ -29,7 +29,7 @@ extension Body {
                     keyProof: bytes, keyAttestation: [bytes, bytes],
                     deviceLocalID: "123E4567-e89b-12d3-a456-426614174000"),
                 required: ["app_id", "public_key", "challenge", "platform"],
-                // On Android a key attestation may stand for the proof, and the other way round.
+                // On Android, a key attestation may replace the proof, and a proof the key attestation.
                 optional: ["proof", "key_proof", "key_attestation", "device_local_id"]
             ) { random in
                 RegisterRequest(
@@ -95,9 +95,9 @@ extension Body {
                 sample: VerifyRequest(
                     method: "POST", scheme: "https", authority: "example.com", path: "/", query: "a=b",
                     headers: HeaderFields([("X-App-ID", "a")]), body: .bytes([1, 2, 3]),
-                    verificationID: "123e4567-e89b-42d3-a456-426614174000"),
+                    verificationID: "123e4567-e89b-42d3-a456-426614174000", identityAudience: "a"),
                 required: ["method", "scheme", "authority", "path", "headers", "body"],
-                optional: ["query", "verification_id"]
+                optional: ["query", "verification_id", "identity_audience"]
             ) { try $0.verifyRequest() },
             Body(
                 sample: VerifyResponse.verified(identity),
@@ -152,6 +152,6 @@ extension SeededRandom {
             method: try one(of: ["GET", "POST", "M-SEARCH"]), scheme: try one(of: ["http", "https"]),
             authority: text(), path: text(), query: perhaps { $0.text() }, headers: HeaderFields(lines),
             body: Bool.random(using: &self) ? .bytes(bytes(in: 0...100)) : .sha256(bytes(32)),
-            verificationID: perhaps { $0.deviceID().text })
+            verificationID: perhaps { $0.deviceID().text }, identityAudience: perhaps { $0.text() })
     }
 }

@@ -2,7 +2,7 @@ import AuthContract
 import StrictJSON
 import Testing
 
-/// What holds of every body: each is one row of the table at the end.
+/// The rules for every body. Each body is one row of the table at the end.
 @Suite struct Bodies {
     @Test(arguments: Body.all) func `a written body is read as the same`(_ body: Body) throws {
         for seed in 0..<200 { try body.roundTrip(seed: UInt64(seed)) }
@@ -77,14 +77,14 @@ extension JSONValue {
     fileprivate func isOfTheSameType(as other: JSONValue) -> Bool {
         switch (self, other) {
         case (.string, .string), (.bool, .bool), (.array, .array), (.object, .object), (.null, .null): true
-        // A fraction is no integer.
+        // A fraction is not an integer.
         case (.number(let left), .number(let right)): (left.integer == nil) == (right.integer == nil)
         default: false
         }
     }
 }
 
-/// One kind of body, its type forgotten.
+/// One kind of body, type-erased.
 struct Body: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let sample: JSONObject

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import AuthContract
+@_spi(Service) @testable import AuthContract
 
 @Suite("Classes of ASCII characters") struct ASCIITests {
     @Test("every byte is in its classes, and bytes beyond ASCII are in none")

@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// One byte string has one text: whatever decodes is what encoding gives.
+    /// One byte string has one text: a text that decodes is exactly the one that encoding gives.
     @Test func `each byte string has one text`() {
         var random = SeededRandom(seed: 3)
         let alphabet = Array("AQgw/+-_=Zz \n".utf8)

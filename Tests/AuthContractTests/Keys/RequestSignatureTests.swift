@@ -33,7 +33,7 @@ import Testing
                 let signature = try? read(hex(test.sig))
                 let isValid = signature?.isValid(for: hex(test.msg), by: key) ?? false
                 #expect(isValid == (test.result == "valid"), "tcId \(test.tcId): \(test.comment)")
-                // One text for one signature: what is read strictly is written as it stood.
+                // One text for one signature: a parsed signature is written as the same text.
                 if let signature, signature.raw.count == 64 {
                     let reread = try RequestSignature(raw: signature.raw)
                     #expect(reread.raw == signature.raw)
@@ -54,7 +54,7 @@ import Testing
         try check("ecdsa_secp256r1_sha256_p1363_test", count: 262) { try RequestSignature(raw: $0) }
     }
 
-    /// Strict DER: what was accepted is exactly what would have been written.
+    /// Strict DER: an accepted encoding is exactly the one that would be written.
     @Test func `a signature that is read is written the same`() throws {
         let vectors = try Vectors.load("ecdsa_secp256r1_sha256_test", as: File.self)
         for test in vectors.testGroups.flatMap(\.tests) {
@@ -88,7 +88,7 @@ import Testing
         #expect(!signature.isValid(for: message, by: DevicePublicKey(P256.Signing.PrivateKey().publicKey)))
     }
 
-    /// Anyone can turn (r, s) into (r, n - s), which verifies as well; r stays, and by r a replay is known.
+    /// Anyone can turn (r, s) into (r, n - s), which verifies as well. r stays the same, so it identifies a replay.
     @Test func `r is the same with the other s`() throws {
         for _ in 0..<20 {
             let signature = try sign()
@@ -107,7 +107,7 @@ import Testing
         #expect(signature.raw.last == 2)
     }
 
-    /// r + n is the same number to the curve: it must not pass, else a replay could be renamed.
+    /// r + n is equivalent to r modulo n. It must be refused, because a replay could otherwise have another r.
     @Test func `r beyond the group order does not verify`() throws {
         for fill: UInt8 in [0x00, 0xFF] {
             let edge = [UInt8](repeating: fill, count: 32)

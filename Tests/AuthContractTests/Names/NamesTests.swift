@@ -110,7 +110,7 @@ import Testing
                 #expect((RandomUUID(given, upperCase: false) != nil) == lower.utf8.contains(character), "\(given)")
                 #expect((RandomUUID(given, upperCase: true) != nil) == either.utf8.contains(character), "\(given)")
             }
-            // Two bytes for two, so that the length is right.
+            // Replaces two bytes by a character of two bytes, so that the length stays right.
             for scalar in ["\u{80}", "\u{E1}", "\u{17F}", "\u{7FF}"] where position + 1 < text.count {
                 var changed = text
                 changed.replaceSubrange(position..<position + 2, with: scalar.utf8)
@@ -161,6 +161,8 @@ import Testing
             "/auth/v1/device/challenge": "POST", "/auth/v1/device/register": "POST",
             "/auth/v1/device/rotate-key": "POST", "/auth/v1/device/status": "GET", "/auth/v1/device": "DELETE",
             "/auth/v1/token": "POST", "/auth/v1/verify": "POST", "/auth/v1/.well-known/jwks.json": "GET",
+            "/.well-known/jwks.json": "GET", "/.well-known/openid-configuration": "GET",
+            "/.well-known/oauth-authorization-server": "GET",
         ]
         #expect(Dictionary(uniqueKeysWithValues: Route.allCases.map { ($0.rawValue, $0.method) }) == table)
     }

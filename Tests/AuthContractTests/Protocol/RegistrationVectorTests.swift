@@ -134,7 +134,7 @@ import Testing
     @Test("bodies of rotations are read or refused")
     func rotationBodies() throws {
         let file: Rotation = try ProtocolVectors.load("rotation")
-        // The bodies as they stand in the file: a typed copy would leave out what it does not know.
+        // The bodies exactly as in the file: a typed copy would omit unknown members.
         let raw = try JSONValue(parsing: ProtocolVectors.bytes("rotation"), limits: .init(bytes: 1 << 20))
         let bodies = (raw.object?["bodies"]?.array ?? []).compactMap { $0.object?["body"] }
         #expect(bodies.count == file.bodies.count)

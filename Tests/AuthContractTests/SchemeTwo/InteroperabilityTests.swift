@@ -77,7 +77,7 @@
             }
         }
 
-        /// What our reader accepts, another one accepts as well and writes in the same form.
+        /// What our parser accepts, the other one also accepts, and writes in the same form.
         @Test func `both read structured fields alike`() throws {
             var random = SeededRandom(seed: 10)
             let texts = StructuredFields.read.map(\.0) + StructuredFieldMutations.texts(count: 4000, random: &random)
@@ -91,7 +91,7 @@
             #expect(accepted > 300)
         }
 
-        /// And what only the other one accepts is what we are stricter in.
+        /// The texts that only the other parser accepts are those for which ours is stricter.
         @Test func `they refuse what we refuse`() throws {
             let stricter = ["a=:aGVsbG8:", "a=:aGVsbG9=:", "a=%\"x\""]
             let answers = try OtherImplementation.ask(
@@ -123,7 +123,7 @@
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: folder) }
-            // Files instead of pipes: a process that writes while it is written to would wait for itself.
+            // Files instead of pipes: with pipes, both processes could wait for each other.
             let (questions, answers) = (folder.appendingPathComponent("in"), folder.appendingPathComponent("out"))
             try Data(input).write(to: questions)
             try Data().write(to: answers)

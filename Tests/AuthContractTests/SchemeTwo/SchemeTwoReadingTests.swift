@@ -30,7 +30,7 @@ import Testing
         #expect(code(reading("Signature-Input", "synheart=" + Self.list + Self.parameters)) == nil)
     }
 
-    /// The same text with a part of it put differently.
+    /// The same text with one part replaced.
     static func input(_ part: String, as other: String) -> String {
         (list + parameters).replacingOccurrences(of: part, with: other)
     }
@@ -136,7 +136,7 @@ import Testing
         #expect(code(reading("Signature-Input", "")) == .unsupportedSigVersion)
     }
 
-    /// A proxy's signature beside ours, in the same line or one of its own, is not looked at.
+    /// A proxy's signature beside ours, in the same line or in another one, is ignored.
     @Test func `signatures under other labels are ignored`() throws {
         let input = #"proxy=("@method";req "forwarded");created=1;expires=2.5;alg=x;q=?0;b=::"#
         let inOneLine = good.map { line in

@@ -76,7 +76,7 @@ import Testing
     }
 }
 
-/// Signed by another implementation, and kept.
+/// Requests that another implementation signed, stored as vectors.
 @Suite struct SchemeTwoVectors {
     struct File: Decodable {
         struct Case: Decodable, Sendable, CustomTestStringConvertible {
@@ -188,7 +188,7 @@ import Testing
         #expect(tried > 2000)
     }
 
-    /// (r, n - s) verifies as well; the claim against replay is the same, because it is made of what was signed.
+    /// (r, n - s) verifies as well; the replay claim is the same, because it is made of the signed bytes.
     @Test func `the signature with the other s has the same base digest`() throws {
         let request = SchemeTwoRequest()
         let sent = try request.sign()

@@ -25,7 +25,8 @@ import Testing
     @Test func `only ASCII letters match in another case`() {
         #expect(HeaderFields([("X-\u{212A}ey", "1")]).values("X-Key").isEmpty)
         #expect(HeaderFields([("@", "1")]).values("`").isEmpty)
-        // Names are compared in words, where a carriage return is to a hyphen as a is to A.
+        // Names are compared in words of several bytes. A carriage return differs from a hyphen in the same bit as a
+        // from A.
         let names = ["X-App-ID", "X-Synheart-App-ID"]
         for (name, position) in names.flatMap({ name in name.utf8.indices.map { (name, $0) } }) {
             var other = Array(name.utf8)
@@ -38,7 +39,7 @@ import Testing
     @Test func `white space around a value is removed`() throws {
         #expect(try HeaderFields([("A", " \t b c\t ")]).one("a") == "b c")
         #expect(try HeaderFields([("A", " \t")]).one("a").isEmpty)
-        // Other white space is not optional: it stays, and whoever reads the value refuses it.
+        // Other white space is not optional: it stays in the value, and the parser of the value refuses it.
         #expect(try HeaderFields([("A", "\u{A0}b\n")]).one("a") == "\u{A0}b\n")
     }
 }

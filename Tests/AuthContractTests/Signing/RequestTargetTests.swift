@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// Whatever bytes come: a path is accepted as it is, or refused; never mended.
+    /// Any bytes: a path is accepted unchanged or refused, but never corrected.
     @Test func `any path is accepted unchanged or refused`() {
         var random = SeededRandom(seed: 7)
         let alphabet = Array("/.%2eE?#a\\ ~;fFcC35bB0".utf8) + [0x00, 0x0A, 0x7F, 0xC3, 0xA9]

@@ -38,7 +38,7 @@ import Testing
     static let refused: [String] = [
         "a=1, b=2,", "a=1,,b=2", ",", ",a=1", "a=1 b=2", "a=1;", "a=", "=1", "A=1", "1=1", "-a=1", "a =1", "a= 1",
         "a=b;q =0.5", "a=b;q= 0.5", "a=b ;q=0.5", "a=b;\tq=1", "\ta=1", "é=1", "a=é", "a=1\n", "a=1\r\nb=2", "a\u{0}",
-        // Keys that stand twice: the RFC lets the last one win, and another reader the first.
+        // Repeated keys: the RFC uses the last one, but another parser may use the first.
         "a=1,b=2,a=1", "a=1;x=1;x=2", "a=(1;x;x)",
         // Inner lists
         "a=(", "a=)", "a=(1", "a=(1 ", "a=(1,2)", "a=((1))", "a=(1\t2)", "a=(\"x\"\"y\")", "a=(1)2", "(1)", "a=(1 2",
@@ -92,7 +92,7 @@ import Testing
         #expect(canonical(length(StructuredFieldParser.maximumLength + 1)) == nil)
     }
 
-    /// Whatever text comes, it is refused or read; what is read has one form, which is read as the same.
+    /// Any text is refused or parsed. A parsed value has one form, which parses to the same value.
     @Test func `any text is a dictionary or an error`() throws {
         var random = SeededRandom(seed: 8)
         var accepted = 0

@@ -62,7 +62,7 @@ enum ProtocolVectors {
     }
 }
 
-/// What a parser made of a text: nil if it refused.
+/// The result of a parser; nil if it refused.
 func parsed<Value>(_ parse: () throws -> Value) -> Value? { try? parse() }
 
 /// The error code that a parser refused with; nil if it accepted.

@@ -1,7 +1,7 @@
 import AuthContract
 import Crypto
 
-/// A request of which each part can be changed: to sign it, and to ask whether it verifies.
+/// A request with parts that can be changed, to sign it and to check whether it verifies.
 struct SchemeTwoRequest: Sendable {
     static let privateKey = P256.Signing.PrivateKey()
     static let key = DevicePublicKey(privateKey.publicKey)
@@ -28,7 +28,7 @@ struct SchemeTwoRequest: Sendable {
             appID: AppID(appID), deviceID: DeviceID(deviceID), parameters: parameters())
     }
 
-    /// What a client sends.
+    /// The headers that a client sends.
     func sign() throws -> SchemeTwoHeaders {
         SchemeTwoHeaders(
             appID: try AppID(appID), deviceID: try DeviceID(deviceID), contentDigest: ContentDigest(of: body),
@@ -38,7 +38,7 @@ struct SchemeTwoRequest: Sendable {
 
     func lines() throws -> [(String, String)] { try sign().fields.map { ($0.name, $0.value) } }
 
-    /// What a service does with a request that came with these header lines.
+    /// Whether a service accepts a request with these header lines.
     func verifies(with lines: [(String, String)]) throws -> Bool {
         let headers = try SchemeTwoHeaders(HeaderFields(lines))
         let base = try headers.base(

@@ -40,7 +40,7 @@ struct SeededRandom: RandomNumberGenerator {
     struct NothingToChooseFrom: Error {}
 }
 
-/// A random source that says the same again.
+/// A random source that returns the same bytes again.
 struct FixedRandom: RandomSource {
     let byte: UInt8
 

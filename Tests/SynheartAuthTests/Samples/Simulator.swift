@@ -1,7 +1,7 @@
 import Foundation
 import SynheartAuth
 
-// The samples of Simulator.md, in its order. DocumentationTests holds the page against this file.
+// The samples of Simulator.md, in its order. DocumentationTests compares the page with this file.
 
 enum Simulator {
     static func configure() throws {

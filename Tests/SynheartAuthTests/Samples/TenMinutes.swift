@@ -5,7 +5,7 @@ import SynheartAuth
     import FoundationNetworking
 #endif
 
-// The samples of TenMinutes.md, in its order. DocumentationTests holds the page against this file.
+// The samples of TenMinutes.md, in its order. DocumentationTests compares the page with this file.
 
 enum TenMinutes {
     struct Archive: Sendable {

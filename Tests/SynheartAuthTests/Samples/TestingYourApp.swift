@@ -1,6 +1,6 @@
 import SynheartAuth
 
-// The samples of TestingYourApp.md, in its order. DocumentationTests holds the page against this file.
+// The samples of TestingYourApp.md, in its order. DocumentationTests compares the page with this file.
 
 enum TestingYourApp {
     struct Uploader: Sendable {

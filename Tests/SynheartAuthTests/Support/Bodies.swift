@@ -3,7 +3,7 @@ import Foundation
 
 @testable import SynheartAuth
 
-/// Bytes that are made when they are read. Each opening may have its own.
+/// A stream whose bytes are generated when they are read. Each opening may have other bytes.
 final class MadeUp: InputStream {
     private let length: Int
     private let seed: UInt8

@@ -4,7 +4,8 @@ import Foundation
 
 @testable import SynheartAuth
 
-/// A server for large bodies. It keeps none: it counts and hashes what it reads, and makes up what it writes.
+/// A server for large bodies. It stores no body: it counts and hashes the bytes that it reads, and generates the
+/// bytes that it writes.
 final class BulkServer: Sendable {
     /// What arrived of a request.
     struct Received: Sendable, Hashable {
@@ -23,7 +24,7 @@ final class BulkServer: Sendable {
         var diesAfter: Int?
         /// The bytes after which nothing more comes until the client ends the connection.
         var stallsAfter: Int?
-        /// Whether each piece of a body is waited for 50 ms, until `hurry()`.
+        /// Whether the server pauses 50 ms before each piece of a body, until `hurry()`.
         var readsSlowly = false
     }
 
@@ -91,7 +92,7 @@ final class BulkServer: Sendable {
         }
     }
 
-    /// Reads on without waiting. What lies in the buffers of two sockets would last for many seconds otherwise.
+    /// Stops the slow reading. Otherwise, reading the bytes in the socket buffers would take many seconds.
     func hurry() { state.withLock { $0.isInAHurry = true } }
 
     func stop() {

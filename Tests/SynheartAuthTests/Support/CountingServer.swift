@@ -4,14 +4,14 @@ import Foundation
 
 @testable import SynheartAuth
 
-/// A server that executes every request that it accepts, and counts. It accepts a nonce once, as the contract demands. A request says
-/// in `X-Plan` what shall happen to it, one plan for each nonce, and in `X-Id` whose effect it is.
+/// A server that executes every request that it accepts, and counts. It accepts a nonce once, as the contract demands. The header
+/// `X-Plan` of a request says what happens to it, one plan for each nonce. `X-Id` names the effect that it counts for.
 final class CountingServer: Sendable {
     /// What happens to a request on its way.
     enum Plan: String, Sendable, CaseIterable {
         /// It is executed and answered.
         case answer
-        /// It is executed and answered, and the connection is closed a moment later, although nothing said so.
+        /// It is executed and answered. Then the connection is closed without notice.
         case closeAfter
         /// The connection dies before the request is executed.
         case dieBefore

@@ -20,7 +20,7 @@ func expectError(
     return nil
 }
 
-/// Expects that a call does not believe the platform yet, and waits until it may.
+/// Expects that a call reports a suspicion, and waits until the SDK may confirm it.
 func expectSuspicion(
     _ code: SynheartAuthError.Code? = nil, on clock: TestClock, sourceLocation: SourceLocation = #_sourceLocation,
     _ body: () async throws -> some Sendable
@@ -38,7 +38,7 @@ func expectSuspicion(
     clock.advance(.seconds(2))
 }
 
-/// Waits until something another task does has happened; real time only bounds it.
+/// Waits until another task has caused the condition. Real time is only the upper bound.
 func eventually(_ condition: () async throws -> Bool) async throws {
     for _ in 0..<15_000 {
         if try await condition() { return }

@@ -57,7 +57,7 @@ actor FakeService: HTTPTransport {
 
     static let origin = "https://auth.test"
     let clock: TestClock
-    /// What a verified proof leads to.
+    /// The status that a registration with a verified proof gets.
     var decision = RegistrationStatus.registered
     private(set) var devices: [Device] = []
     private(set) var requests: [TransportRequest] = []
@@ -67,7 +67,7 @@ actor FakeService: HTTPTransport {
     private var claims: Set<String> = []
     private var retired: Set<DevicePublicKey> = []
     private var planned: [(route: String, answer: @Sendable (TransportRequest) -> TransportAnswer)] = []
-    /// How wrong the service's answers are about the time, in seconds.
+    /// The error of the service's clock in its answers, in seconds.
     var serverTimeError: Int64 = 0
     var ttl: Int64 = 90
     /// Whether a proof of the provider alone is not enough.
@@ -89,7 +89,7 @@ actor FakeService: HTTPTransport {
         for index in devices.indices where devices[index].id.text == id { change(&devices[index]) }
     }
 
-    /// The next requests of a route are refused, whatever they are.
+    /// Refuses the next requests of a route, whatever their content is.
     func refuse(_ route: Route, _ code: ErrorCode, times: Int = 1, retryAfter: Int? = nil) {
         let answer = answer(Refusal(code, retryAfter: retryAfter))
         for _ in 0..<times { planned.append((route.rawValue, { _ in answer })) }
@@ -201,7 +201,7 @@ actor FakeService: HTTPTransport {
         return ok(RegisterResponse(deviceID: device.id, status: decision))
     }
 
-    /// Who signed: the row and whether it was with the current key. In the contract's order, replay last.
+    /// The device that signed, and whether its current key did. Checks in the order of the contract, replay last.
     private func verify(_ request: TransportRequest) throws -> (index: Int, isCurrent: Bool) {
         let headers = try SchemeOneHeaders(request.headers)
         guard abs(headers.timestamp.seconds - now) <= 300, headers.timestamp.seconds - now <= 60 else {
@@ -306,7 +306,7 @@ actor FakeService: HTTPTransport {
         devices[index].isKeyExpired = false
     }
 
-    /// Somebody who has the key rotates it to one of his own.
+    /// A thief of the key rotates it to a key of their own.
     func steal(_ id: String) {
         guard let index = devices.firstIndex(where: { $0.id.text == id }) else { return }
         rotate(index, to: DevicePublicKey(P256.Signing.PrivateKey().publicKey), overlap: 60)

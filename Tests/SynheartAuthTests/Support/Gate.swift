@@ -3,19 +3,19 @@ import Dispatch
 
 @testable import SynheartAuth
 
-/// A call that waits until it is let go, and says how often it was made.
+/// A gate that holds calls until it is opened, and counts them.
 final class Gate: Sendable {
     private let isShut = Locked(false)
     private let entered = Locked(0)
     private let semaphore = DispatchSemaphore(value: 0)
     private let waiting = Locked(0)
 
-    /// How often it was passed or waited at.
+    /// The number of calls that reached the gate.
     var count: Int { entered.withLock { $0 } }
 
     func shut() { isShut.withLock { $0 = true } }
 
-    /// Lets everyone go who waits, and everyone who comes.
+    /// Releases the waiting calls, and lets later ones pass.
     func open() {
         isShut.withLock { $0 = false }
         for _ in 0..<waiting.withLock({ $0 }) { semaphore.signal() }

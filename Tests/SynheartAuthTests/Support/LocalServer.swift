@@ -3,8 +3,8 @@ import Foundation
 
 @testable import SynheartAuth
 
-/// Accepts one connection, reads one request to its end, and writes one text, or nothing. One that trickles goes on with a byte
-/// every few milliseconds.
+/// Accepts one connection, reads one request to its end, and writes one text, or nothing. A trickling server continues with one
+/// byte every few milliseconds.
 final class LocalServer: Sendable {
     let port: UInt16
     private let listener: Int32

@@ -5,7 +5,7 @@ import Foundation
 
 @testable import SynheartAuth
 
-/// A device: what survives a process. `launch()` starts one.
+/// A device: the state that survives a process. `launch()` starts a process.
 struct Phone: Sendable {
     let clock: TestClock
     let service: FakeService
@@ -37,7 +37,7 @@ struct Phone: Sendable {
             configuration.sleeper = sleeper
             configuration.logger = logger
             configuration.random = SystemRandom()
-            // Whoever tests maintenance asks for it.
+            // Off by default: tests of maintenance switch it on.
             configuration.rotatesAutomatically = false
             return configuration
         }
@@ -153,7 +153,7 @@ final class MemoryKeyStore: KeyStore {
 
     /// The next signatures or loads fail like this.
     func fail(_ errors: KeyStoreError...) { state.withLock { $0.failures = errors } }
-    /// The operating system loses every key, and says so for good.
+    /// Loses every key. The platform reports that they are permanently gone.
     func lose() { for alias in state.withLock({ Array($0.keys.keys) }) { lose(alias) } }
     func lose(_ alias: KeyAlias) {
         state.withLock { state in
@@ -161,7 +161,7 @@ final class MemoryKeyStore: KeyStore {
             state.lost.insert(alias)
         }
     }
-    /// Every key is gone. The platform just does not find it.
+    /// Loses every key. The platform only reports that it does not find them.
     func vanish() { state.withLock { $0.keys = [:] } }
     func failCanaries(_ fail: Bool) { state.withLock { $0.canariesFail = fail } }
     var canaryChecks: Int { state.withLock { $0.canaryChecks } }
@@ -224,7 +224,7 @@ final class MemoryKeyStore: KeyStore {
     }
 }
 
-/// A provider whose proof is the nonce itself, with handles that are good for one attestation.
+/// A provider whose proof is the nonce itself, with handles that can each be used for one attestation.
 final class TestAttestation: AttestationProvider {
     private struct State: Sendable {
         var failures: [AttestationError] = []
@@ -266,7 +266,7 @@ final class TestAttestation: AttestationProvider {
         state.withLock { $0.failures = failures.map { AttestationError($0, reason: "scripted") } }
     }
     func hang(times: Int) { state.withLock { $0.hangs = times } }
-    /// Attestations wait until they are let go.
+    /// Attestations wait until the test releases them.
     func hold() { state.withLock { $0.isHeld = true } }
     func letGo() {
         let held = state.withLock { state in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Keys, records and attestation as a platform has them, and what can go wrong there. Each instance is a device of its own.
+/// Keys, records and attestation of a platform, and the faults that can happen there. Each instance is a device of its own.
 protocol PlatformUnderTest: Sendable {
     init() throws
     var storage: any RecordStorage { get }
@@ -15,19 +15,19 @@ protocol PlatformUnderTest: Sendable {
     var recordCount: Int { get throws }
     /// The system loses every key.
     func loseKeys() throws
-    /// Every signature fails like this, until nil.
+    /// Every signature fails with this code; nil: signatures succeed again.
     func failSignatures(_ code: KeyStoreError.Code?) throws
     /// The next attestations fail like these.
     func failAttestations(_ codes: [AttestationError.Code]) throws
     /// The nonces that were to be attested.
     var nonces: [[UInt8]] { get }
-    /// Nobody can read records now, as on a device not unlocked since its start.
+    /// Records cannot be read now, as on a device that was not unlocked since its start.
     func lockRecords(_ isLocked: Bool) throws
     /// Nothing can be written, as on a full disk.
     func refuseWrites(_ isRefusing: Bool) throws
 }
 
-/// What must hold on every platform, whoever keeps its keys: the same cases for all of them.
+/// The cases that every platform must pass, whatever keeps its keys.
 struct PlatformCase: Sendable, CustomTestStringConvertible {
     let testDescription: String
     private let body: @Sendable (any PlatformUnderTest.Type) async throws -> Void
@@ -239,7 +239,7 @@ extension PlatformCase {
             }
             #expect(try await handset.state() == .keyInvalid)
             try handset.platform.failSignatures(nil)
-            // Never again with that key, though it would sign.
+            // The SDK never uses that key again, although it could sign.
             await expectError(.keyInvalidated) {
                 try await handset.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
             }
@@ -363,7 +363,8 @@ extension PlatformCase {
         },
     ]
 
-    /// Has `operation` die at each of its points in turn; then `recover`, and a signature that verifies.
+    /// Runs `operation` once for each of its points, and lets the process die there. Then runs `recover`, and expects
+    /// a signature that verifies.
     private static func dying(
         _ platform: any PlatformUnderTest.Type, before: (SynheartAuth) async throws -> Void,
         _ operation: (SynheartAuth) async throws -> Void, recover: (Handset, Comment) async throws -> Void

@@ -16,7 +16,7 @@ final class SmallDisk: Sendable {
 
     deinit {
         #if os(Linux)
-            // MNT_DETACH: whoever still has a file open there does not keep it.
+            // MNT_DETACH: unmounts even if a process still has a file open there.
             umount2(path, 2)
             rmdir(path)
         #endif

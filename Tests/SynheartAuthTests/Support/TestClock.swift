@@ -41,13 +41,13 @@ final class TestSleeper: Sleeper {
 
     init(_ clock: TestClock) { self.clock = clock }
 
-    /// What was waited for before another attempt.
+    /// The waits before retries.
     var retries: [Duration] { slept.withLock { $0.filter { $0.1 == .retry }.map(\.0) } }
 
-    /// How often another holder of a lock was waited for.
+    /// The number of waits for another holder of a lock.
     var turns: Int { slept.withLock { $0.count { $0.1 == .turn } } }
 
-    /// One deadline that is so far away passes: that of a call which hangs, now or soon. Calls that answer are over before.
+    /// Lets one deadline of this length pass: that of a call that hangs now or soon. Calls that answer end before.
     func expire(_ duration: Duration = .seconds(30)) { expiring.withLock { $0[duration, default: 0] += 1 } }
 
     private func takeExpiry(_ duration: Duration) -> Bool {
@@ -62,7 +62,8 @@ final class TestSleeper: Sleeper {
         slept.withLock { $0.append((duration, purpose)) }
         switch purpose {
         case .retry: clock.advance(duration)
-        // Whoever has the turn writes to a real disk: on a busy machine all attempts were over before it had.
+        // The task that has the lock writes to a real disk. On a busy machine, the others would use up their attempts
+        // before it is done.
         case .turn: try await Task.sleep(for: .milliseconds(2))
         case .deadline:
             var polls = 0

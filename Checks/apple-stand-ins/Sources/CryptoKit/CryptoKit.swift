@@ -1,4 +1,5 @@
-// Stand-in for CryptoKit: the Secure Enclave's availability, which a test can take away, and keys by their representation.
+// Stand-in for CryptoKit: the availability of the Secure Enclave, which a test can switch off, and keys by their
+// representation.
 @_exported public import Crypto
 public import Foundation
 
@@ -13,9 +14,9 @@ public enum SecureEnclave {
 
     public static var isAvailable: Bool { lock.withLock { state.isAvailable } }
 
-    /// As in a simulator.
+    /// Switches the Secure Enclave on or off. A simulator has none.
     public static func setAvailable(_ isAvailable: Bool) { lock.withLock { state = State(isAvailable: isAvailable) } }
-    /// Every signature of a key by its representation fails like this.
+    /// Every signature of a key that was loaded by its representation fails with this error; nil: none fails.
     public static func failSigning(_ error: NSError?) { lock.withLock { state.signingFailure = error } }
     static var signingFailure: NSError? { lock.withLock { state.signingFailure } }
 }
@@ -43,7 +44,7 @@ extension SecureEnclave {
                 }
 
                 public var dataRepresentation: Data { Self.mark + key.rawRepresentation }
-                /// As it arrives on another device.
+                /// The representation after a restore on another device.
                 public var restoredRepresentation: Data { Self.foreignMark + key.rawRepresentation }
                 public var publicKey: Crypto.P256.Signing.PublicKey { key.publicKey }
 

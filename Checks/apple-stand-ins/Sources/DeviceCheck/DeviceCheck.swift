@@ -22,7 +22,7 @@ public struct DCError: _BridgedStoredNSError {
     public static var serverUnavailable: Code { .serverUnavailable }
 }
 
-/// What a test makes App Attest do.
+/// The behaviour of App Attest that a test chooses.
 public enum StandInAppAttest {
     /// Where the code runs.
     public enum Place: Sendable {
@@ -54,10 +54,10 @@ public enum StandInAppAttest {
     public static func reset() { with { $0 = State() } }
     public static func run(in place: Place) { with { $0.place = place } }
     public static func setSupported(_ isSupported: Bool) { run(in: isSupported ? .app : .unsupported) }
-    /// The next calls of attestKey fail like this.
+    /// The next calls of attestKey fail with these codes, one each.
     public static func fail(_ codes: DCError.Code...) { fail(codes) }
     public static func fail(_ codes: [DCError.Code]) { with { $0.failures = codes } }
-    /// The next calls of generateAssertion fail like this.
+    /// The next calls of generateAssertion fail with these codes, one each.
     public static func failAssertions(_ codes: DCError.Code...) { with { $0.assertionFailures = codes } }
     /// The next calls of attestKey never return.
     public static func hang(times: Int) { with { $0.hangs = times } }

@@ -79,7 +79,7 @@ public final class FlutterMethodChannel: NSObject {
     public init(name: String, binaryMessenger messenger: any FlutterBinaryMessenger) { self.name = name }
 }
 
-/// What an engine keeps of event channels. Flutter's engine has it behind the messenger.
+/// Keeps the stream handlers of event channels. In Flutter, the engine does this behind the messenger.
 public protocol StreamHandlers: AnyObject {
     func set(_ handler: (any FlutterStreamHandler)?, of channel: String)
 }

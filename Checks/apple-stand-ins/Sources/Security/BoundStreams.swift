@@ -1,5 +1,5 @@
-// Stand-in for a pair of bound streams, which swift-corelibs-foundation does not have. The end of the output, by `close` or with its last
-// reference, is the end of what the input reads.
+// Stand-in for a pair of bound streams, which swift-corelibs-foundation does not have. The input ends when the output is closed or
+// released.
 import Foundation
 
 extension Stream {
@@ -47,7 +47,7 @@ private final class BoundInput: InputStream {
     override func open() { status = .open }
     override func close() { buffer.change { $0.isRead = false } }
 
-    /// URLSession of Apple's systems would wait without a thread, and could be cancelled meanwhile. Here a read that waits for half a
+    /// On Apple's systems, URLSession waits without a thread, and can be cancelled meanwhile. Here, a read that waits for half a
     /// second fails.
     override func read(_ target: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
         buffer.condition.withLock {

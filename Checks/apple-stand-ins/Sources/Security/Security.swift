@@ -1,12 +1,12 @@
 import Crypto
-// Stand-in for Security.framework: what the SDK calls, with the same spelling, types and statuses.
+// Stand-in for Security.framework: the functions that the SDK calls, with the same spelling, types and statuses.
 @_exported import Foundation
 
 public typealias CFTypeRef = AnyObject
 public typealias CFDictionary = NSDictionary
 public typealias CFString = NSString
 public typealias CFData = NSData
-/// Not an NSError to the compiler, as on Apple: its parts come from functions.
+/// Not an NSError for the compiler, as on Apple's systems: functions return its parts.
 public final class CFError {
     let domain: String
     let code: Int
@@ -109,7 +109,7 @@ public struct SecKeyAlgorithm: RawRepresentable, Hashable, @unchecked Sendable {
     public static let ecdsaSignatureMessageX962SHA256 = Self(rawValue: "algid:sign:ECDSA:message-X962:SHA256")
 }
 
-/// What a test makes the Keychain do.
+/// The behaviour of the Keychain that a test chooses.
 public enum StandInKeychain {
     /// Several keys may have one tag, as in the Keychain.
     struct Key { let tag: Data, key: SecKey; var group: String }
@@ -154,14 +154,14 @@ public enum StandInKeychain {
     static func with<Value>(_ body: (inout State) -> Value) -> Value { lock.withLock { body(&state) } }
 
     public static func reset() { with { $0 = State() } }
-    /// The calls of the Keychain since the last question, and those of the Secure Enclave: keys made and signatures.
+    /// The calls of the Keychain and of the Secure Enclave (making keys and signing) since this was last called.
     public static func takeCalls() -> (keychain: Int, enclave: Int) {
         with { state in
             defer { (state.calls, state.enclaveCalls) = (0, 0) }
             return (state.calls, state.enclaveCalls)
         }
     }
-    /// From now on each call of the Keychain, and each of the Secure Enclave, takes at least so many milliseconds.
+    /// From now on each call of the Keychain, and each of the Secure Enclave, takes at least this many milliseconds.
     public static func slow(keychain: Double, enclave: Double) {
         with { ($0.keychainDelay, $0.enclaveDelay) = (keychain / 1000, enclave / 1000) }
     }
@@ -169,9 +169,10 @@ public enum StandInKeychain {
         let seconds = with { delay($0) }
         if seconds > 0 { Thread.sleep(forTimeInterval: seconds) }
     }
-    /// The next calls that can fail do, with these statuses.
+    /// The next calls that can fail fail with these statuses, one each.
     public static func fail(_ statuses: OSStatus...) { with { $0.failures = statuses } }
-    /// Every signature fails like this until told otherwise; those of canary keys only if named.
+    /// Every signature fails with this status until the next call of this function; those of canary keys only if they
+    /// are named.
     ///
     /// - Parameters:
     ///   - enclaveStatus: The Secure Enclave's own status (`AKSError`).
@@ -191,15 +192,15 @@ public enum StandInKeychain {
     }
     /// Whether `SecItemUpdate` can change the group of Secure Enclave keys. Apple does not say.
     public static func setMovesKeys(_ moves: Bool) { with { $0.movesKeys = moves } }
-    /// Look-ups find no keys, though they exist. Items are found.
+    /// Whether look-ups find no keys, although they exist. Items are still found.
     public static func hideKeys(_ hides: Bool) { with { $0.hidesKeys = hides } }
-    /// Items are found, and their data is not what was written.
+    /// Whether items are found with other data than was written.
     public static func setGarbles(_ garbles: Bool) { with { $0.garbles = garbles } }
-    /// `SecKeyCopyPublicKey` gives nothing.
+    /// Whether `SecKeyCopyPublicKey` returns nil.
     public static func hidePublicKeys(_ hides: Bool) { with { $0.hidesPublicKeys = hides } }
-    /// Before its first unlock nothing can be read or written.
+    /// Whether the device was unlocked since its start. Before that, nothing can be read or written.
     public static func setUnlockedSinceBoot(_ isUnlocked: Bool) { with { $0.isUnlockedSinceBoot = isUnlocked } }
-    /// Every key that is made, or whose public half is asked for, fails like this until told otherwise.
+    /// Making a key, and getting its public key, fails with this status until the next call of this function.
     public static func failCreation(_ status: OSStatus?) { with { $0.creationStatus = status } }
     public static func failExport(_ status: OSStatus?) { with { $0.exportStatus = status } }
     /// A full disk: nothing can be added or changed.
@@ -222,7 +223,7 @@ public enum StandInKeychain {
     }
     /// The records, without the canary.
     public static var itemCount: Int { with { $0.items.keys.count { $0.service == "ai.synheart.auth" } } }
-    /// The access groups in which there is something.
+    /// The access groups that have keys or items.
     public static var usedGroups: Set<String> { with { Set($0.items.keys.map(\.group) + $0.keys.map(\.group)) } }
     /// An item that another program of this app stored.
     public static func put(_ data: Data, service: String, account: String) {
@@ -235,7 +236,7 @@ public enum StandInKeychain {
     public static func accounts(_ service: String) -> Set<String> {
         with { Set($0.items.keys.filter { $0.service == service }.map(\.account)) }
     }
-    /// The app is entitled to this group too.
+    /// Entitles the app to this group too.
     public static func entitle(_ group: String) { with { _ = $0.groups.insert(group) } }
     /// The first group of *Keychain Sharing*: items that name no group lie there from now on.
     public static func share(_ group: String) {
@@ -245,7 +246,7 @@ public enum StandInKeychain {
     /// The next look-ups and changes say "not found", as at some prewarmed launches.
     public static func lie(times: Int) { with { $0.lies = times } }
 
-    /// Whether a query may look there.
+    /// The access groups that a query may use.
     static func groups(_ query: [String: Any], _ state: State) -> Set<String>? {
         guard let group = query["agrp"] as? String else { return state.groups }
         return state.groups.contains(group) ? [group] : nil
@@ -463,7 +464,7 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     }
 }
 
-/// The running time that a test sees taken and given back, and takes away.
+/// The background running time: tests see when it is requested and released, and can end it.
 public enum StandInActivity {
     private struct State {
         var running: [Int: @Sendable (Bool) -> Void] = [:]
@@ -478,9 +479,9 @@ public enum StandInActivity {
 
     public static var runningCount: Int { lock.withLock { state.running.count } }
     public static var begunCount: Int { lock.withLock { state.begun } }
-    /// From now on there is no time: blocks are called with true alone.
+    /// From now on, no running time is granted: blocks are called only with true.
     public static func deny(_ isDenied: Bool) { lock.withLock { state.isDenied = isDenied } }
-    /// The system takes its time to grant an activity.
+    /// Whether the system delays granting activities.
     public static func hold(_ isHeld: Bool) {
         let released = lock.withLock {
             state.isHeld = isHeld

@@ -1,4 +1,4 @@
-// Stand-in for what Apple's URLSession can and the one on Linux cannot: delegates of single tasks.
+// Stand-in for a feature of Apple's URLSession that Linux lacks: delegates of single tasks.
 @_exported import FoundationNetworking
 
 /// A session whose tasks can have delegates of their own.

@@ -71,7 +71,7 @@ import os
         for operation in 0..<3 {
             StandInKeychain.lie(times: lies)
             let sdk = try launch()
-            // It works, or says that the Keychain cannot be read now.
+            // The call succeeds, or reports that the Keychain cannot be read now.
             do {
                 switch operation {
                 case 0: #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
@@ -281,7 +281,7 @@ import os
         await #expect(throws: DCError(.invalidKey)) {
             try await DCAppAttestService.shared.attestKey(try #require(handle), clientDataHash: Data(hash))
         }
-        // The SDK never asks for that: a register call that failed leads to a new key.
+        // The SDK never needs this: after a failed register call it makes a new key.
         await phone.service.refuse(.register, .internalError)
         #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(StandInAppAttest.generated == 3)

@@ -8,7 +8,8 @@ import Testing
 @testable import SynheartAuth
 
 extension AppleTests {
-    /// An app and its extensions: shared keys and records, App Attest keys of their own, locks that go before a suspension.
+    /// An app and its extensions: shared keys and records, separate App Attest keys, and locks that are released before a
+    /// suspension.
     @Suite(.serialized) struct Groups {
         let phone = Phone()
         private static let group = "TEAM.shared"
@@ -128,7 +129,7 @@ extension AppleTests {
             "a record in a group that is not the program's own, and that the configuration does not name, is NOT_CONFIGURED",
             arguments: [false, true])
         func sharedWithoutAWord(isFirstInExtension: Bool) async throws {
-            // As where app and extension have the same first group of Keychain Sharing.
+            // As if app and extension have the same first group of Keychain Sharing.
             let shared = isFirstInExtension ? "TEAM.\(Phone.app)" : Self.group
             StandInKeychain.share(shared)
             if isFirstInExtension {
@@ -193,7 +194,7 @@ extension AppleTests {
             let id = try await phone.launchOnApple().registerDevice(appID: Phone.app).deviceId
             let sdk = try phone.launchOnApple(group: Self.group)
             #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
-            // The record's look-up in the group, and the moves out of the two own groups.
+            // These are the look-up of the record in the group, and the moves from the app's two own groups.
             StandInKeychain.lie(times: 2)
             await expectSuspicion(.storageError, on: phone.clock) { try await sdk.getDeviceId(appID: Phone.app) ?? "" }
             #expect(try await sdk.getDeviceId(appID: Phone.app) == id)

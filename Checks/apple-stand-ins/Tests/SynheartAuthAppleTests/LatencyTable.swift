@@ -7,7 +7,7 @@ import Testing
 @testable import SynheartAuth
 
 extension AppleTests {
-    /// What the app waits for, where each call of the Keychain takes 2 ms and each of the Secure Enclave 8 ms: a benchmark, which
+    /// The waits of an app if each call of the Keychain takes 2 ms and each of the Secure Enclave 8 ms: a benchmark, which
     /// `Checks/benchmarks/latency` runs. The network and App Attest take no time here.
     @Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment["SYNHEART_AUTH_LATENCY"] != nil))
     struct LatencyTable {

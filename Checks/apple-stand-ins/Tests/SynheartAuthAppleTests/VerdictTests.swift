@@ -8,7 +8,8 @@ import Testing
 @testable import SynheartAuth
 
 extension AppleTests {
-    /// What Apple's answers mean for an identity: each of section 2 of Apple's error codes that matters, and what canaries say.
+    /// The meaning of Apple's answers for an identity: each relevant code of section 2 of Apple's error codes, and the answers
+    /// of canaries.
     @Suite(.serialized) struct Verdicts {
         let phone = Phone()
 
@@ -246,7 +247,7 @@ extension AppleTests {
             let sdk = try phone.launchOnApple()
             _ = StandInKeychain.takeCalls()
             #expect(try await !sdk.isRegistered(appID: Phone.app))
-            // The record, its canary, and the canary that is made.
+            // Reads of the record and its canary, and making a new canary.
             #expect(StandInKeychain.takeCalls() == (keychain: 3, enclave: 0))
             #expect(try await !sdk.isRegistered(appID: Phone.app))
             #expect(StandInKeychain.takeCalls() == (keychain: 2, enclave: 0))
@@ -256,7 +257,7 @@ extension AppleTests {
             // The record and the key.
             _ = try await sign(sdk)
             #expect(StandInKeychain.takeCalls() == (keychain: 2, enclave: 1))
-            // The key alone.
+            // Only the key is used.
             for _ in 0..<3 {
                 _ = try await sign(sdk)
                 #expect(StandInKeychain.takeCalls() == (keychain: 1, enclave: 1))
@@ -422,7 +423,7 @@ extension AppleTests {
             StandInKeychain.put(Data([9]), service: KeychainCanary.service, account: name.text)
             guard case .unavailable(let damaged) = storage.read(name) else { throw StorageError("read as absent") }
             #expect(!damaged.saysAbsent)
-            // It is no dead end.
+            // The SDK recovers from it.
             guard case .unavailable(let mended) = storage.read(name) else { throw StorageError("read as absent") }
             #expect(mended.saysAbsent)
             try storage.checkCanary(of: name)

@@ -48,7 +48,7 @@ struct ContractFile {
         }
     }
 
-    /// What a shape of the plugin says, in the same form.
+    /// A shape of the plugin as text, in the same form.
     static func text(_ shape: Shape) -> String {
         switch shape {
         case .optional(let shape): text(true) { text(shape) }

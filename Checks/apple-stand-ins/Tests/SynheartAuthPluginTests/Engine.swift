@@ -4,7 +4,7 @@ import SynheartAuth
 
 @testable import synheart_auth
 
-/// What Dart gets for a call. Unchecked: made and read on the main actor alone.
+/// The reply that Dart gets for a call. Unchecked: made and read only on the main actor.
 enum Answer: @unchecked Sendable {
     case success(Any?)
     case failure(code: String, message: String, details: [String: Any])
@@ -59,7 +59,7 @@ final class Engine: NSObject, @preconcurrency FlutterPluginRegistrar, FlutterBin
         return reply.answer
     }
 
-    /// Makes a call whose reply is not waited for. Returns how many replies have come when it is asked.
+    /// Makes a call without waiting for its reply. Returns a function that counts the replies so far.
     func start(_ method: String, _ arguments: Any?) -> () -> Int {
         let count = Count()
         plugin.handle(FlutterMethodCall(methodName: method, arguments: arguments)) { _ in count.value += 1 }
@@ -75,7 +75,7 @@ final class Engine: NSObject, @preconcurrency FlutterPluginRegistrar, FlutterBin
 
     private final class Count { var value = 0 }
 
-    // Unchecked: made and read on the main actor alone.
+    // Unchecked: made and read only on the main actor.
     private struct Reply: @unchecked Sendable {
         let value: Any?
 

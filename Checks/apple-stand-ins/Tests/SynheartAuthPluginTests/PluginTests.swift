@@ -369,7 +369,7 @@ struct PluginTests {
             let nested = brokenForms(item, "\(place)[1]")
                 .map { Broken(why: $0.why, place: $0.place, value: [valid(item), $0.value]) }
             let long = broken("too long", Array(repeating: valid(item), count: max + 1))
-            // The list of a number is a list: its item is wrong.
+            // A list with one number is still a list. Only its item is wrong.
             return others(but: "list") + [long] + nested
         case .message(let fields):
             let whole = valid(shape) as? [String: Any] ?? [:]

@@ -15,7 +15,7 @@ final class TestClient: AuthClient {
     /// The calls until now, with their arguments.
     var calls: [String] { notes.withLock { $0 } }
 
-    /// What registrations wait for.
+    /// The stream that registrations wait for; nil: they do not wait.
     var gate: AsyncStream<Void>? {
         get { waiting.withLock { $0 } }
         set { waiting.withLock { $0 = newValue } }

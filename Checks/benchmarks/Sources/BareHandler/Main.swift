@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import Hummingbird
 
-/// The peer of the HTTP benchmark: a handler that does nothing but one P-256 verification, of another signature each time.
+/// The peer of the HTTP benchmark: a handler that only verifies one P-256 signature, a different one for each request.
 @main
 struct BareHandler {
     static func main() async throws {

@@ -4,7 +4,7 @@ import Crypto
 import Foundation
 import PlayIntegrity
 
-/// Play Integrity tokens and key attestation chains, and what of their cost are signatures.
+/// Play Integrity tokens and key attestation chains, and the share of signatures in their cost.
 enum AndroidVerification {
     static func run() async throws -> [Measurement] { try await tokens() + chains() }
 
@@ -23,8 +23,8 @@ enum AndroidVerification {
         return [try await measure("Play Integrity token, decoded and judged: one P-256 verify", verify)]
     }
 
-    /// A thousand devices in turn, as a service sees them: what a chain shares with those before it is cached, what
-    /// belongs to one device never is. The leaves are all different, and so are remotely provisioned attestation keys.
+    /// A thousand devices in turn, as in a service. Certificates that chains share are cached, those of one device
+    /// never are. All leaves differ, and so do remotely provisioned attestation keys.
     private static func chains() async throws -> [Measurement] {
         let google = try GoogleAuthority(factoryRoot: .rsa2048)
         let now = Date()
@@ -72,7 +72,7 @@ enum AndroidVerification {
         return results + (try await signatures())
     }
 
-    /// What one signature of each kind costs, to be held against the chains.
+    /// The cost of one signature of each kind, to compare with the chains.
     private static func signatures() async throws -> [Measurement] {
         let message = [UInt8](repeating: 7, count: 600)
         let p384 = P384.Signing.PrivateKey()

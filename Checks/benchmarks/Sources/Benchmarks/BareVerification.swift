@@ -10,7 +10,7 @@ enum BareVerification {
         let one = await measure("P-256 verify (swift-crypto)") {
             precondition(publicKey.isValidSignature(signature, for: message))
         }
-        // As a service does it: other keys and other signatures each time, which a processor cannot learn by heart.
+        // Different keys and signatures each time, as in a service, so that caches and branch prediction do not help.
         let keys = (0..<64).map { _ in P256.Signing.PrivateKey() }
         let publicKeys = keys.map(\.publicKey)
         let signed = try (0..<8192).map { index in

@@ -42,7 +42,7 @@ enum ClientSigning {
     }
 }
 
-/// Vouches for nothing; the service here believes everything.
+/// Attests nothing. The service of this benchmark accepts everything.
 private struct NoVendor: AttestationProvider {
     var platform: Platform { .ios }
 

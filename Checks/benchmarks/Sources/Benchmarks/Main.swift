@@ -1,16 +1,16 @@
 import Foundation
 
-/// More were measured than were signed ahead.
+/// The measurement needed more requests than were signed in advance.
 struct OutOfRequests: Error {}
 
-/// What things cost, relative to a bare P-256 verification in the same run.
+/// The cost of operations, relative to a bare P-256 verification in the same run.
 @main
 struct Benchmarks {
     private static let groups: [(name: String, run: @Sendable () async throws -> [Measurement])] = [
         ("apple", AppleVerification.run), ("android", AndroidVerification.run), ("requests", SignedRequests.run),
         ("sdk", ClientSigning.run), ("devices", ManyDevices.run), ("claims", ManyClaims.run),
     ]
-    /// Those that take seconds; the others are run when they are named.
+    /// The benchmarks that take seconds. The others run only if they are named.
     private static let usual: Set = ["apple", "android", "requests", "sdk"]
 
     static func main() async throws {
@@ -29,7 +29,7 @@ struct Benchmarks {
         for group in [("bare", BareVerification.run)] + groups
         where group.0 == "bare" || (named.isEmpty ? usual.contains(group.0) : named.contains(group.0)) {
             let results = try await group.1()
-            // Before and after, as the machine is not always equally fast.
+            // Measured before and after, because the speed of the machine varies.
             let after = opensslVerifyRate()
             let yardstick = Measurement(
                 "P-256 verify (openssl speed): R", perSecond: ((before ?? .nan) + (after ?? .nan)) / 2)

@@ -56,7 +56,7 @@ enum ManyClaims {
     }
 
     private static func pair(_ index: Int) -> [ReplayClaim] {
-        // Spread as hashes are.
+        // Distributed like hashes.
         func mixed(_ word: UInt64) -> UInt64 { (word &+ 1) &* 0x9E37_79B9_7F4A_7C15 }
         let word = UInt64(index)
         return [

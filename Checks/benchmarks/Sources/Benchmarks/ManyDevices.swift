@@ -4,8 +4,8 @@ import Crypto
 import Foundation
 import SQLiteStores
 
-/// A million devices: look-up, start and memory. In a file system in memory, because making them durable one by one takes
-/// the disk's time; what is measured afterwards reads.
+/// A million devices: look-up, start and memory. The file system is in memory, because making each device durable on a
+/// disk takes long. The measured operations only read.
 enum ManyDevices {
     private static let count = 1_000_000
 

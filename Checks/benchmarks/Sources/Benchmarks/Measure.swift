@@ -1,13 +1,13 @@
 import CAllocations
 import Foundation
 
-/// How fast something is: the best of several rounds, because what disturbs a measurement only ever slows it.
+/// The speed of an operation: the best of several rounds, because disturbances only make it slower.
 struct Measurement {
     let name: String
     /// Nil if it is a ratio of two rates.
     let perSecond: Double?
     var ratio: Double?
-    /// Blocks of memory asked for, each time.
+    /// The number of memory allocations of one run.
     var allocations: Double?
 
     init(_ name: String, perSecond: Double, allocations: Double? = nil) {
@@ -62,8 +62,8 @@ func measure(_ name: String, rounds: Int = 7, _ work: () async throws -> Void) a
     return Measurement(name, perSecond: best, allocations: fewest)
 }
 
-/// How much longer `work` takes than `other`: by turns of a few milliseconds, so that both meet the machine as it is, and the median
-/// of the turns, as one that was disturbed says nothing.
+/// How much longer `work` takes than `other`. Both run alternately for a few milliseconds, so that they see the same state of the
+/// machine. The result is the median, so that a disturbed turn has no effect.
 @inline(never)
 func ratio(
     _ work: () async throws -> Void, to other: () async throws -> Void
@@ -79,7 +79,7 @@ func ratio(
     return ratios.sorted()[ratios.count / 2]
 }
 
-/// How many times as much two threads do as one: the best of three tries.
+/// The throughput of two threads relative to one: the best of three tries.
 func scaling(_ name: String, _ work: @escaping @Sendable () throws -> Void) throws -> Measurement {
     func rate(_ threads: Int) -> Double {
         let finished = DispatchGroup()
@@ -135,7 +135,8 @@ func opensslVerifyRate() -> Double? {
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
-    // It ends by an alarm, which the threads of Dispatch block, and a process inherits what its maker blocks.
+    // `openssl speed` ends by SIGALRM. The threads of Dispatch block that signal, and a child process inherits the
+    // blocked signals, so unblock it.
     var (none, blocked) = (sigset_t(), sigset_t())
     pthread_sigmask(SIG_SETMASK, &none, &blocked)
     defer { pthread_sigmask(SIG_SETMASK, &blocked, nil) }

@@ -5,7 +5,7 @@ import Foundation
 import SQLiteStores
 import StrictJSON
 
-/// A service over SQLite with devices registered by development proof, and requests of theirs, signed ahead.
+/// A service over SQLite, with devices registered by development proof and requests that they signed in advance.
 struct SignedFleet {
     let service: AuthService
     private let appID: AppID
@@ -51,7 +51,7 @@ struct SignedFleet {
         return (response.deviceID, key)
     }
 
-    /// What is verified of a request, and by which key.
+    /// The signature of a request, with its message and key.
     struct Signature {
         let message: [UInt8]
         let signature: RequestSignature
@@ -70,7 +70,7 @@ struct SignedFleet {
             signature: headers.signature, key: DevicePublicKey(device.key.publicKey))
     }
 
-    /// Requests that verify once each.
+    /// Requests that can each be verified once.
     func requests(count: Int) throws -> [IncomingRequest] {
         let random = SystemRandom()
         let timestamp = service.clock.now

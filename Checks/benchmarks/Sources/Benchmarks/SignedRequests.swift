@@ -15,15 +15,15 @@ enum SignedRequests {
         return [alone, together, try await inTurns(fleet)]
     }
 
-    /// How much longer a signed request takes than the verification of its signature alone: what everything else costs. In
-    /// turns, so that both meet the machine as it is; the median of 400.
+    /// How much longer a signed request takes than only verifying its signature: the cost of everything else. Both run
+    /// alternately, so that they see the same state of the machine. The result is the median of 400 turns.
     private static func inTurns(_ fleet: SignedFleet) async throws -> Measurement {
         var ratios: [Double] = []
         for _ in 0..<400 {
             let requests = try fleet.requests(count: 200)
             let signatures = try requests.map(fleet.signature)
             var turns: [Duration] = []
-            // The first of each turn warms up what the other has displaced.
+            // The first requests of each turn warm the caches again that the other work displaced.
             for share in [0..<100, 100..<200] {
                 let started = ContinuousClock.now
                 for index in share { _ = try await fleet.service.authenticate(requests[index], for: .status) }
@@ -37,8 +37,8 @@ enum SignedRequests {
             "signed request, in turns with its verification alone", ratio: ratios.sorted()[ratios.count / 2])
     }
 
-    /// The median of rounds of a thousand, each signed just before: a server has just read what it verifies, and here it must not
-    /// come from memory that sixty thousand requests have been through since.
+    /// The median of rounds of a thousand requests, each signed just before its round. A server has just read the request that it
+    /// verifies. If all were signed in advance, sixty thousand later requests would have displaced it from the caches.
     private static func oneAfterAnother(_ fleet: SignedFleet) async throws -> Measurement {
         var rates: [Double] = []
         var fewest = Double.infinity

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A folder that goes with its owner.
+/// A folder that is deleted with its owner.
 final class TemporaryFolder {
     let url: URL
 
-    /// - Parameter memory: whether on a file system in memory, where there is one.
+    /// - Parameter memory: whether to use a file system in memory, if there is one.
     init(inMemory memory: Bool = false) throws {
         let shared = URL(fileURLWithPath: "/dev/shm")
         let base =

@@ -5,7 +5,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// What an app does anyway: it signs and sends.
+/// The work of every app: it signs and sends.
 public func signAndSend(to url: String) async throws -> Int {
     guard let address = URL(string: url) else { throw URLError(.badURL) }
     let key = P256.Signing.PrivateKey()

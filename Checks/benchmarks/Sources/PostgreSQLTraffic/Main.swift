@@ -37,7 +37,8 @@ struct PostgreSQLTraffic {
         }
     }
 
-    /// Calls per second of so many tasks at once, until so many seconds have passed or so many calls were made.
+    /// The calls per second that this many concurrent tasks reach, until the given seconds have passed or the given
+    /// number of calls was made.
     private static func rate(
         tasks: Int, seconds: Int = 600, count: Int = .max, _ call: @escaping @Sendable () async throws -> Void
     ) async throws -> Double {
@@ -131,7 +132,7 @@ private enum Sample {
             assurance: assurance, registeredAt: SystemClock().now)
     }
 
-    /// The id of a generated device: ids of neighbours have nothing in common, as random ones have nothing.
+    /// The id of a generated device. Ids of neighbouring numbers are unrelated, like random ones.
     static func id(of number: Int) -> String {
         var bytes = Array(SHA256.hash(data: Data("\(number)".utf8)).prefix(16))
         bytes[6] = bytes[6] & 0x0F | 0x40
@@ -139,7 +140,8 @@ private enum Sample {
         return UUID(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }).uuidString.lowercased()
     }
 
-    /// Rows of a table, as COPY reads them. Many devices share a key, which no look-up minds; their thumbprints differ.
+    /// The rows of a table, for COPY. Many devices share a key, which does not affect look-ups. Their thumbprints
+    /// differ.
     static func printRows(of table: String, count: Int) throws {
         let keys = (0..<256).map { _ in
             DevicePublicKey(P256.Signing.PrivateKey().publicKey).spki.map { String(format: "%02x", $0) }.joined()

@@ -6,7 +6,7 @@ private let verifier: AssertionVerifier? = AppleAppID("TEAMID1234.com.example.ap
 }
 private let publicKey = P256.Signing.PrivateKey().publicKey
 
-/// Nothing that a fuzzer makes is signed by a key that it does not have.
+/// No input may verify, because the fuzzer does not have the private key.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))

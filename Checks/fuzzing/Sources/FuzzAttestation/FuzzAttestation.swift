@@ -6,7 +6,7 @@ private let verifier: AttestationVerifier? = AppleAppID("TEAMID1234.com.example.
 }
 private let keyID = KeyID([UInt8](repeating: 0, count: 32))
 
-/// Nothing that a fuzzer makes is an attestation of a key id of zeros.
+/// No input may verify as an attestation of a key id of zeros.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))

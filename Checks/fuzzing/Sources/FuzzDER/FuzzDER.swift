@@ -1,6 +1,6 @@
 import LenientDER
 
-/// Any bytes give a tree or an error, and every accessor of every element a value or an error.
+/// Any bytes give a tree or an error, and every accessor of every element gives a value or an error.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))

@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// Whatever is read is written so that it is read as the same value.
+/// A value that was parsed is written as text that parses to the same value.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))

@@ -1,6 +1,6 @@
 import AttestationTestKit
 
-/// What the fuzzer's bytes choose. Beyond their end every choice is the first, which is the honest one.
+/// Choices by the fuzzer's bytes. After their end, every choice is the first one, which is the honest one.
 struct Choices {
     private var rest: ArraySlice<UInt8>
 
@@ -15,7 +15,7 @@ struct Choices {
     var isEmpty: Bool { rest.isEmpty }
 }
 
-/// A key of the model. Who holds its private half does not matter: every certificate is signed as the bytes choose.
+/// A key of the model. The model has all private keys: the bytes choose which one signs a certificate.
 enum ModelKey: Hashable, CaseIterable {
     case attestation, factoryIntermediate, droidCA3, droidCA2, registered, attackers, anotherAttackers
 }
@@ -30,14 +30,14 @@ enum RootKind: Hashable {
     case factory, remote
 }
 
-/// A certificate as it is meant, before it is bytes.
+/// The content of a certificate, before it is encoded.
 struct ModelCertificate: Hashable {
     typealias Name = [KeyAttestationCertificate.Attribute]
 
     enum Extension: Hashable {
         case description(ModelClaims)
         case virtualMachine
-        /// `{1: count}`, or what is no map.
+        /// `{1: count}`; nil: a value that is not a map.
         case provisioningInfo(count: UInt8?)
         case other
     }
@@ -74,7 +74,7 @@ extension RootKind {
     }
 }
 
-/// A certificate with what was decided when it was signed.
+/// A certificate with the choices that were made when it was signed.
 struct SignedCertificate: Hashable {
     var certificate: ModelCertificate
     var issuer: ModelCertificate.Name

@@ -1,6 +1,6 @@
 import AttestationTestKit
 
-/// A chain as the bytes choose it: an honest one, then changes before it is signed, and changes of what is sent.
+/// A chain as the bytes choose it: an honest one, with changes before it is signed, and changes of the sent bytes.
 struct ChainPlan {
     var sent: [SentCertificate] = []
     var isForRegisteredKey: Bool { sent.first?.key == .key(.registered) }

@@ -3,8 +3,8 @@ import AttestationTestKit
 import Crypto
 import Foundation
 
-/// Signs what the model means. Each certificate is signed once: its bytes then come again in other chains, so that the
-/// verifier's cache has something to find.
+/// Signs the certificates of the model. Each is signed once, and its bytes are used again in other chains, so that the
+/// verifier's cache has hits.
 private final class Signatures {
     static let time = Date(timeIntervalSince1970: 1_795_262_400)
     static let challenge = [UInt8](repeating: 5, count: 32)
@@ -138,8 +138,7 @@ private func require(_ condition: Bool, _ reason: @autoclosure () -> String) {
     if !condition { fatalError(reason()) }
 }
 
-/// A chain is verified where what it was built from is honest, and only there; and a cache that earlier chains filled changes
-/// no outcome.
+/// A chain verifies if and only if its model is honest. A cache that earlier chains filled changes no outcome.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard let signatures = try? signatures.get(), let verifiers = try? verifiers.get() else {
@@ -176,7 +175,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 }
 
 /// Every input goes to a verifier whose cache the earlier ones filled. One in eight also goes to a verifier with an empty cache,
-/// which computes every signature and so costs as much as four others. The bytes decide, so a crash comes again.
+/// which computes every signature and so costs as much as four others. The bytes decide which, so a crash is reproducible.
 private func isJudgedTwice(_ bytes: [UInt8]) -> Bool {
     bytes.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 } >> 29 == 0 || bytes.isEmpty
 }

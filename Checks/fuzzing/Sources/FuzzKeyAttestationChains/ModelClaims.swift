@@ -1,6 +1,6 @@
 import AttestationTestKit
 
-/// What a key description says, as far as the fuzzer varies it. The first value of each list is what a good device says.
+/// The content of a key description that the fuzzer varies. The first value of each list is that of a good device.
 struct ModelClaims: Hashable {
     enum Boot: Hashable, CaseIterable {
         case verified, nonCanonicallyLocked, listedKey, otherKey, unlocked, unverified, failed, unknownState, absent

@@ -5,8 +5,8 @@ enum ModelPolicy: CaseIterable {
     case registration, strongBox, patchAge, unchainedNames
 }
 
-/// What the specification says of a chain, from what it was meant to be. It knows no certificate as bytes and shares
-/// nothing with the verifier.
+/// The outcome that the specification demands for a chain, computed from the model. It never sees encoded
+/// certificates, and shares no code with the verifier.
 struct Oracle {
     enum Kind: String {
         case factory
@@ -48,7 +48,7 @@ struct Oracle {
         return titles == ["StrongBox"] || organizations(attestationName) == ["StrongBox"]
     }
 
-    /// The count in the provisioning information of the certificate above the leaf; its first such extension counts.
+    /// The count in the provisioning information of the certificate above the leaf; the first such extension is used.
     var certificatesIssued: Int64? {
         guard sent.count > 1 else { return nil }
         for found in sent[1].extensions {

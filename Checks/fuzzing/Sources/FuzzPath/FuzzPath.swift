@@ -1,7 +1,7 @@
 @_spi(Service) import AuthContract
 
-/// A path that some server may read as the protected one, or as one below it, needs an assertion. The readings here are a model of
-/// their own: what routers and proxies do, in every combination.
+/// A path that some server may read as the protected one, or as one below it, needs an assertion. The readings are a separate
+/// model: every combination of what routers and proxies do.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let text = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
@@ -15,15 +15,15 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 private struct Reading {
     /// How often escapes are decoded: a proxy may decode them, and the server behind it again.
     let decodings: Int
-    /// `//host/path` is taken for an address without its scheme.
+    /// Whether `//host/path` is read as a URL without a scheme.
     let dropsAuthority: Bool
-    /// `;a=b` at the end of a segment is taken for its parameters.
+    /// Whether `;a=b` at the end of a segment is dropped as its parameters.
     let dropsParameters: Bool
-    /// `\` is taken for `/`.
+    /// Whether `\` is read as `/`.
     let turnsBackslashes: Bool
-    /// The path ends at a decoded `?`, `#` or NUL.
+    /// Whether the path ends at a decoded `?`, `#` or NUL.
     let endsEarly: Bool
-    /// White space and control characters at the end are dropped.
+    /// Whether white space and control characters at the end are dropped.
     let trims: Bool
 
     static let all: [Reading] = {

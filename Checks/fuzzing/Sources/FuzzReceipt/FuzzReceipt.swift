@@ -8,7 +8,7 @@ private let expectations: ReceiptExpectations? = {
     return ReceiptExpectations(appIDs: [app], keyID: keyID, clientDataHash: nil, environment: .production)
 }()
 
-/// Nothing that a fuzzer makes is a receipt of a key id of zeros.
+/// No input may verify as a receipt of a key id of zeros.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))

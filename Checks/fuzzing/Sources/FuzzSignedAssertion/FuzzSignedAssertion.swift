@@ -9,8 +9,8 @@ private let workshop = Workshop()
 private let clientDataHash = Array(SHA256.hash(data: [1, 2, 3]))
 private let publicKey = workshop.key.privateKey.publicKey
 
-/// An assertion that the attested key signed, of whatever was changed before: what the verifier makes of it must be what the
-/// grammar says, and what it verified must be what was built.
+/// An assertion that the attested key signed after the grammar changed its content. The outcome must be the one that the
+/// grammar expects, and verified values must equal the built ones.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     var choices = Choices(start, count)
@@ -63,7 +63,7 @@ private struct AssertionPlan {
             options.extensions = { _ in CBORMap(entries) }
             sent = map
         } else if choices.once(in: 2) {
-            // Passed as the beginning of the client data hash, and moved over.
+            // Passed at the start of the client data hash, and moved into the authenticator data.
             let map = ExtensionMap(&choices)
             options.movedFromHash = CBORValue.map(CBORMap(map.entries)).encoded
             sent = map
@@ -132,7 +132,7 @@ private struct AssertionPlan {
             options.encode = { CBORValue.map($0).encoded + [0] }
             expectation.refuse()
         case 12:
-            // Nothing of an assertion is unsigned but the signature itself.
+            // The signature covers everything in an assertion except itself.
             let (place, mask) = (choices.below(300), choices.byte() | 1)
             options.encode = { map in
                 var bytes = CBORValue.map(map).encoded
@@ -144,7 +144,8 @@ private struct AssertionPlan {
         }
     }
 
-    /// What was verified must be what was built, taken apart once more by offsets alone: 37 octets, then nothing or one map.
+    /// The verified values must equal the built ones. They are parsed again here by offsets alone: 37 octets, then nothing
+    /// or one map.
     func compare(_ verified: VerifiedAssertion, _ bytes: [UInt8]) {
         guard let data = try? CBORValue(parsing: bytes).map?["authenticatorData"]?.bytes else {
             fatalError("verified, and not to be read")

@@ -7,7 +7,7 @@ import FuzzSupport
 
 private let workshop = Workshop()
 private let clientDataHash = Array(SHA256.hash(data: [1, 2, 3]))
-/// Goes into every object. Nothing reads a receipt when its attestation is verified.
+/// The receipt of every object. Verifying an attestation does not read it.
 private let receipt: [UInt8] = {
     let device = AppleDevice(
         system: .iOS("27.0"), app: AppleApp(appID: workshop.appID), authority: workshop.authority)
@@ -17,8 +17,8 @@ private let receipt: [UInt8] = {
     return made
 }()
 
-/// An attestation with a valid certificate and a nonce that fits, of whatever was changed before both were made: what the
-/// verifier makes of it must be what the grammar says, and what it verified must be what was built.
+/// An attestation with a valid certificate and a correct nonce, made after the grammar changed the content. The outcome
+/// must be the one that the grammar expects, and verified values must equal the built ones.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     var choices = Choices(start, count)
@@ -39,7 +39,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     return 0
 }
 
-/// Verifiers by what their policies differ in: making one costs more than a verification.
+/// One verifier for each policy, because making one takes longer than a verification.
 private let verifiers: [AttestationVerifier] = (0..<16).map { bits in
     var policy = AppAttestPolicy(appIDs: [workshop.app], environments: [.production])
     if bits & 1 != 0 { policy.environments.insert(.development) }
@@ -54,7 +54,7 @@ private let verifiers: [AttestationVerifier] = (0..<16).map { bits in
 
 private struct AttestationPlan {
     var expectation = Expectation()
-    /// The same of the authenticator data alone, whose octets may be changed as a whole in the end.
+    /// The expectation for the authenticator data alone, because all of its bytes may be changed at the end.
     private var data = Expectation()
     var options = AppleAttestationOptions()
     var device: AppleDevice
@@ -96,7 +96,7 @@ private struct AttestationPlan {
         expectation.refuse(if: !system.isDER || system.isMalformed(integers: []))
         expectation.refuse(if: key.text(1204) != workshop.appID)
 
-        // The access control counts on a Mac.
+        // The access control is only checked on a Mac.
         let saysMac = system.text(1026) == "macosx" || key[4] == .integer(13)
         let control = choices.pick(0, 1, 2, 3)
         let junk = choices.bytes(atMost: 80)
@@ -135,14 +135,15 @@ private struct AttestationPlan {
         if bits & 8 != 0 { data.refuse(if: !["5", "5.0.1", "10"].contains(map?.version ?? "")) }
     }
 
-    /// At most nine digits up to the first dot, that say 27 or more.
+    /// Whether the digits up to the first dot, at most nine, are 27 or more.
     private static func appendsMap(_ version: String?) -> Bool {
         let digits = (version ?? "").prefix { $0 != "." }
         let isNumber = (1...9).contains(digits.utf8.count) && digits.utf8.allSatisfy { 0x30...0x39 ~= $0 }
         return isNumber && Int(digits) ?? 0 >= 27
     }
 
-    /// Octets after the map, or in its place. Where the leaf names a system that appends a map, octets in its place may be one.
+    /// Bytes after the map or in its place. If the leaf names a system that appends a map, bytes in its place may happen to be
+    /// a map.
     private mutating func judgeAppended(_ bits: Int) {
         guard map == nil, Self.appendsMap(system.text(1400)) else { return data.refuse() }
         data.startOver()
@@ -300,7 +301,7 @@ private struct AttestationPlan {
             options.format = choices.pick("apple", "apple-appattest ", "")
             expectation.refuse()
         case 8, 9:
-            // Anywhere, the receipt included, which the attestation does not vouch for.
+            // Changes a byte anywhere. The certificate does not cover the receipt.
             let (place, mask) = (choices.below(8192), choices.byte() | 1)
             isReceiptChanged = true
             options.encode = { map in
@@ -313,7 +314,7 @@ private struct AttestationPlan {
         }
     }
 
-    /// What was verified must be what was built.
+    /// The verified values must equal the built ones.
     func compare(_ verified: VerifiedAttestation, _ object: [UInt8]) {
         require(verified.keyID == workshop.keyID, "key id")
         require(
@@ -329,7 +330,8 @@ private struct AttestationPlan {
         require(verified.receipt == map["attStmt"]?.map?["receipt"]?.bytes, "receipt")
     }
 
-    /// Taken apart once more, by offsets alone: 55 octets, the key id, a COSE key of 77 octets, then nothing or one map.
+    /// Parses the authenticator data again by offsets alone: 55 octets, the key id, a COSE key of 77 octets, then
+    /// nothing or one map.
     private func compare(_ verified: VerifiedAttestation, authenticatorData data: [UInt8]) {
         require(data.count >= 164, "authenticator data of \(data.count) octets")
         require(Array(data[0..<32]) == Array(SHA256.hash(data: Array(workshop.appID.utf8))), "hash of the app")

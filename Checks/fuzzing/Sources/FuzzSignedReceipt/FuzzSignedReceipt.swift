@@ -7,7 +7,7 @@ import FuzzSupport
 
 private let workshop = Workshop()
 private let clientDataHash = Array(SHA256.hash(data: [1, 2, 3]))
-// Each remembers the intermediate.
+// Made once, because each caches the intermediate.
 private let fresh = ReceiptVerifier(trustAnchors: workshop.anchors)
 private let stored = ReceiptVerifier(policy: .stored, trustAnchors: workshop.anchors)
 /// A leaf of the attested key, for field 3.
@@ -21,8 +21,8 @@ private let leaf: [UInt8] = {
     return leaf
 }()
 
-/// A receipt that the test kit's signer signed, of whatever fields were given to it: what the verifier makes of it must be
-/// what the grammar says, and what it verified must be what was built.
+/// A receipt that the test kit's signer signed, with the fields that the grammar chose. The outcome must be the one that
+/// the grammar expects, and verified values must equal the built ones.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     var choices = Choices(start, count)
@@ -76,7 +76,7 @@ private struct ReceiptPlan {
         let made = fields
         options.fields = { _ in made }
         judgeFields()
-        // Where the time of creation was not changed since.
+        // Only if the time of creation was not changed before.
         if self[12] == Array(Self.text(workshop.now.addingTimeInterval(-Double(age))).utf8) {
             expectation.refuse(if: age < -60 || (age > 300 && maximumAge != nil))
         } else {
@@ -110,13 +110,13 @@ private struct ReceiptPlan {
         case 6: fields[place].type = choices.below(64)
         default: fields.swapAt(place, choices.below(fields.count))
         }
-        // A set of fields is never empty, and places stay within it.
+        // A set of fields is never empty, so that the indices below are valid.
         if fields.isEmpty { fields = [Field(6, "ATTEST")] }
     }
 
     private subscript(type: Int) -> [UInt8]? { fields.first { $0.type == type }?.value }
 
-    /// What must hold of the fields, said once more; times that are not the honest ones are left open.
+    /// The rules for the fields, as an independent model. Times other than the honest ones are left open.
     private mutating func judgeFields() {
         expectation.refuse(if: Set(fields.map(\.type)).count != fields.count || fields.count > 64)
         let isReceipt = self[6] == Array("RECEIPT".utf8)
@@ -134,7 +134,7 @@ private struct ReceiptPlan {
             let honest = self[type].map { String(decoding: $0, as: UTF8.self) }.map(Self.isHonestTime) ?? false
             if !honest { expectation.leaveOpen() }
         }
-        // The honest times in each other's places.
+        // Swaps the honest times.
         let times = [12, 21].map { type in self[type].map { String(decoding: $0, as: UTF8.self) } ?? "" }
         if times[0] > "2026-09-21T14:14:20" || times[1] < "2026-12-01" { expectation.leaveOpen() }
     }
@@ -183,14 +183,15 @@ private struct ReceiptPlan {
             }
             expectation.refuse(if: form > 1)
         case 9, 10:
-            // Bytes outside the content are BER around what is signed: a change may be tolerated, and changes nothing.
+            // Bytes outside the content are the BER around the signed part. A change there may be tolerated, but must
+            // not change any value.
             flip = (choices.below(16384), choices.byte() | 1)
             expectation.leaveOpen()
         default: break
         }
     }
 
-    /// What was verified must be what was built.
+    /// The verified values must equal the built ones.
     func compare(_ verified: ReceiptFields) {
         require(verified.appID == workshop.appID && verified.attestedCertificate == leaf, "app or certificate")
         require(verified.clientHash == clientDataHash, "client hash")

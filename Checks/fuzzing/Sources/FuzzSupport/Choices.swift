@@ -1,7 +1,7 @@
 /// An input as a list of choices: a grammar asks, and the fuzzer's bytes answer.
 ///
-/// When the input has ended every answer is 0, which grammars take for "as it should be". So an empty input makes an honest
-/// object, and a longer one differs from it in more places.
+/// After the end of the input, every answer is 0, which grammars use for the honest choice. So an empty input makes an
+/// honest object, and a longer input changes more of it.
 public struct Choices {
     private var rest: ArraySlice<UInt8>
 
@@ -13,13 +13,13 @@ public struct Choices {
     /// The next byte.
     public mutating func byte() -> UInt8 { rest.popFirst() ?? 0 }
 
-    /// A number from 0 up to but not including `count`, which is 1 to 65536.
+    /// A number from 0 up to, but not including, `count`, which is 1 to 65536.
     public mutating func below(_ count: Int) -> Int {
         let value = count > 256 ? Int(byte()) << 8 | Int(byte()) : Int(byte())
         return value % max(count, 1)
     }
 
-    /// Yes for one answer in `count`, and not for 0.
+    /// True for one answer in `count`, and never for 0.
     public mutating func once(in count: Int) -> Bool { below(count) == count - 1 && count > 1 }
 
     /// One of several; the first is the honest one.
@@ -28,7 +28,7 @@ public struct Choices {
         return index == 0 ? first : others[index - 1]
     }
 
-    /// At most so many bytes.
+    /// Returns at most this many bytes.
     public mutating func bytes(atMost count: Int) -> [UInt8] {
         let count = min(below(count + 1), rest.count)
         defer { rest = rest.dropFirst(count) }
@@ -36,22 +36,23 @@ public struct Choices {
     }
 }
 
-/// What a verifier must make of an object: by default, verify it.
+/// The outcome that a verifier must have for an object. By default it must verify.
 public struct Expectation {
-    /// Nothing must refuse, and something may.
+    /// Whether a change was made that a verifier may refuse or accept.
     private var isOpen = false
     /// The lines of the grammar that made changes which must be refused.
     private var refusals: [UInt] = []
 
-    /// Everything is as it should be.
+    /// An object without changes: it must verify.
     public init() {}
 
-    /// Something was changed that must be refused, if a condition holds.
+    /// Records a change that must be refused, if `condition` is true.
     public mutating func refuse(if condition: Bool = true, line: UInt = #line) {
         if condition { refusals.append(line) }
     }
 
-    /// Something was changed of which the grammar does not say what becomes of it. If it verifies, it must say what was built.
+    /// Records a change whose outcome the grammar does not define. If the object verifies, its values must equal the built
+    /// ones.
     public mutating func leaveOpen(if condition: Bool = true) {
         if condition { isOpen = true }
     }
@@ -62,7 +63,7 @@ public struct Expectation {
         isOpen = true
     }
 
-    /// What must be refused for either of two reasons, and may be refused if one of them is open.
+    /// Joins another expectation: the object must be refused if either must, and may be refused if either may.
     public mutating func add(_ other: Self) {
         refusals += other.refusals
         isOpen = isOpen || other.isOpen

@@ -1,4 +1,4 @@
-/// Writes DER from choices: whatever it makes is well-formed.
+/// Writes DER from choices. The result is always well-formed.
 public enum DERBuilder {
     /// Identifier octets. `kind` is 0 universal, 1 application, 2 context-specific, 3 private.
     public static func identifier(_ kind: UInt8, constructed: Bool, _ number: UInt) -> [UInt8] {
@@ -36,7 +36,8 @@ public enum DERBuilder {
     /// An INTEGER of 0 to 127.
     public static func integer(_ value: UInt8) -> [UInt8] { node([0x02], [value & 0x7F]) }
 
-    /// A universal type; within it also context-specific ones. A context-specific one at the top would be an element with a tag.
+    /// An element of a universal type, which may contain context-specific ones. At the top, a context-specific element would
+    /// have a tag that checks read.
     public static func universal(_ choices: inout Choices, depth: Int = 0) -> [UInt8] {
         switch choices.below(depth < 4 ? 9 : 6) {
         case 0: integer(choices.byte())

@@ -1,6 +1,6 @@
 public import CBOR
 
-/// The map that iOS 27 appends to authenticator data, with a model of what a verifier must make of it.
+/// The map that iOS 27 appends to authenticator data, with a model of how a verifier must judge it.
 public struct ExtensionMap {
     /// The entries that are written.
     public private(set) var entries: [CBORMap.Entry] = []
@@ -8,9 +8,9 @@ public struct ExtensionMap {
     public private(set) var category: UInt32?
     /// The version that it names.
     public private(set) var version: String?
-    /// Whether a value has another type or width than it has to have.
+    /// Whether a value has a wrong type or width.
     public private(set) var isMalformed = false
-    /// Whether a key is there twice.
+    /// Whether a key is repeated.
     public private(set) var hasDuplicate = false
 
     /// A map with an App Store category and version 5, changed in some places.

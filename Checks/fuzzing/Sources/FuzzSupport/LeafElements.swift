@@ -1,6 +1,6 @@
-/// Extension 8.5 or 8.7 of a leaf, with a model of what a verifier must make of it.
+/// Extension 8.5 or 8.7 of a leaf, with a model of how a verifier must judge it.
 public struct LeafElements {
-    /// What an element of a tag that a check reads holds.
+    /// The value of an element with a tag that a check reads.
     public enum Value: Equatable {
         case integer(UInt8)
         case octets([UInt8])
@@ -12,7 +12,7 @@ public struct LeafElements {
     private let known: Set<UInt>
     /// Whether a length at the end runs beyond the end of the sequence.
     private var endsInGarbage = false
-    /// Whether all of it is DER.
+    /// Whether the whole extension is DER.
     public var isDER: Bool { !endsInGarbage }
 
     /// Elements with honest values, changed in some places.
@@ -25,7 +25,7 @@ public struct LeafElements {
     /// Each element in DER, in order.
     public var der: [[UInt8]] { elements.map(\.der) + (endsInGarbage ? [[0x04, 0x7F]] : []) }
 
-    /// Whether an element that a check reads is there twice or of another type than it has to be.
+    /// Whether an element that a check reads is repeated or has a wrong type.
     public func isMalformed(integers: Set<UInt>) -> Bool {
         known.contains { tag in
             let found = elements.filter { $0.tag == tag }
@@ -38,7 +38,7 @@ public struct LeafElements {
         }
     }
 
-    /// The value of a tag that is there once.
+    /// The value of a tag that occurs once; nil otherwise.
     public subscript(tag: UInt) -> Value? {
         let found = elements.filter { $0.tag == tag }
         return found.count == 1 ? found.first?.value : nil
@@ -82,7 +82,7 @@ public struct LeafElements {
         }
     }
 
-    /// What stands within a known tag: one of the two types, another, several or none.
+    /// The content of a known tag: one of the two types, another one, several or none.
     private func value(_ choices: inout Choices) -> (Value, [UInt8]) {
         switch choices.below(6) {
         case 0:
@@ -107,7 +107,8 @@ public struct LeafElements {
             let identifier = DERBuilder.identifier(choices.pick(1, 3), constructed: true, number)
             return (nil, .other, DERBuilder.node(identifier, DERBuilder.universal(&choices)))
         case 2:
-            // A primitive context-specific tag: of a known number it is of another type.
+            // A primitive context-specific tag. Known tags are constructed, so with a known number the element has
+            // another type.
             let number = UInt(choices.below(3000))
             let identifier = DERBuilder.identifier(2, constructed: false, number)
             return (number, .other, DERBuilder.node(identifier, choices.bytes(atMost: 8)))

@@ -2,7 +2,7 @@ public import AppAttest
 public import AttestationTestKit
 public import Foundation
 
-/// An Apple of the fuzzer's own, with one key: made once.
+/// A simulated Apple with one attested key, made once for all inputs.
 public struct Workshop: @unchecked Sendable {  // libFuzzer runs one input after another, on one thread.
     /// The time of every check.
     public let now = Date(timeIntervalSince1970: 1_790_000_000)
@@ -10,9 +10,9 @@ public struct Workshop: @unchecked Sendable {  // libFuzzer runs one input after
     public let appID = "TEAMID1234.com.example.app"
     /// The app, as a policy names it.
     public let app: AppleAppID
-    /// Signs what is honest.
+    /// The authority that verifiers trust.
     public let authority: AppleAuthority
-    /// Has the same names and other keys.
+    /// An untrusted authority with the same names and other keys.
     public let other: AppleAuthority
     /// The attested key.
     public let key = AppleAttestKey()
@@ -23,7 +23,7 @@ public struct Workshop: @unchecked Sendable {  // libFuzzer runs one input after
     /// The roots of `authority`.
     public let anchors: TrustAnchors
 
-    /// What every fuzzer works with; stops if the test kit cannot make it.
+    /// Makes everything that the fuzzers share. Stops the process if the test kit cannot make it.
     public init() {
         var options = AppleAuthority.Options()
         // Signing on P-384 costs thirty times as much.

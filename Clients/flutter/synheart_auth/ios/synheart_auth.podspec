@@ -2,7 +2,7 @@
 # their Podfile names the pods of the Swift client (README.md, CocoaPods).
 Pod::Spec.new do |s|
   s.name = 'synheart_auth'
-  s.version = '0.1.0'
+  s.version = '1.0.0'
   s.summary = 'A hardware-backed identity of the device for each app, and signatures that prove it.'
   s.homepage = 'https://github.com/synheart-ai/synheart-auth'
   s.license = { :type => 'Apache-2.0', :file => '../LICENSE' }

@@ -15,7 +15,7 @@ enum KeyAttestationFacts {
         return facts
     }
 
-    /// What only a verification finds.
+    /// Adds the facts that only a verification finds.
     static func add(_ verified: KeyAttestationAudit.Findings, to facts: inout JSONObject) {
         facts["provisioning"] = .string(verified.provisioning.rawValue)
         facts["strongbox_corroborated"] = .bool(verified.isStrongBoxCorroborated)

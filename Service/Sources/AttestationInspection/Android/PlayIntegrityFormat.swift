@@ -5,7 +5,7 @@ package import StrictJSON
 /// Play Integrity tokens: `token`, compared with `package` and `nonce` if given, judged at `evaluate_at`.
 ///
 /// Classic tokens are decoded with `--play-keys`. A standard token, which only Google can decode, could not be checked. A
-/// `recorded_verdict` in a line proves nothing. It counts only in evidence.
+/// `recorded_verdict` is used only in evidence: an attacker may have written a line.
 package struct PlayIntegrityFormat: AttestationFormat {
     package static let name = "play-integrity"
 
@@ -40,7 +40,7 @@ package struct PlayIntegrityFormat: AttestationFormat {
         return Verdict(audit, facts: facts)
     }
 
-    /// What the token must be made for: a nonce, or a value for a token of either kind.
+    /// The value that the token must have: as its nonce, or as its nonce or request hash, whichever it has.
     private static func binding(_ line: JSONFields) throws(JSONError) -> IntegrityBinding? {
         if let either = try line.optionalString("nonce_or_request_hash") { return .either(either) }
         return try line.optionalString("nonce").map { .nonce($0) }
@@ -83,7 +83,7 @@ package struct PlayIntegrityFormat: AttestationFormat {
         }
     }
 
-    /// The default, with the members of the line's own policy and of the policy file laid over it.
+    /// The default policy, overridden by the members of the line's own policy and of the policy file.
     private static func policy(
         _ line: JSONFields, _ options: VerificationOptions
     ) throws(JSONError) -> PlayIntegrityPolicy {

@@ -28,7 +28,8 @@ struct AppAttestAttestationFormat: AttestationFormat {
         (try? AttestationObject(parsing: object)).map { .object($0.json) }
     }
 
-    /// The verdict on the receipt, by what the attestation says. It is a fact and refuses nothing.
+    /// The verdict on the receipt, compared with the attestation. It is one of the facts, and never refuses the
+    /// attestation.
     private static func receipt(
         of object: AttestationObject, _ input: AppAttestInput, _ apple: AppleVerifiers
     ) -> JSONValue {

@@ -58,7 +58,7 @@ struct AppAttestInput {
         guard let clientData = try line.optionalBase64("client_data") else {
             return try line.optionalBase64("client_data_hash").map { ClientDataHash($0) }
         }
-        // Collections use other words, too. Everything but `raw` is hashed, as is client data without a form.
+        // Collections of vectors also use other values. Only `raw` means that the client data is the hash itself.
         let isRaw = try line.optionalString("client_data_form") == "raw"
         return isRaw ? ClientDataHash(clientData) : ClientDataHash(hashing: clientData)
     }

@@ -31,7 +31,7 @@ struct AppAttestOptions {
         policy = try policy.applying(ios, ignoring: receiptNames + Self.namesBesidePolicy)
         receiptPolicy = try receiptPolicy.applying(
             ios, ignoring: AppAttestPolicy.jsonMembers.map(\.name) + Self.namesBesidePolicy)
-        // `null`, or no member at all, leaves them unchecked.
+        // If the member is `null` or missing, the App IDs or environments stay unchecked.
         if ios.names.contains("app_ids") { appIDs = ios.optionalValue("app_ids").map { _ in policy.appIDs } }
         if ios.names.contains("environments") {
             environments = ios.optionalValue("environments").map { _ in policy.environments }

@@ -27,7 +27,7 @@ struct AppAttestReceiptFormat: AttestationFormat {
         (try? Receipt(parsing: Receipt.prefix(of: object))).map { .object($0.json) }
     }
 
-    /// The verdict on a receipt. What is not expected is not compared.
+    /// The verdict on a receipt. Only expectations that are given are compared.
     static func verdict(
         on bytes: [UInt8], _ expected: AppAttestExpectations, _ policy: ReceiptVerifier.Policy,
         _ apple: AppleVerifiers

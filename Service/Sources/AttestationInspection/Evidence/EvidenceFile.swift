@@ -14,7 +14,7 @@ package struct EvidenceFile: Sendable {
     package struct Roots: Sendable, Hashable {
         /// PEM.
         package let pem: String
-        /// Whether Apple's and Google's were trusted, too.
+        /// Whether Apple's and Google's roots were trusted, too.
         package let areBesideBuiltIn: Bool
     }
 
@@ -26,9 +26,9 @@ package struct EvidenceFile: Sendable {
     package let input: JSONObject
     /// The policy, as `--policy` takes it; nil: the defaults of a batch.
     package let policy: JSONValue?
-    /// Nil: the built-in roots.
+    /// The roots that were trusted; nil: the built-in ones.
     package let roots: Roots?
-    /// As `--status-list` takes it.
+    /// The revocation list, as `--status-list` takes it; nil: none was used.
     package let statusList: JSONValue?
     /// The recorded verdict.
     package let verdict: RecordedVerdict

@@ -40,6 +40,6 @@ package struct DeviceCheckKey: Sendable {
 extension DeviceCheckKey: CustomStringConvertible, CustomReflectable {
     /// Team and key id, and nothing of the key.
     package var description: String { signer.description }
-    /// Nothing of the key.
+    /// Shows nothing of the key.
     package var customMirror: Mirror { signer.customMirror }
 }

@@ -12,7 +12,7 @@ final class IntegrityDecoder: Sendable {
         var tokens: [Secret: AccessTokens] = [:]
         /// When requests about a subject may resume, because Google asked for a pause.
         var pauses: [IntegritySubject: UnixTime] = [:]
-        /// Where a 403 has been explained.
+        /// The subjects for which the log has already explained an unlinked Cloud project.
         var explained: Set<IntegritySubject> = []
         var usage = IntegrityUsageCount()
 
@@ -146,7 +146,8 @@ final class IntegrityDecoder: Sendable {
         }
     }
 
-    /// Explains the most frequent mistake, once for each subject until it works.
+    /// Logs what to do about the most frequent mistake, an unlinked Cloud project: once for each subject, until it
+    /// works.
     private func explainOnce(_ outcome: DecodeOutcome, _ subject: IntegritySubject, _ account: ServiceAccount) {
         switch outcome {
         case .couldNotCheck(let reason) where reason.code == .projectNotLinked:

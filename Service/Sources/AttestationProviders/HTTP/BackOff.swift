@@ -6,7 +6,8 @@ struct BackOff: Sendable {
     /// The result of one attempt.
     enum Attempt<Value: Sendable>: Sendable {
         case done(Value)
-        /// May succeed later: after this many seconds, if the service named them. Without a retry the value counts.
+        /// May succeed later: after this many seconds, if the service named them. If no retry follows, the result is
+        /// `else`.
         case again(after: Int64?, else: Value)
     }
 

@@ -97,7 +97,8 @@ struct ProviderResponse: Sendable {
         headers.first { $0.name.lowercased() == header.lowercased() }?.value
     }
 
-    /// Seconds that the service asks to wait (RFC 9110 section 10.2.3). Nil for a date: then our own back-off counts.
+    /// Seconds that the service asks to wait (RFC 9110 section 10.2.3). Nil for a date: then our own back-off
+    /// applies.
     var retryAfter: Int64? { self["Retry-After"].flatMap(Int64.init(wholeSeconds:)) }
 }
 
@@ -119,7 +120,7 @@ enum ProviderFailure: Error, Hashable, CustomStringConvertible {
 }
 
 extension Duration {
-    /// At most an hour, so that it always fits.
+    /// The duration in nanoseconds, at most an hour, so that it always fits.
     var nanoseconds: Int64 {
         let (seconds, attoseconds) = Swift.min(self, .seconds(3600)).components
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000

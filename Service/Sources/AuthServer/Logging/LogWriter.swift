@@ -124,7 +124,7 @@ package final class LogWriter: Sendable {
     private func take() -> (batch: [UInt8], flushes: [DispatchSemaphore]) {
         let taken = queue.withLockedValue { queue in
             defer {
-                // The report is only written after a line.
+                // The report on dropped lines is only written after other lines.
                 if !queue.lines.isEmpty { queue.unreported = 0 }
                 (queue.lines, queue.bytes, queue.flushes) = ([], 0, [])
             }

@@ -31,7 +31,9 @@ enum StartingSeries {
         switch route {
         case .register: RegistrationStatus.allCases.map(\.rawValue)
         case .verify: verdicts.filter { ErrorCode(rawValue: $0) == nil } + observed
-        case .challenge, .status, .rotateKey, .device, .token, .keySet: ["ok"]
+        case .challenge, .status, .rotateKey, .device, .token, .keySet, .wellKnownKeySet, .openIDConfiguration,
+            .authorizationServer:
+            ["ok"]
         }
     }
 
@@ -40,10 +42,10 @@ enum StartingSeries {
     ]).union([.invalidRequest])
 
     /// The outcomes of `/verify` for an app in mode `enforce`.
-    static let verdicts = ["verified"] + judged.map(\.rawValue).sorted()
+    static let verdicts = [APIResponse.verified] + judged.map(\.rawValue).sorted()
 
     /// The outcomes in mode `observe`, if only the service's own failures refuse.
-    private static let observed = judged.filter { $0.httpStatus < 500 }.map { "observed_\($0.rawValue)" }
+    private static let observed = judged.filter { $0.httpStatus < 500 }.map(APIResponse.observed)
 
     /// Platform and result of registrations.
     static let registrations: [(platform: String, result: String)] = Platform.allCases.flatMap { platform in

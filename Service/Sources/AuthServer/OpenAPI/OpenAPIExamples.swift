@@ -40,6 +40,10 @@ enum OpenAPIExamples {
           "KeySet": {"keys": [{"kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
             "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0", "use": "sig", "alg": "ES256",
             "kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"}]},
+          "IssuerMetadata": {"issuer": "https://auth.example.com",
+            "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+            "id_token_signing_alg_values_supported": ["ES256"], "subject_types_supported": ["public"],
+            "response_types_supported": ["none"]},
           "Health": {"status": "ok"},
           "ReadinessReport": {"status": "ready", "checks": {"accepting": true, "apps": true, "devices": true}, "failures": {}, "degraded": {}},
           "Document": {"openapi": "3.1.0"},
@@ -126,7 +130,12 @@ extension Route {
             "The token is a bearer token for `audience`, the app's id by default. Revocation and rotation do not recall it: it lives for 10 minutes at most."
         case .verify:
             "A backend describes the request that it received, byte for byte, and asks once for each. With `verification_id` it may ask again after a timeout: the same id and content get the same verdict for 60 s."
-        case .keySet: "Read it again when its max-age is over, or when a token names a `kid` that is not in it."
+        case .keySet, .wellKnownKeySet:
+            "Read it again when its max-age is over, or when a token names a `kid` that is not in it."
+        case .openIDConfiguration:
+            "OpenID Connect Discovery 1.0, as far as it is about keys: there is no authorization endpoint. `NOT_FOUND` without `server.public_origin`."
+        case .authorizationServer:
+            "RFC 8414, as far as it is about keys: there is no token endpoint. `NOT_FOUND` without `server.public_origin`."
         }
     }
 }

@@ -221,10 +221,17 @@ extension OpenAPIOperation {
             operation.errors = signed.union(posted).union([
                 .devicePending, .keyExpired, .unauthorized, .forbidden,
             ])
-        case .keySet:
-            operation = make("keySet", "The keys that sign device tokens")
+        case .keySet, .wellKnownKeySet:
+            operation = make(
+                route == .keySet ? "keySet" : "wellKnownKeySet", "The keys that sign device tokens")
             operation.successSchema = "KeySet"
             operation.errors = [.serviceUnavailable]
+        case .openIDConfiguration, .authorizationServer:
+            operation = make(
+                route == .openIDConfiguration ? "openIDConfiguration" : "authorizationServer",
+                "Where the keys of this issuer are")
+            operation.successSchema = "IssuerMetadata"
+            operation.errors = [.notFound]
         }
         self = operation
     }

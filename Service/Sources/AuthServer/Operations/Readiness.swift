@@ -280,7 +280,7 @@ extension Readiness {
         let events = try await audit.events(app: nil, device: nil, before: nil, limit: 100)
         guard let newest = events.map(\.event.at).max() else { return }
         let behind = newest - now
-        guard behind <= 30 else {
+        guard behind <= ClaimHistory.clockTolerance else {
             throw StoreError(.unavailable, "the clock is \(behind) s behind the newest audit event")
         }
     }

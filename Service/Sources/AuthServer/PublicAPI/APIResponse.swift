@@ -1,4 +1,4 @@
-internal import AuthContract
+@_spi(Service) internal import AuthContract
 internal import AuthService
 internal import HTTPTypes
 internal import HummingbirdCore
@@ -15,10 +15,8 @@ struct APIResponse: Sendable {
     /// The outcome in log and metrics: `ok`, a status of the contract, or an error code.
     var outcome = "ok"
 
-    /// Whether the outcome is about the operator's set-up and not about the client.
-    var tellsOfSetup: Bool {
-        [ErrorCode.misdirectedRequest.rawValue, "observed_\(ErrorCode.misdirectedRequest.rawValue)"].contains(outcome)
-    }
+    /// The code of the refusal, also of one that is only observed.
+    var code: ErrorCode?
 
     static func json(_ body: some WireBody, outcome: String = "ok") -> APIResponse {
         APIResponse(body: body.bytes, outcome: outcome)
@@ -31,6 +29,29 @@ struct APIResponse: Sendable {
     static func json(_ object: JSONObject, status: Int = 200) -> APIResponse { .json(.object(object), status: status) }
 
     static let noContent = APIResponse(status: 204)
+
+    /// A document for everybody, that may be cached as long as the key set.
+    static func published(_ document: JSONObject) -> APIResponse {
+        var answer = APIResponse.json(document)
+        answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
+        return answer
+    }
+
+    /// The answer of `/verify`.
+    static func verdict(_ verdict: VerifyResponse) -> APIResponse {
+        var answer = APIResponse.json(verdict)
+        switch verdict {
+        case .verified: answer.outcome = verified
+        case .observed(let code, _): (answer.outcome, answer.code) = (observed(code), code)
+        }
+        return answer
+    }
+
+    /// The outcome of a request that is accepted for another service.
+    static let verified = "verified"
+
+    /// The outcome of a request whose app observes, instead of the refusal with this code.
+    static func observed(_ code: ErrorCode) -> String { "observed_\(code.rawValue)" }
 }
 
 /// The parts that every response has.
@@ -48,7 +69,7 @@ struct ResponseFrame: Sendable {
         let body = ErrorBody(
             code: refusal.code.rawValue, message: message, requestID: requestID, serverTimestamp: now,
             verified: verified)
-        var answer = APIResponse(status: refusal.code.httpStatus, outcome: refusal.code.rawValue)
+        var answer = APIResponse(status: refusal.code.httpStatus, outcome: refusal.code.rawValue, code: refusal.code)
         answer.body = prefersProblem ? JSONValue.object(body.problem).bytes : body.bytes
         if prefersProblem { answer.contentType = "application/problem+json" }
         answer.headers.append((HeaderName.error, refusal.code.rawValue))

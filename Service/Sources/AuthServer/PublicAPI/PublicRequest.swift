@@ -11,7 +11,6 @@ struct PublicRequest {
     let connection: ConnectionContext
     /// The share of the listener's memory that its body uses.
     let room: BodyBudget.Share
-    let route: Route
     let target: RequestTarget
     let headers: HeaderFields
     let provenance: RequestProvenance
@@ -41,7 +40,6 @@ struct PublicRequest {
         self.http = http
         self.connection = connection
         self.room = room
-        self.route = route
         self.target = target
         self.headers = headers
     }
@@ -116,8 +114,16 @@ extension Request {
 }
 
 extension Route {
-    /// The methods that the route answers. Only the public key set answers HEAD: a device signs GET.
-    var methods: [String] { self == .keySet ? ["GET", "HEAD"] : [method] }
+    /// The methods that the route answers. Only documents for everybody answer HEAD: a device signs GET.
+    var methods: [String] { isPublished ? ["GET", "HEAD"] : [method] }
+
+    /// Whether the route answers everybody with the same document.
+    private var isPublished: Bool {
+        switch self {
+        case .keySet, .wellKnownKeySet, .openIDConfiguration, .authorizationServer: true
+        case .challenge, .register, .rotateKey, .status, .device, .token, .verify: false
+        }
+    }
 
     /// Whether a request has a body of JSON.
     var hasJSONBody: Bool { method == "POST" }

@@ -22,9 +22,14 @@ public struct AndroidApp: Sendable, Hashable {
 
     /// Which of Google's two proofs a registration needs.
     public enum Proof: String, Sendable, Hashable {
+        /// A Play Integrity token. A key attestation that is sent too must verify.
         case playIntegrity = "play_integrity"
+        /// A key attestation. A Play Integrity token that is sent too must verify.
         case keyAttestation = "key_attestation"
-        case both, either
+        /// Both proofs.
+        case both
+        /// At least one. A proof that fails refuses. One that its provider could not check does not, if the other verified.
+        case either
     }
 
     /// The whole policy for tokens: the settings, and the app as the record names it.

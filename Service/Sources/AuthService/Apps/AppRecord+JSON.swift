@@ -52,6 +52,10 @@ extension AppRecord {
     /// Refuses combinations that would be unsafe or could never work.
     private func check() throws(ContractError) {
         guard ios != nil || android != nil else { throw ContractError("an app needs a platform: give ios or android") }
+        // A `typ` of other issuers does not say what the token is for. The audience must say it.
+        guard signature.tokenType == .device || !signature.tokenAudiences.isEmpty else {
+            throw ContractError("signature.token_type \(signature.tokenType.rawValue) needs signature.token_audiences")
+        }
         if buildChannel == .production {
             guard !developmentIntegrityAllowed else {
                 throw ContractError("development_integrity_allowed needs build_channel dev or staging")
@@ -100,6 +104,8 @@ extension SignaturePolicy: JSONPolicy {
         JSONMember("path_prefix_strip", \.pathPrefixStrip, .pathPrefix),
         JSONMember("authorities", \.authorities, .array(of: .authority), null: []),
         JSONMember("token_audiences", \.tokenAudiences, .array(of: .text), null: []),
+        JSONMember("token_type", \.tokenType, .choice, null: defaults.tokenType)
+            .absentFromAppRecord { $0.tokenType == defaults.tokenType },
     ]
 
     private static let defaults = SignaturePolicy()

@@ -14,15 +14,22 @@ public struct AppRecord: Sendable, Hashable {
     public var buildChannel: BuildChannel
     /// Whether devices in development mode may register.
     public var developmentIntegrityAllowed: Bool
+    /// The iOS app; nil: devices of this platform are refused.
     public var ios: IOSApp?
+    /// The Android app; nil: devices of this platform are refused.
     public var android: AndroidApp?
+    /// The requirements for a signed request.
     public var signature: SignaturePolicy
+    /// The life of a device's key.
     public var keys: KeyPolicy
+    /// How a device is admitted.
     public var registration: RegistrationPolicy
+    /// Whether refusals are kept for study.
     public var evidence: EvidencePolicy
 
     /// Whether the service enforces refusals or only reports them.
     public enum Mode: String, Sendable, Hashable {
+        /// Refuses. The default.
         case enforce
         /// Records refusals of requests to other services, and policy refusals of verified proofs, without enforcing them.
         case observe
@@ -30,12 +37,18 @@ public struct AppRecord: Sendable, Hashable {
 
     /// The builds of the app that a record is for.
     public enum BuildChannel: String, Sendable, Hashable {
-        case production, staging, dev
+        /// Builds for users. The default. Development mode and further trust anchors are not allowed.
+        case production
+        /// Builds for testers. Development mode and further trust anchors may be allowed.
+        case staging
+        /// Builds for developers. Development mode and further trust anchors may be allowed.
+        case dev
     }
 }
 
 /// The requirements for a signed request.
 public struct SignaturePolicy: Sendable, Hashable {
+    /// The lowest scheme that a request may use.
     public var minimumScheme: SignatureScheme = .one
     /// The maximum age of a request, in seconds; at most `maximumPastWindow`.
     public var pastWindowSeconds: Int64 = 300
@@ -45,6 +58,7 @@ public struct SignaturePolicy: Sendable, Hashable {
     public static let maximumPastWindow: Int64 = 600
     /// The longest future window that an app may have, in seconds.
     public static let maximumFutureWindow: Int64 = 300
+    /// What to do with a query under scheme 1.
     public var unsignedQuery: UnsignedQuery = .refuseOnWrites
     /// Whether GET, HEAD and OPTIONS are protected against replay.
     public var replayOnReads = true
@@ -52,25 +66,45 @@ public struct SignaturePolicy: Sendable, Hashable {
     public var pathPrefixStrip: String?
     /// `scheme://host[:port]` or `host[:port]` that scheme 2 requests may be sent to; empty: scheme 2 is refused.
     public var authorities: [String] = []
+    /// The audiences that a device token may be for, besides the app id. Never the id of another app.
     public var tokenAudiences: [String] = []
+    /// The `typ` of device tokens.
+    public var tokenType: TokenType = .device
+
+    /// The `typ` of the app's device tokens (RFC 7519 section 5.1).
+    public enum TokenType: String, Sendable, Hashable {
+        /// Names what the token is, so no backend takes it for a token of another kind.
+        case device = "synheart-device+jwt"
+        /// An OAuth access token (RFC 9068), for frameworks that accept only that.
+        case accessToken = "at+jwt"
+        /// For frameworks that accept only `JWT`.
+        case jwt = "JWT"
+    }
 
     /// What to do with a query, which scheme 1 does not sign.
     public enum UnsignedQuery: String, Sendable, Hashable {
+        /// Accepts it. Whoever relays the request can change it.
         case allow
+        /// Accepts it with GET, HEAD and OPTIONS, and refuses it with any other method. The default.
         case refuseOnWrites = "refuse_on_writes"
+        /// Refuses it with every method.
         case refuse
     }
 }
 
 /// The life of a key, and how it is replaced.
 public struct KeyPolicy: Sendable, Hashable {
+    /// The age in days at which a key must rotate; nil: none. It counts from the last rotation, or else from the registration.
     public var maximumAgeDays: Int64?
+    /// The days after `maximumAgeDays` in which the key may still rotate.
     public var graceDays: Int64 = 7
     /// Seconds that the previous key still verifies after a scheduled rotation.
     public var overlapSeconds: Int64 = 60
+    /// Whether a rotation must attest again.
     public var reattestOnRotation = false
     /// Whether a rotation may bring an attestation of a new App Attest key, if the old one is lost.
     public var rebindOnRotation = false
+    /// Whether a registration and a rotation need a signature by the new key.
     public var keyProof: KeyProofPolicy = .optional
     /// Demands after compromises: which keys must be replaced, and by when. Each demand applies independently, so that a later
     /// one does not revive the keys that an earlier one ended.
@@ -87,13 +121,18 @@ public struct KeyPolicy: Sendable, Hashable {
 
     /// Whether the new key must sign for itself. A proof that is sent is always verified.
     public enum KeyProofPolicy: String, Sendable, Hashable {
-        case optional, required
+        /// The proof may be missing. The default.
+        case optional
+        /// A request without the proof is `INVALID_ATTESTATION`.
+        case required
     }
 }
 
 /// How a registration whose proof verified is admitted, and what happens during an outage.
 public struct RegistrationPolicy: Sendable, Hashable {
+    /// What happens to a device whose proof verified.
     public var approval: Approval = .auto
+    /// What happens to a device whose provider cannot be reached.
     public var providerOutage: ProviderOutage = .refuse
     /// The largest number of the app's devices that may wait for approval.
     public var maximumPending = 10_000
@@ -103,12 +142,18 @@ public struct RegistrationPolicy: Sendable, Hashable {
 
     /// Whether an operator must approve devices.
     public enum Approval: String, Sendable, Hashable {
-        case auto, manual
+        /// The device is registered at once. The default.
+        case auto
+        /// The device waits as `pending` until an operator approves it.
+        case manual
     }
 
     /// What to do during an outage of a provider.
     public enum ProviderOutage: String, Sendable, Hashable {
-        case pending, refuse
+        /// The device waits as `pending`. The proof is kept, sealed, for 24 hours, and judged when the provider answers again.
+        case pending
+        /// The registration is `PROVIDER_UNAVAILABLE`. The default.
+        case refuse
     }
 }
 

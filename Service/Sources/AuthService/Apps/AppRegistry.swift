@@ -48,7 +48,7 @@ public final class AppRegistry: Sendable {
     /// Whether the app existed when it was last read. A known app is read from the store every few seconds at most.
     func isKnown(_ id: AppID) -> Bool { cache.lastKnown(id) != nil }
 
-    private func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
+    func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
         if let app = cache.value(id) { return app }
         return try await cache.reading(id) { () async throws(Refusal) in try await read(id) }
     }

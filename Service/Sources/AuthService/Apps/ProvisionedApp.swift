@@ -29,16 +29,16 @@ public final class ProvisionedApp: Sendable {
     }
 
     /// Verifies the proofs of a registration.
-    func verify(_ input: EvidenceInput) async throws(EvidenceRefusal) -> VerifiedEvidence {
+    func verify(_ input: EvidenceInput) async throws(Refusal) -> VerifiedEvidence {
         switch input.platform {
         case .ios:
-            guard let apple else { throw EvidenceRefusal(.invalidAttestation, "ios is not configured") }
+            guard let apple else { throw Refusal(.invalidAttestation, "ios is not configured") }
             guard input.keyAttestation == nil else {
-                throw EvidenceRefusal(.invalidAttestation, "a key attestation is Android's")
+                throw Refusal(.invalidAttestation, "a key attestation is Android's")
             }
             return try apple.verify(proof: input.proof, nonce: input.nonce, at: input.at)
         case .android:
-            guard let google else { throw EvidenceRefusal(.invalidAttestation, "android is not configured") }
+            guard let google else { throw Refusal(.invalidAttestation, "android is not configured") }
             return try await google.verify(input, providers)
         }
     }
@@ -48,8 +48,8 @@ public final class ProvisionedApp: Sendable {
     /// - Returns: the counter to store.
     func verifyAssertion(
         _ object: [UInt8], by evidence: AppAttestEvidence, over message: [UInt8]
-    ) throws(EvidenceRefusal) -> UInt32 {
-        guard let apple else { throw EvidenceRefusal(.invalidAssertion, "ios is not configured") }
+    ) throws(Refusal) -> UInt32 {
+        guard let apple else { throw Refusal(.invalidAssertion, "ios is not configured") }
         return try apple.verifyAssertion(
             object, by: evidence, clientDataHash: Array(SHA256.hash(data: message)))
     }
@@ -59,38 +59,38 @@ public final class ProvisionedApp: Sendable {
     func reattest(
         _ device: DeviceRecord, _ body: RotateKeyRequest, _ key: DevicePublicKey, _ nonce: BindingNonce, at: UnixTime,
         store: any DeviceStore
-    ) async throws(EvidenceRefusal) -> Reattestation {
+    ) async throws(Refusal) -> Reattestation {
         switch device.platform {
         case .ios:
-            guard let apple else { throw EvidenceRefusal(.invalidAttestation, "ios is not configured") }
+            guard let apple else { throw Refusal(.invalidAttestation, "ios is not configured") }
             guard body.keyAttestation == nil else {
-                throw EvidenceRefusal(.invalidAttestation, "a key attestation is Android's")
+                throw Refusal(.invalidAttestation, "a key attestation is Android's")
             }
             if body.proof != nil { return try rebind(device, body, nonce, by: apple, at: at) }
             guard let evidence = device.appAttest, let assertion = body.assertion else {
-                throw EvidenceRefusal(
+                throw Refusal(
                     .invalidAttestation, "a rotation attests again by an assertion of the attested key")
             }
             let counter: UInt32
             do {
                 counter = try apple.verifyAssertion(assertion, by: evidence, clientDataHash: nonce.bytes)
             } catch {
-                throw EvidenceRefusal(Refusal(.invalidAttestation, error.refusal.reason), proof: error.proof)
+                throw Refusal(.invalidAttestation, error.reason, proof: error.proof)
             }
             let advanced: Bool
             do throws(StoreError) {
                 advanced = try await store.raise(
                     .counter(counter, ofAppAttestKey: evidence.keyID), of: device.deviceID, app: device.appID)
-            } catch { throw EvidenceRefusal(Refusal(error)) }
+            } catch { throw Refusal(error) }
             guard advanced else {
-                throw EvidenceRefusal(.invalidAttestation, "the assertion's counter was used already")
+                throw Refusal(.invalidAttestation, "the assertion's counter was used already")
             }
             return Reattestation(key: .appVouched)
         case .android:
             guard let google, let challenge = body.challenge else {
-                throw EvidenceRefusal(.invalidAttestation, "android is not configured")
+                throw Refusal(.invalidAttestation, "android is not configured")
             }
-            guard body.assertion == nil else { throw EvidenceRefusal(.invalidAttestation, "an assertion is Apple's") }
+            guard body.assertion == nil else { throw Refusal(.invalidAttestation, "an assertion is Apple's") }
             let input = EvidenceInput(
                 platform: .android, proof: body.proof, keyAttestation: body.keyAttestation, challenge: challenge,
                 key: key, nonce: nonce, at: at)
@@ -102,24 +102,24 @@ public final class ProvisionedApp: Sendable {
     /// Replaces the App Attest key, which is lost when the app is reinstalled or the phone is replaced.
     private func rebind(
         _ device: DeviceRecord, _ body: RotateKeyRequest, _ nonce: BindingNonce, by apple: AppleEvidence, at: UnixTime
-    ) throws(EvidenceRefusal) -> Reattestation {
+    ) throws(Refusal) -> Reattestation {
         guard record.keys.rebindOnRotation else {
-            throw EvidenceRefusal(.invalidAttestation, "the app allows no new attestation on rotation")
+            throw Refusal(.invalidAttestation, "the app allows no new attestation on rotation")
         }
         do { try device.requireMayRebind(body.reason, under: record.keys, at: at) } catch {
-            throw EvidenceRefusal(error.code, error.description)
+            throw Refusal(error.code, error.description)
         }
         guard body.newKeyProof != nil else {
-            throw EvidenceRefusal(.invalidAttestation, "a rebind needs new_key_proof")
+            throw Refusal(.invalidAttestation, "a rebind needs new_key_proof")
         }
         // With both, it would be unclear which key is valid.
         guard body.assertion == nil else {
-            throw EvidenceRefusal(.invalidAttestation, "an assertion and a new attestation exclude each other")
+            throw Refusal(.invalidAttestation, "an assertion and a new attestation exclude each other")
         }
         let verified = try apple.verify(proof: body.proof, nonce: nonce, at: at)
         // With the same key, the counter would restart, and old assertions would be accepted again.
         guard let evidence = verified.appAttest, evidence.keyID != device.appAttest?.keyID else {
-            throw EvidenceRefusal(.invalidAttestation, "the attested key is the stored one: it asserts")
+            throw Refusal(.invalidAttestation, "the attested key is the stored one: it asserts")
         }
         var app = verified.assurance
         app.labels.append(Reattestation.rebound)

@@ -226,8 +226,11 @@ extension DeviceRecord {
 
     /// False if the device has ended its identity itself.
     private func requireAlive() throws(DeviceConflict) -> Bool {
-        guard status != .revoked else { throw DeviceConflict(.deviceRevoked, "the device is revoked") }
-        return status != .deregistered
+        guard status != .deregistered else { return false }
+        if case .refused(let code) = AccessTable.access(AccessTable.State(status), .deregister) {
+            throw DeviceConflict(code, "the device is \(status.rawValue)")
+        }
+        return true
     }
 
     private func requirePending(under mode: AppRecord.Mode, _ wanted: String) throws(DeviceConflict) {

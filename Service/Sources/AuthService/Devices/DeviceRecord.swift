@@ -2,19 +2,27 @@ public import AuthContract
 
 /// A device as the service stores it.
 public struct DeviceRecord: Sendable, Hashable {
+    /// The app that the device registered for.
     public let appID: AppID
+    /// The id that the service issued.
     public let deviceID: DeviceID
+    /// The platform of the device. It never changes.
     public let platform: Platform
+    /// The stored state. `status(under:)` is the one that applies.
     public var status: DeviceStatus
     /// The current key.
     public var key: DevicePublicKey
     /// The previous key. Until `previousKeyUntil` it may sign what the access table allows.
     public var previousKey: DevicePublicKey?
+    /// The end of the overlap; nil if there is no previous key.
     public var previousKeyUntil: UnixTime?
+    /// What the device has proven.
     public var assurance: Assurance
     /// App Attest data for assertions and the receipt refresh.
     public var appAttest: AppAttestEvidence?
+    /// When the device registered, on the service's clock.
     public let registeredAt: UnixTime
+    /// When the current key became current by a rotation; nil before the first one.
     public var keyRotatedAt: UnixTime?
     /// When the device was last seen. Coarse, because the times are written in batches.
     public var lastSeen: UnixTime?

@@ -40,20 +40,3 @@ public protocol EvidenceWriter: Sendable {
     /// - Throws: if the inputs or the policies cannot be read.
     func document(of proof: RefusedProof, subject: JSONObject) throws -> (format: String, document: JSONObject)
 }
-
-/// Why the evidence of a registration, a rotation or an assertion is refused.
-struct EvidenceRefusal: Error {
-    let refusal: Refusal
-    /// Makes the record of the refused proof; nil if the refusal is not about a proof. Most apps record nothing, so the
-    /// record is made on demand.
-    let proof: (@Sendable () -> RefusedProof)?
-
-    init(_ refusal: Refusal, proof: (@Sendable () -> RefusedProof)? = nil) {
-        self.refusal = refusal
-        self.proof = proof
-    }
-
-    init(_ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil) {
-        self.init(Refusal(code, reason, retryAfter: retryAfter))
-    }
-}

@@ -22,8 +22,7 @@ public struct ProtectionSettings: Sendable {
     ///
     /// A request makes two claims. They live for 11 minutes from its timestamp, which may be five minutes ahead.
     public var liveClaimsOfOneDevice: Int {
-        let seconds = ReplayClaim.life + SignaturePolicy.maximumFutureWindow
-        let requests = (device.burst + device.perMinute * Double(seconds) / 60).rounded(.up)
+        let requests = (device.burst + device.perMinute * Double(ReplayClaim.longestLife) / 60).rounded(.up)
         return Int(exactly: 2 * requests) ?? .max
     }
 

@@ -3,7 +3,9 @@ internal import Bytes
 
 /// A rate limit: `burst` at once, then `perMinute` on average.
 public struct Rate: Sendable, Hashable {
+    /// The size of the bucket: the most requests at once after a pause.
     public var burst: Double
+    /// The tokens that the bucket gains in a minute.
     public var perMinute: Double
 
     /// A rate.

@@ -22,7 +22,9 @@ public struct ReceiptRefresh: Sendable, Hashable {
 
 /// A receipt that is due, leased to the caller until `evidence.refresh.dueAt`.
 public struct DueReceipt: Sendable, Hashable {
+    /// The app of the device.
     public let appID: AppID
+    /// The device that the receipt is of.
     public let deviceID: DeviceID
     /// The stored evidence. Its `refresh.dueAt` is the end of the lease.
     public let evidence: AppAttestEvidence
@@ -43,7 +45,9 @@ public struct DueReceipt: Sendable, Hashable {
 public struct ReceiptChange: Sendable, Hashable {
     /// A new receipt that passed every check.
     public struct Replacement: Sendable, Hashable {
+        /// The receipt, as Apple sent it.
         public let receipt: [UInt8]
+        /// Roughly how many keys the device has had attested for the app in 30 days, by Apple's count.
         public let riskMetric: Int
 
         /// Memberwise initializer.
@@ -55,6 +59,7 @@ public struct ReceiptChange: Sendable, Hashable {
 
     /// Nil: the stored receipt stays.
     public var replacement: Replacement?
+    /// When the receipt is exchanged next, and how this exchange ended.
     public var refresh: ReceiptRefresh
 
     /// Memberwise initializer.

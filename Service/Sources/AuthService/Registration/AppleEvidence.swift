@@ -36,9 +36,9 @@ struct AppleEvidence: Sendable {
     }
 
     /// Verifies an attestation object that binds `nonce`.
-    func verify(proof: String?, nonce: BindingNonce, at: UnixTime) throws(EvidenceRefusal) -> VerifiedEvidence {
+    func verify(proof: String?, nonce: BindingNonce, at: UnixTime) throws(Refusal) -> VerifiedEvidence {
         guard let bytes = proof.flatMap({ Base64.standard.decode($0) }) else {
-            throw EvidenceRefusal(.invalidAttestation, "proof is not base64")
+            throw Refusal(.invalidAttestation, "proof is not base64")
         }
         let (attestation, authority) = try attest(bytes, nonce, at)
         let (receipt, refusal) = judge(attestation, by: authority, at: at)
@@ -66,9 +66,9 @@ struct AppleEvidence: Sendable {
 
     private func attest(
         _ bytes: [UInt8], _ nonce: BindingNonce, _ at: UnixTime
-    ) throws(EvidenceRefusal) -> (VerifiedAttestation, Authority) {
-        func refusal(_ error: AppAttestError, by authority: Authority?) -> EvidenceRefusal {
-            EvidenceRefusal(Refusal(.invalidAttestation, "\(error)")) {
+    ) throws(Refusal) -> (VerifiedAttestation, Authority) {
+        func refusal(_ error: AppAttestError, by authority: Authority?) -> Refusal {
+            Refusal(.invalidAttestation, "\(error)") {
                 refused(error, Self.line(of: bytes, nonce, at), by: authority)
             }
         }
@@ -85,7 +85,7 @@ struct AppleEvidence: Sendable {
         }
         // Report the refusal of the authority that the chain leads to, or else Apple's.
         guard let first = refusals.first(where: { $0.error.code != .untrustedChain }) ?? refusals.first else {
-            throw EvidenceRefusal(.invalidAttestation, "no authority")
+            throw Refusal(.invalidAttestation, "no authority")
         }
         throw refusal(first.error, by: first.authority)
     }
@@ -107,9 +107,9 @@ struct AppleEvidence: Sendable {
     /// - Returns: the counter to store.
     func verifyAssertion(
         _ object: [UInt8], by evidence: AppAttestEvidence, clientDataHash: [UInt8]
-    ) throws(EvidenceRefusal) -> UInt32 {
+    ) throws(Refusal) -> UInt32 {
         guard let key = try? P256.Signing.PublicKey(x963Representation: evidence.publicKey) else {
-            throw EvidenceRefusal(.serviceUnavailable, "the stored attested key cannot be read", retryAfter: 60)
+            throw Refusal(.serviceUnavailable, "the stored attested key cannot be read", retryAfter: 60)
         }
         do throws(AppAttestError) {
             return try assertions.verify(
@@ -117,7 +117,7 @@ struct AppleEvidence: Sendable {
                 attestedExtensions: evidence.attestedExtensions, previousCounter: evidence.counter
             ).counter
         } catch {
-            throw EvidenceRefusal(Refusal(.invalidAssertion, "\(error)")) {
+            throw Refusal(.invalidAssertion, "\(error)") {
                 refused(error, Self.line(of: object, by: evidence, clientDataHash), by: nil)
             }
         }

@@ -5,6 +5,7 @@ public import AuthContract
 /// The app for which Google is asked, and its service account. Google's answer to one app never affects another, even if both
 /// name the same package.
 public struct IntegrityCaller: Sendable, Hashable {
+    /// The app whose registration is judged.
     public let app: AppID
     /// The service account's JSON.
     public let serviceAccount: Secret

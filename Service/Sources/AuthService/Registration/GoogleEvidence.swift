@@ -33,11 +33,11 @@ struct GoogleEvidence: Sendable {
     /// quota.
     func verify(
         _ input: EvidenceInput, _ providers: any EvidenceProviders
-    ) async throws(EvidenceRefusal) -> VerifiedEvidence {
+    ) async throws(Refusal) -> VerifiedEvidence {
         try requireWhatPolicyNames(input)
         if let chain = input.keyAttestation, listSource != nil { _ = try verify(chain, input, nil) }
-        let token = try input.proof.map { text throws(EvidenceRefusal) in try judgeHere(text, input) }
-        var outage: EvidenceRefusal?
+        let token = try input.proof.map { text throws(Refusal) in try judgeHere(text, input) }
+        var outage: Refusal?
         var attested: VerifiedKeyAttestation?
         var vouched: VerifiedIntegrity?
         if let chain = input.keyAttestation {
@@ -55,12 +55,12 @@ struct GoogleEvidence: Sendable {
     }
 
     /// Keeps an outage until the other proof is judged. Any other refusal is thrown.
-    private func outageAllowed(_ error: EvidenceRefusal) throws(EvidenceRefusal) -> EvidenceRefusal {
-        guard error.refusal.code == .providerUnavailable else { throw error }
+    private func outageAllowed(_ error: Refusal) throws(Refusal) -> Refusal {
+        guard error.code == .providerUnavailable else { throw error }
         return error
     }
 
-    private func requireWhatPolicyNames(_ input: EvidenceInput) throws(EvidenceRefusal) {
+    private func requireWhatPolicyNames(_ input: EvidenceInput) throws(Refusal) {
         let isComplete =
             switch app.proof {
             case .playIntegrity: input.proof != nil
@@ -68,14 +68,14 @@ struct GoogleEvidence: Sendable {
             case .both: input.proof != nil && input.keyAttestation != nil
             case .either: input.proof != nil || input.keyAttestation != nil
             }
-        guard isComplete else { throw EvidenceRefusal(.invalidAttestation, "the app demands \(app.proof.rawValue)") }
+        guard isComplete else { throw Refusal(.invalidAttestation, "the app demands \(app.proof.rawValue)") }
     }
 
     // MARK: Key attestation
 
     private func verify(
         _ chain: [[UInt8]], _ input: EvidenceInput, _ providers: any EvidenceProviders
-    ) async throws(EvidenceRefusal) -> VerifiedKeyAttestation {
+    ) async throws(Refusal) -> VerifiedKeyAttestation {
         try verify(chain, input, try await revocations(providers))
     }
 
@@ -84,7 +84,7 @@ struct GoogleEvidence: Sendable {
 
     private func verify(
         _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
-    ) throws(EvidenceRefusal) -> VerifiedKeyAttestation {
+    ) throws(Refusal) -> VerifiedKeyAttestation {
         // Copies share the cached signatures of authorities.
         var verifier = keyAttestation
         verifier.statusList = revocations
@@ -93,17 +93,16 @@ struct GoogleEvidence: Sendable {
                 KeyAttestationChain(der: chain), challenge: input.challenge, publicKey: input.key.verifyingKey,
                 at: input.at.date)
         } catch {
-            throw EvidenceRefusal(Refusal(.invalidAttestation, "key attestation: \(error)")) {
+            throw Refusal(.invalidAttestation, "key attestation: \(error)") {
                 refused(error, chain, input, revocations)
             }
         }
     }
 
-    private func revocations(_ providers: any EvidenceProviders) async throws(EvidenceRefusal) -> RevocationStatusList?
-    {
+    private func revocations(_ providers: any EvidenceProviders) async throws(Refusal) -> RevocationStatusList? {
         guard let source = listSource else { return nil }
         guard let list = await providers.revocations(from: source) else {
-            throw EvidenceRefusal(.providerUnavailable, "no usable list of revoked keys from \(source)", retryAfter: 60)
+            throw Refusal(.providerUnavailable, "no usable list of revoked keys from \(source)", retryAfter: 60)
         }
         return list
     }
@@ -119,7 +118,7 @@ struct GoogleEvidence: Sendable {
     }
 
     /// Judges a token without Google.
-    private func judgeHere(_ text: String, _ input: EvidenceInput) throws(EvidenceRefusal) -> JudgedToken {
+    private func judgeHere(_ text: String, _ input: EvidenceInput) throws(Refusal) -> JudgedToken {
         let token: IntegrityToken
         do { token = try IntegrityToken(text) } catch { throw refusal(error, text, nil, input) }
         let outcome = token.decode(with: responseKeys)
@@ -131,7 +130,7 @@ struct GoogleEvidence: Sendable {
 
     private func ask(
         _ text: String, _ account: Secret, _ input: EvidenceInput, _ providers: any EvidenceProviders
-    ) async throws(EvidenceRefusal) -> VerifiedIntegrity {
+    ) async throws(Refusal) -> VerifiedIntegrity {
         let outcome = await providers.decode(
             text, packages: app.packages, for: IntegrityCaller(app: appID, serviceAccount: account))
         return try verified(outcome, text, input)
@@ -139,7 +138,7 @@ struct GoogleEvidence: Sendable {
 
     private func verified(
         _ outcome: DecodeOutcome, _ text: String, _ input: EvidenceInput
-    ) throws(EvidenceRefusal) -> VerifiedIntegrity {
+    ) throws(Refusal) -> VerifiedIntegrity {
         switch outcome {
         case .decoded(let verdict):
             do {
@@ -149,17 +148,17 @@ struct GoogleEvidence: Sendable {
         case .couldNotCheck(let reason):
             // Without an account no retry can succeed, so this is not an outage.
             guard app.playIntegrity.serviceAccount != nil else {
-                throw EvidenceRefusal(
+                throw Refusal(
                     .invalidAttestation, "play integrity: no service account is configured, and \(reason)")
             }
-            throw EvidenceRefusal(.providerUnavailable, "play integrity: \(reason)", retryAfter: 30)
+            throw Refusal(.providerUnavailable, "play integrity: \(reason)", retryAfter: 30)
         }
     }
 
     private func refusal(
         _ error: PlayIntegrityError, _ text: String, _ verdict: IntegrityVerdict?, _ input: EvidenceInput
-    ) -> EvidenceRefusal {
-        EvidenceRefusal(Refusal(.invalidAttestation, "play integrity: \(error)")) {
+    ) -> Refusal {
+        Refusal(.invalidAttestation, "play integrity: \(error)") {
             refused(error, text, verdict, input)
         }
     }

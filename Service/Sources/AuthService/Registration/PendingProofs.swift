@@ -85,7 +85,7 @@ struct PendingProofs: Sendable {
         do {
             evidence = try await app.verify(input)
         } catch {
-            guard error.refusal.code == .invalidAttestation else { throw error.refusal }
+            guard error.code == .invalidAttestation else { throw error }
             await recorder.record(error.proof, .registration, of: app, device: device.deviceID)
             return try await reject(device, "refused")
         }

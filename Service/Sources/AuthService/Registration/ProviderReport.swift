@@ -16,6 +16,7 @@ public struct ProviderReport: Sendable, Hashable {
 
 /// The requests of this process to Play Integrity for one app's package on one day. Google's default quota is 10,000 a day.
 public struct IntegrityUsage: Sendable, Hashable {
+    /// The app that the requests were for.
     public let app: AppID
     /// The app's package.
     public let package: String

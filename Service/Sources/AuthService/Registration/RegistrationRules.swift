@@ -53,8 +53,8 @@ struct RegistrationRules: Sendable {
             evidence = try await app.verify(EvidenceInput(request, key: key, nonce: nonce, at: clock.now))
         } catch {
             await recorder.record(error.proof, .registration, of: app)
-            guard error.refusal.code == .providerUnavailable else { throw error.refusal }
-            return try await duringOutage(request, key, app: app, outage: error.refusal)
+            guard error.code == .providerUnavailable else { throw error }
+            return try await duringOutage(request, key, app: app, outage: error)
         }
         await recorder.record(evidence.refusedReceipt, .registration, of: app)
         return try await admit(request, key, evidence, app: app)

@@ -26,7 +26,7 @@ struct RotationRules: Sendable {
             throw Refusal(.assertionRequired, "no assertion on rotate-key, in the header or the body")
         }
         try await protection.admitRotation(of: device.deviceID)
-        try checkKeyProof(body, newKey, policy: verified.app.record.keys)
+        try checkKeyProof(body, newKey, of: device.deviceID, policy: verified.app.record.keys)
         let evidence = try await reattest(device, verified, body, newKey)
         return try await replace(device, with: newKey, verified, reason: body.reason, evidence: evidence)
     }
@@ -36,11 +36,8 @@ struct RotationRules: Sendable {
     private func repeated(
         _ device: DeviceRecord, _ verified: VerifiedRequest, reason: RotationReason
     ) async throws(Refusal) -> RotateKeyResponse {
-        let app = verified.app.record
-        let states = AccessTable.states(of: device, signedBy: .current, app: app, now: verified.at)
-        if case .refused(let code) = AccessTable.access(states.status, .rotateKey) {
-            throw Refusal(code, "the device is \(states.status.rawValue)")
-        }
+        let status = AccessTable.State(device.status(under: verified.app.record.mode))
+        try AccessTable.require(.rotateKey, in: AccessTable.States(status: status))
         // The cached row may be older than this rotation.
         let signer = verified.signedBy == .current ? verified.device.key : verified.device.previousKey
         guard signer == device.key || signer == device.previousKey else {
@@ -57,13 +54,13 @@ struct RotationRules: Sendable {
     }
 
     private func checkKeyProof(
-        _ body: RotateKeyRequest, _ newKey: DevicePublicKey, policy: KeyPolicy
+        _ body: RotateKeyRequest, _ newKey: DevicePublicKey, of deviceID: DeviceID, policy: KeyPolicy
     ) throws(Refusal) {
         guard let proof = body.newKeyProof else {
             guard policy.keyProof == .optional else { throw Refusal(.invalidAttestation, "new_key_proof is required") }
             return
         }
-        let message = KeyProof.rotation(deviceID: body.deviceID, newPublicKeyText: body.newPublicKeyText)
+        let message = KeyProof.rotation(deviceID: deviceID, newPublicKeyText: body.newPublicKeyText)
         guard (try? RequestSignature(der: proof))?.isValid(for: message, by: newKey) == true else {
             throw Refusal(.invalidAttestation, "new_key_proof does not verify")
         }
@@ -86,12 +83,12 @@ struct RotationRules: Sendable {
         }
         try await challenges.take(challenge, of: verified.app.record.appID, for: .rotate)
         let nonce = BindingNonce(
-            rotationChallenge: challenge, deviceID: body.deviceID, newPublicKeyText: body.newPublicKeyText)
+            rotationChallenge: challenge, deviceID: device.deviceID, newPublicKeyText: body.newPublicKeyText)
         do {
             return try await verified.app.reattest(device, body, newKey, nonce, at: verified.at, store: store)
         } catch {
             await recorder.record(error.proof, .rotation, of: verified.app, device: device.deviceID)
-            throw error.refusal
+            throw error
         }
     }
 

@@ -1,44 +1,8 @@
 public import AuthContract
-internal import StrictJSON
+public import StrictJSON
 
 /// The rules of the auth service behind `POST /auth/v1/…`, without HTTP and without SQL.
 public struct AuthService: Sendable {
-    /// The stores of the service.
-    public struct Stores: Sendable {
-        public var challenges: any ChallengeStore
-        public var replay: any ReplayStore
-        public var apps: any AppStore
-        public var devices: any DeviceStore
-        public var audit: any AuditLog
-        public var credentials: any CredentialStore
-        public var signingKeys: any SigningKeyStore
-        /// Nil: during an outage of a provider, registrations are refused whatever the app's policy is.
-        public var pendingProofs: (any PendingProofStore)?
-        /// Nil: no refusal is recorded, whatever the app's policy is.
-        public var evidence: (any EvidenceStore)?
-        /// The rate limits and quotas of all nodes together. Nil: each node counts separately.
-        public var limits: (any LimitStore)?
-
-        /// Memberwise initializer.
-        public init(
-            challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
-            audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
-            pendingProofs: (any PendingProofStore)? = nil, evidence: (any EvidenceStore)? = nil,
-            limits: (any LimitStore)? = nil
-        ) {
-            self.challenges = challenges
-            self.replay = replay
-            self.apps = apps
-            self.devices = devices
-            self.audit = audit
-            self.credentials = credentials
-            self.signingKeys = signingKeys
-            self.pendingProofs = pendingProofs
-            self.evidence = evidence
-            self.limits = limits
-        }
-    }
-
     /// The provisioned apps.
     public let apps: AppRegistry
     /// The operations of operators on devices.
@@ -49,6 +13,8 @@ public struct AuthService: Sendable {
     public let credentials: CredentialRules
     /// The keys that sign device tokens.
     public let signingKeys: SigningKeys
+    /// What the discovery documents say; nil without a public origin.
+    public let issuerMetadata: JSONObject?
     /// Verification of the audit log, and its signed head.
     public let auditTrail: AuditTrail
     /// The clock by which everything is judged.
@@ -101,9 +67,8 @@ public struct AuthService: Sendable {
             store: stores.evidence, writer: writer, key: key, clock: clock, random: random)
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
-            protection: protection, clock: clock,
-            ownOrigins: Self.origins(publicOrigin, otherOrigins),
-            recorder: recorder)
+            protection: protection, clock: clock, ownOrigins: Self.origins(publicOrigin, otherOrigins),
+            recorder: recorder, seen: seen)
         pendingProofs = stores.pendingProofs.map { [apps, devices, changes, recorder] proofs in
             PendingProofs(
                 store: proofs, apps: apps, devices: devices, changes: changes, key: key, clock: clock,
@@ -111,13 +76,14 @@ public struct AuthService: Sendable {
         }
         registration = RegistrationRules(
             apps: apps, challenges: challenges, devices: devices, changes: changes, store: stores.devices,
-            verifier: verifier,
-            pendingProofs: pendingProofs, recorder: recorder, seen: seen, clock: clock, random: random)
+            verifier: verifier, pendingProofs: pendingProofs, recorder: recorder, seen: seen, clock: clock,
+            random: random)
         rotation = RotationRules(
             devices: devices, changes: changes, store: stores.devices, challenges: challenges, protection: protection,
             recorder: recorder)
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
         auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
+        issuerMetadata = publicOrigin.map { IssuerMetadata.json(of: $0) }
         tokens = TokenIssuer(
             keys: signingKeys, apps: apps, issuer: publicOrigin?.description ?? "synheart-auth", random: random)
         credentials = CredentialRules(
@@ -129,13 +95,6 @@ public struct AuthService: Sendable {
 
     /// Hits and misses of the cache of devices.
     package var deviceCacheUse: CacheUse { devices.use }
-
-    /// The origins of the service's own routes, each once.
-    package static func origins(_ publicOrigin: RequestOrigin?, _ others: [RequestOrigin]) -> [RequestOrigin] {
-        var origins = publicOrigin.map { [$0] } ?? []
-        for other in others where !origins.contains(other) { origins.append(other) }
-        return origins
-    }
 
     // MARK: The device API
 
@@ -154,28 +113,19 @@ public struct AuthService: Sendable {
     }
 
     /// `POST /auth/v1/device/register`.
-    public func register(_ request: RegisterRequest, _ http: IncomingRequest) async throws(Refusal) -> RegisterResponse
-    {
+    public func register(
+        _ request: RegisterRequest, _ http: IncomingRequest
+    ) async throws(Refusal) -> RegisterResponse {
         try await registration.register(request, http)
     }
 
     /// Judges a signed request on one of the service's own routes.
     public func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
-        let judgement = await judge(request, for: operation, as: nil)
-        guard case .success(let verified) = judgement.result else { return judgement }
-        guard request.bodyNames(verified.appID, verified.deviceID) else {
-            let refusal = Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
-            return .refused(refusal, app: verified.app, signed: verified)
-        }
-        return judgement
-    }
-
-    private func judge(
-        _ request: IncomingRequest, for operation: Operation, as verification: Verification?
-    ) async -> Judgement {
-        let judgement = await verifier.judge(request, for: operation, as: verification)
-        if case .success(let verified) = judgement.result { seen.record(verified.deviceID, at: verified.at) }
-        return judgement
+        let judgement = await verifier.judge(request, for: operation)
+        guard case .success(let verified) = judgement.result, !request.bodyNames(verified.appID, verified.deviceID)
+        else { return judgement }
+        let refusal = Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
+        return .refused(refusal, app: verified.app, signed: verified)
     }
 
     /// Judges a signed request on one of the service's own routes, for callers that only need the accepted request.
@@ -190,20 +140,13 @@ public struct AuthService: Sendable {
         guard let row = try await devices.current(verified.row) else {
             throw Refusal(.notRegistered, "no such device")
         }
-        let device = row.device
-        switch device.status {
-        case .revoked: throw Refusal(.deviceRevoked, "revoked meanwhile")
-        case .deregistered: throw Refusal(.notRegistered, "deregistered meanwhile")
-        case .pending, .registered, .rejected: break
-        }
+        let (device, app) = (row.device, verified.app.record)
+        let states = try AccessTable.require(.status, of: device, signedBy: .current, app: app, now: verified.at)
         // A key that is too old may still rotate during its grace period.
-        let app = verified.app.record
         let mustRotate =
-            device.rotationDemand(under: app.keys, at: verified.at) != nil
-            || AccessTable.states(of: device, signedBy: .current, app: app, now: verified.at).age == .tooOldInGrace
+            device.rotationDemand(under: app.keys, at: verified.at) != nil || states.age == .tooOldInGrace
         return StatusResponse(
-            deviceID: device.deviceID, status: device.status(under: app.mode),
-            platform: device.platform,
+            deviceID: device.deviceID, status: device.status(under: app.mode), platform: device.platform,
             registeredAt: device.registeredAt, keyRotatedAt: device.keyRotatedAt,
             keyAgeSeconds: max(0, verified.at - device.keySince), keyThumbprint: row.thumbprint,
             mustRotate: mustRotate, assurance: device.assurance, serverTimestamp: clock.now)
@@ -213,10 +156,7 @@ public struct AuthService: Sendable {
     public func rotateKey(
         _ request: RotateKeyRequest, _ verified: VerifiedRequest
     ) async throws(Refusal) -> RotateKeyResponse {
-        guard request.appID == verified.appID, request.deviceID == verified.deviceID else {
-            throw Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
-        }
-        return try await rotation.rotate(verified, request)
+        try await rotation.rotate(verified, request)
     }
 
     /// `DELETE /auth/v1/device`. A tombstone stays, so that no other device can register the key.
@@ -235,10 +175,8 @@ public struct AuthService: Sendable {
         guard device.key == verified.device.key else {
             throw Refusal(.invalidSignature, "signed by a key that is no longer the current one")
         }
-        let states = AccessTable.states(of: device, signedBy: .current, app: verified.app.record, now: clock.now)
-        if case .refused(let code) = AccessTable.access(states, .token) {
-            throw Refusal(code, "a device in state \(states) gets no token")
-        }
+        try AccessTable.require(
+            .token, of: device, signedBy: .current, app: verified.app.record, now: clock.now)
         return try await tokens.issue(request, for: device, of: verified.app.record, at: verified.at)
     }
 
@@ -248,54 +186,68 @@ public struct AuthService: Sendable {
     ///
     /// A request that does not name exactly one valid app is judged as a request of the credential's app, if the credential has
     /// exactly one. During a rollout under observation, the first requests come from clients that do not sign at all.
+    ///
+    /// - Throws: `FORBIDDEN` if the credential is not for the app, `INVALID_REQUEST` if `identity_audience` is not the app's. That
+    ///   is no verdict on the request.
     public func verify(
         _ question: VerifyRequest, by credential: Credential, address: ClientAddress
-    ) async -> VerifyOutcome {
+    ) async throws(Refusal) -> Judgement {
         let appID: AppID
-        do throws(Refusal) { appID = try credential.judgedApp(of: question.headers) } catch {
-            return VerifyOutcome(.failure(error))
+        do { appID = try credential.app(claimedIn: question.headers) } catch {
+            return .refused(Refusal(malformed: error), app: nil)
+        }
+        try credential.requireQuestions(about: appID)
+        // Before the request is judged: what is wrong with the question must not use up the claims of the request.
+        try await require(question.identityAudience, of: appID)
+        let request: IncomingRequest
+        do { request = try IncomingRequest(question, address: address) } catch {
+            return await observing(.refused(Refusal(malformed: error), app: nil), appID)
         }
         let verification = question.verificationID.map { Verification(of: question, named: $0, by: credential.id) }
-        return await verdict(on: question, of: appID, address, verification)
+        let judgement = await verifier.judge(request, for: .foreign, as: verification)
+        return await observing(await identifying(judgement, for: question.identityAudience), appID)
     }
 
-    /// The verdict on a request that the listener refuses to judge, such as one whose body is too large: refused, or observed if
-    /// the app observes.
-    package func verdict(
+    /// The judgement on a request that the listener refuses to judge, such as one whose body is too large: refused, or observed
+    /// if the app observes.
+    package func judgement(
         refusing refusal: Refusal, of headers: HeaderFields, by credential: Credential
-    ) async -> VerifyOutcome {
-        do throws(Refusal) {
-            let appID = try credential.judgedApp(of: headers)
-            return await verdict(refusing: refusal, .refused(refusal, app: nil), of: appID)
-        } catch { return VerifyOutcome(.failure(refusal)) }
+    ) async -> Judgement {
+        let refused = Judgement.refused(refusal, app: nil)
+        guard let appID = try? credential.app(claimedIn: headers) else { return refused }
+        do { try credential.requireQuestions(about: appID) } catch { return refused }
+        return await observing(refused, appID)
     }
 
-    private func verdict(
-        on question: VerifyRequest, of appID: AppID, _ address: ClientAddress, _ verification: Verification?
-    ) async -> VerifyOutcome {
-        let judgement: Judgement
-        do throws(Refusal) {
-            let request = try wellFormed { try IncomingRequest(question, address: address) }
-            judgement = await judge(request, for: .foreign, as: verification)
-        } catch { judgement = .refused(error, app: nil) }
-        switch judgement.result {
-        case .success(let verified): return VerifyOutcome(.success(.verified(verified.identity)))
-        case .failure(let refusal): return await verdict(refusing: refusal, judgement, of: appID)
-        }
+    /// Refuses an `identity_audience` that is not the app's.
+    private func require(_ audience: String?, of appID: AppID) async throws(Refusal) {
+        guard let audience, let app = try await apps.provisioned(appID) else { return }
+        try await tokens.require(audience, of: app.record)
     }
 
-    private func verdict(refusing refusal: Refusal, _ judgement: Judgement, of appID: AppID) async -> VerifyOutcome {
-        // A failure of the service is not a verdict, whatever the mode.
-        guard refusal.code.httpStatus < 500 else { return VerifyOutcome(.failure(refusal)) }
-        let app: ProvisionedApp
+    /// Adds the identity token that the question asks for, if the request was accepted.
+    private func identifying(_ judgement: Judgement, for audience: String?) async -> Judgement {
+        guard let audience, case .success(let verified) = judgement.result else { return judgement }
+        var judgement = judgement
+        do throws(Refusal) {
+            judgement.identityToken = try await tokens.identityToken(
+                for: audience, of: verified.device, verified.app.record, at: verified.at)
+        } catch { return .refused(error, app: verified.app, signed: verified) }
+        return judgement
+    }
+
+    /// Applies mode `observe`. A failure of the service is not a verdict, whatever the mode.
+    private func observing(_ judgement: Judgement, _ appID: AppID) async -> Judgement {
+        guard let refusal = judgement.refusal, refusal.code.httpStatus < 500 else { return judgement }
+        var judgement = judgement
         do throws(Refusal) {
             // A malformed request is refused before its app is found.
-            if let found = judgement.app { app = found } else { app = try await apps.enabled(appID) }
-        } catch { return VerifyOutcome(.failure(error.code == .serviceUnavailable ? error : refusal)) }
-        guard app.record.mode == .observe else {
-            return VerifyOutcome(.failure(refusal), missingAssertion: judgement.signed?.missingAssertion)
+            let app = if let found = judgement.app { found } else { try await apps.enabled(appID) }
+            judgement.isObserved = app.record.mode == .observe
+        } catch {
+            if error.code == .serviceUnavailable { return .refused(error, app: nil) }
         }
-        return VerifyOutcome(.success(.observed(refusal.code, judgement.signed?.identity)))
+        return judgement
     }
 
     // MARK: For operators

@@ -2,6 +2,7 @@ public import AuthContract
 
 /// Why the service refuses: a stable code for the caller, and the precise reason for the log.
 public struct Refusal: Error, Sendable, CustomStringConvertible {
+    /// The code for the caller. It decides the HTTP status too.
     public let code: ErrorCode
     /// The reason for the log. It is never sent to the client.
     public let reason: String
@@ -9,13 +10,24 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     public let retryAfter: Int64?
     /// A hint that is sent, to help an honest developer with the form of a request. It does not reveal what the service knows.
     public let hint: String?
+    /// Makes the record of the refused proof; nil if the refusal is not about a proof. Most apps record nothing, so the record is
+    /// made on demand.
+    let proof: (@Sendable () -> RefusedProof)?
 
     /// A refusal.
     public init(_ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil, hint: String? = nil) {
+        self.init(code, reason, retryAfter: retryAfter, hint: hint, proof: nil)
+    }
+
+    init(
+        _ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil, hint: String? = nil,
+        proof: (@Sendable () -> RefusedProof)?
+    ) {
         self.code = code
         self.reason = reason
         self.retryAfter = retryAfter.map { min(max($0, 1), 300) }
         self.hint = hint
+        self.proof = proof
     }
 
     /// A malformed request.

@@ -25,6 +25,7 @@ public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertibl
         public static let busy = Self(rawValue: "busy")
     }
 
+    /// The kind of the fault. Two errors with one code differ only in their text.
     public let code: Code
     /// What was expected, what was found, and what to do. The caller puts the subject before it.
     public let description: String

@@ -2,6 +2,7 @@ public import AuthContract
 
 /// A stored app record: JSON whose secrets are sealed. `AppRegistry` reads and writes it.
 public struct StoredApp: Sendable, Hashable {
+    /// The id of the app, and the key of the row.
     public let appID: AppID
     /// The record as JSON text, secrets sealed with the service's key.
     public let sealedJSON: String
@@ -48,6 +49,7 @@ public struct AppChange: Sendable, Hashable {
 
 /// The outcome of saving a change of an app.
 public enum AppSaveOutcome: Sendable, Hashable {
+    /// The change is stored.
     case saved
     /// The stored record or a credential is no longer the one that was read, or is not there.
     case conflict

@@ -5,38 +5,67 @@ public import StrictJSON
 public struct AuditEvent: Sendable, Hashable {
     /// Stable codes.
     public enum Code: String, Sendable, Hashable, CaseIterable {
+        /// An app record was added.
         case appAdded = "app.added"
+        /// An app record was replaced. The detail has the record before and after, with masked secrets.
         case appChanged = "app.changed"
+        /// An app record was removed.
         case appRemoved = "app.removed"
+        /// A device registered, and may sign.
         case deviceRegistered = "device.registered"
+        /// A device waits for approval or for its provider: a new one, or one that was admitted in mode `observe`.
         case devicePending = "device.pending"
+        /// A pending device became registered: an operator approved it, or policy admits it now.
         case deviceApproved = "device.approved"
+        /// A pending device was rejected: by an operator, or because its proof failed or could not be checked in time.
         case deviceRejected = "device.rejected"
+        /// An operator revoked a device, for good.
         case deviceRevoked = "device.revoked"
+        /// A device deregistered itself.
         case deviceDeregistered = "device.deregistered"
+        /// A registration of the same key brought a better or newer proof, or a proof verified after an outage.
         case deviceEvidenceReplaced = "device.evidence_replaced"
+        /// An operator lowered the scheme that a device must use.
         case deviceSchemeLowered = "device.scheme_lowered"
+        /// An operator demanded a rotation by a time.
         case deviceMustRotate = "device.must_rotate"
+        /// An operator withdrew the demand.
         case deviceRotationLifted = "device.rotation_lifted"
+        /// A device replaced its key.
         case keyRotated = "device.key_rotated"
+        /// A repeated rotation said that the previous key is compromised. That key ended at once.
         case overlapEnded = "device.overlap_ended"
+        /// An operator created a credential.
         case credentialCreated = "credential.created"
+        /// A credential was revoked, by an operator or with its last app.
         case credentialRevoked = "credential.revoked"
+        /// A credential lost an app that was removed.
         case credentialNarrowed = "credential.narrowed"
+        /// A new key for device tokens was added.
         case signingKeyRotated = "signing_key.rotated"
+        /// A key for device tokens was revoked. Its tokens are no longer valid.
         case signingKeyRevoked = "signing_key.revoked"
+        /// Everything sealed was sealed again with a new service key.
         case serviceKeyRotated = "service_key.rotated"
+        /// An operator read the document of a recorded refusal.
         case evidenceExported = "evidence.exported"
+        /// An operator erased recorded refusals.
         case evidenceErased = "evidence.erased"
+        /// Another store keeps the claims, or the same one under a new id.
         case claimKeeperChanged = "claim_keeper.changed"
+        /// What no honest client does, or what an operator should see. The detail names the kind.
         case securityEvent = "security.event"
     }
 
+    /// What changed.
     public let code: Code
+    /// The time of the change, on the service's clock.
     public let at: UnixTime
     /// The actor: `device`, `cli`, `admin:<credential>`, `service`.
     public let actor: String
+    /// The app that the change concerns; nil: none, or several.
     public let appID: AppID?
+    /// The device that the change concerns; nil: none.
     public let deviceID: DeviceID?
     /// The values before and after, or other information for a reader. It never contains secrets, proofs or keys.
     public let detail: JSONObject
@@ -90,7 +119,9 @@ public protocol AuditLog: Sendable {
 
 /// The stored number and hash of an event.
 public struct AuditLink: Sendable, Hashable {
+    /// The number of the event: 1, 2, 3… without a gap.
     public let sequence: Int64
+    /// The hash of the event, 32 bytes, as `AuditChain` computes it.
     public let hash: [UInt8]
 
     /// Memberwise initializer.
@@ -104,6 +135,7 @@ public struct AuditLink: Sendable, Hashable {
 public struct RecordedAuditEvent: Sendable, Hashable {
     /// 1, 2, 3… without a gap.
     public let sequence: Int64
+    /// The event as it was appended.
     public let event: AuditEvent
     /// SHA-256 over the previous event's hash and this event, as `AuditChain` says.
     public let hash: [UInt8]

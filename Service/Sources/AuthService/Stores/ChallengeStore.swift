@@ -4,8 +4,11 @@ public import AuthContract
 public struct IssuedChallenge: Sendable, Hashable {
     /// The 32 random bytes.
     public let bytes: [UInt8]
+    /// The app that asked for it. Only this app may use it.
     public let appID: AppID
+    /// What it may be used for.
     public let purpose: ChallengePurpose
+    /// When it expires, on the service's clock.
     public let expiresAt: UnixTime
 
     /// Memberwise initializer.

@@ -18,7 +18,7 @@ public struct ClaimPlace: Sendable, Hashable, CustomStringConvertible {
 public protocol ClaimKeeper: Sendable {
     /// The id of the current history.
     ///
-    /// - Throws: if this node may make no claims: another store is the keeper, or the id was read more than `lease` ago.
+    /// - Throws: if this node may make no claims: another store is the keeper, or the id was read more than `ClaimHistory.lease` ago.
     func current() throws(StoreError) -> ClaimHistoryID
 
     /// Names the same store under a new id, in place of this one.
@@ -32,9 +32,6 @@ public protocol ClaimKeeper: Sendable {
 
 /// A history of claims, as one node read it.
 public struct ClaimHistoryID: Sendable, Hashable {
-    /// Seconds after the start of a reading for which a node may make claims under the id.
-    public static let lease: Int64 = 5
-
     /// 32 hexadecimal digits.
     public let text: String
     /// The primary that named it; nil: the primary does not report its timeline.

@@ -55,13 +55,19 @@ extension CredentialScope {
 public struct Credential: Sendable, Hashable {
     /// The public part, by which it is found, listed and revoked.
     public let id: String
+    /// The operator's name for it. It need not be unique.
     public let name: String
+    /// What the bearer may do.
     public let role: CredentialRole
+    /// The apps that it is for. Narrower once one of them is removed.
     public var scope: CredentialScope
     /// SHA-256 of the secret, 32 bytes. The secret has 256 random bits, so that no slower hash is needed.
     public let secretHash: [UInt8]
+    /// When it was created.
     public let createdAt: UnixTime
+    /// The time from which it is refused.
     public let expiresAt: UnixTime
+    /// When it was revoked; nil: it was not.
     public var revokedAt: UnixTime?
 
     /// A credential as it is stored.

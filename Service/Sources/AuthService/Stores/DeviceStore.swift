@@ -5,11 +5,19 @@ public import AuthContract
 public struct KeyBinding: Sendable, Hashable {
     /// What the device uses the key for.
     public enum Role: String, Sendable, Hashable {
-        case current, previous, retired
+        /// The current key.
+        case current
+        /// The key before the current one. It may still be in its overlap.
+        case previous
+        /// An older key. Only its thumbprint is kept.
+        case retired
     }
 
+    /// The app of the device.
     public let appID: AppID
+    /// The device that the key belongs to.
     public let deviceID: DeviceID
+    /// What the key is for that device.
     public let role: Role
 
     /// Memberwise initializer.
@@ -22,6 +30,7 @@ public struct KeyBinding: Sendable, Hashable {
 
 /// The outcome of inserting a device.
 public enum InsertOutcome: Sendable, Hashable {
+    /// The device is stored.
     case inserted
     /// The key is or was bound to this device.
     case keyTaken(KeyBinding)
@@ -65,6 +74,7 @@ public struct DeviceChange: Sendable, Hashable {
 
 /// The outcome of saving a change.
 public enum SaveOutcome: Sendable, Hashable {
+    /// The change is stored, under the next version.
     case saved
     /// The stored version is another one, or the device does not exist.
     case conflict
@@ -82,8 +92,11 @@ public enum DeviceFact: Sendable, Hashable {
 
 /// The conditions for a list of devices. All apply together; nil is no condition.
 public struct DeviceQuery: Sendable {
+    /// Devices of this app.
     public var appID: AppID?
+    /// Devices in this stored state.
     public var status: DeviceStatus?
+    /// Devices of this platform.
     public var platform: Platform?
     /// Registered then or later.
     public var registeredFrom: UnixTime?
@@ -96,7 +109,9 @@ public struct DeviceQuery: Sendable {
 
     /// The last device of a page.
     public struct PageToken: Sendable, Hashable {
+        /// When the device registered: pages are in this order.
         public let registeredAt: UnixTime
+        /// The device's id. It orders devices that registered in one second.
         public let deviceID: DeviceID
 
         /// Memberwise initializer.

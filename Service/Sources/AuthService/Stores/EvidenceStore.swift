@@ -4,9 +4,11 @@ public import AuthContract
 public struct EvidenceSummary: Sendable, Hashable {
     /// A UUID.
     public let id: String
+    /// The app that the refused request named.
     public let appID: AppID
     /// The device, if the service knew it already.
     public let deviceID: DeviceID?
+    /// When the service refused.
     public let recordedAt: UnixTime
     /// The time at which it is erased.
     public let expiresAt: UnixTime
@@ -14,6 +16,7 @@ public struct EvidenceSummary: Sendable, Hashable {
     public let format: String
     /// The stable reason of the refusal, and the check that refused.
     public let code: String
+    /// The check that refused, as the verification library names it.
     public let step: String
 
     /// Memberwise initializer.
@@ -34,6 +37,7 @@ public struct EvidenceSummary: Sendable, Hashable {
 
 /// A stored refusal: its document is sealed with the service key.
 public struct StoredEvidence: Sendable, Hashable {
+    /// The entry that lists show.
     public let summary: EvidenceSummary
     /// The document, sealed.
     public let sealed: [UInt8]
@@ -47,6 +51,7 @@ public struct StoredEvidence: Sendable, Hashable {
 
 /// The bounds for the evidence of one app.
 public struct EvidenceBounds: Sendable, Hashable {
+    /// The most pieces.
     public let count: Int
     /// Sealed bytes of all evidence together.
     public let bytes: Int

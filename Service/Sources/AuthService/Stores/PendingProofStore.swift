@@ -2,7 +2,9 @@ public import AuthContract
 
 /// The proof of a pending device whose provider did not answer, sealed with the service key.
 public struct PendingProof: Sendable, Hashable {
+    /// The app of the device.
     public let appID: AppID
+    /// The pending device.
     public let deviceID: DeviceID
     /// When the proof arrived. Its age is judged at this time.
     public let arrivedAt: UnixTime

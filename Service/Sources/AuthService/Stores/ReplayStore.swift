@@ -8,10 +8,8 @@ internal import Crypto
 public struct ReplayClaim: Sendable, Hashable {
     /// The first and the second eight bytes.
     public let high: UInt64
+    /// The last eight bytes.
     public let low: UInt64
-
-    /// Seconds for which the service's claims live after the date of their request: longer than any request is fresh.
-    public static let life: Int64 = SignaturePolicy.maximumPastWindow + 60
 
     private enum Kind: UInt8 {
         case nonce = 1

@@ -4,16 +4,21 @@ public struct SealedRow: Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// An app record: its whole text in UTF-8. Single members of it are sealed.
         case app
+        /// The private key of device tokens.
         case signingKey
+        /// The proof of a device that waits for its provider.
         case pendingProof
+        /// The document of a recorded refusal.
         case evidence
     }
 
+    /// What the row holds, and so the table it is in.
     public let kind: Kind
     /// The app id, key id, device id or evidence id.
     public let id: String
     /// The app of a piece of evidence; empty for the other kinds.
     public let scope: String
+    /// The sealed bytes.
     public let value: [UInt8]
 
     /// Memberwise initializer.

@@ -4,7 +4,9 @@ public import AuthContract
 public struct StoredSigningKey: Sendable, Hashable {
     /// The RFC 7638 thumbprint: the `kid` of tokens and of the key set.
     public let id: String
+    /// The private key, sealed with the service key.
     public let sealedKey: [UInt8]
+    /// When the key was made. It is published from then on.
     public let createdAt: UnixTime
     /// The time from which the key signs, if the key before it was revoked. Nil: it signs once it has been published for long
     /// enough.

@@ -20,6 +20,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
         public static let allCases: [Self] = [.unavailable, .tooSlow, .unreadable]
     }
 
+    /// The kind of the failure, for metrics and for callers that retry.
     public let code: Code
     /// The reason for the log.
     public let reason: String

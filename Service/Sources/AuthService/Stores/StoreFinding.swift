@@ -10,6 +10,7 @@ public struct StoreFinding: Sendable, Hashable {
         case failure
     }
 
+    /// The severity: it decides how `doctor` ends.
     public let level: Level
     /// The name of the check: short and stable, such as `postgresql_version`.
     public let check: String

@@ -13,7 +13,10 @@ public protocol StoreObserver: Sendable {
 
 /// The kind of a call.
 public enum StoreOperation: String, Sendable, Hashable, CaseIterable {
-    case read, write
+    /// A call that changes nothing.
+    case read
+    /// A call that changes something, other than claims.
+    case write
     /// Replay claims.
     case claim
 }

@@ -4,13 +4,19 @@
 /// that loses its challenge asks for a new one. After the move, the deployment refuses requests dated before it, as after any
 /// loss of history.
 public enum StoredTable: String, Sendable, Hashable, CaseIterable {
-    case apps, devices
+    /// App records, with sealed secrets.
+    case apps
+    /// One row for each device, in every state.
+    case devices
     /// Every key that is or was bound to a device.
     case keys
+    /// Credentials, with the hash of the secret.
     case credentials
     /// In the order in which the keys were added.
     case signingKeys = "signing_keys"
+    /// Signing keys that were revoked. They are never valid again.
     case revokedSigningKeys = "revoked_signing_keys"
+    /// Proofs that wait for their provider, sealed.
     case pendingProofs = "pending_proofs"
     /// In the order in which it was kept.
     case evidence
@@ -23,19 +29,31 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     public struct Column: Sendable, Hashable {
         /// The type of its values.
         public enum Kind: Sendable, Hashable {
-            case integer, text, bytes
+            /// A 64-bit integer. Times are unix seconds.
+            case integer
+            /// Text in UTF-8.
+            case text
+            /// Bytes.
+            case bytes
         }
 
+        /// The name, as in the SQLite file.
         public let name: String
+        /// The type of its values.
         public let kind: Kind
+        /// Whether it may be null.
         public let isOptional: Bool
     }
 
     /// The value of a column.
     public enum Cell: Sendable, Hashable {
+        /// No value. Only an optional column may have it.
         case null
+        /// The value of an integer column.
         case integer(Int64)
+        /// The value of a text column.
         case text(String)
+        /// The value of a bytes column.
         case bytes([UInt8])
     }
 

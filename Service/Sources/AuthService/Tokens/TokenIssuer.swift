@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Issues device tokens: JWTs that a backend verifies offline with the key set.
+/// Issues device tokens and identity tokens: JWTs that a backend verifies offline with the key set.
 struct TokenIssuer: Sendable {
     let keys: SigningKeys
     let apps: AppRegistry
@@ -10,11 +10,32 @@ struct TokenIssuer: Sendable {
 
     /// Seconds for which a token is valid. Revocation and rotation do not invalidate it.
     static let maximumLife: Int64 = 600
+    /// Seconds for which an identity token is valid: as long as one request takes.
+    static let identityLife: Int64 = 60
+    /// The `typ` of identity tokens. No app can have it as its `token_type`, so neither passes for the other.
+    static let identityType = "synheart-identity+jwt"
 
     func issue(
         _ request: TokenRequest, for device: DeviceRecord, of record: AppRecord, at now: UnixTime
     ) async throws(Refusal) -> TokenResponse {
         let audience = request.audience ?? record.appID.text
+        try await require(audience, of: record)
+        return TokenResponse(
+            token: try await sign(
+                device, of: record, for: audience, at: now, life: Self.maximumLife,
+                type: record.signature.tokenType.rawValue),
+            expiresIn: Self.maximumLife)
+    }
+
+    /// A token for a service behind the caller of `/verify`.
+    func identityToken(
+        for audience: String, of device: DeviceRecord, _ record: AppRecord, at now: UnixTime
+    ) async throws(Refusal) -> String {
+        try await sign(device, of: record, for: audience, at: now, life: Self.identityLife, type: Self.identityType)
+    }
+
+    /// Refuses an audience that is not the app's.
+    func require(_ audience: String, of record: AppRecord) async throws(Refusal) {
         guard audience == record.appID.text || record.signature.tokenAudiences.contains(audience) else {
             throw Refusal(malformed: ContractError("audience must be one of the app's token_audiences"))
         }
@@ -22,15 +43,21 @@ struct TokenIssuer: Sendable {
         if audience != record.appID.text, let id = try? AppID(audience), try await apps.isProvisioned(id) {
             throw Refusal(.invalidRequest, "audience \(id) is another app")
         }
+    }
+
+    private func sign(
+        _ device: DeviceRecord, of record: AppRecord, for audience: String, at now: UnixTime, life: Int64, type: String
+    ) async throws(Refusal) -> String {
         let claims = JSONObject([
             ("iss", .string(issuer)), ("aud", .string(audience)), ("sub", .string(device.deviceID.text)),
-            ("app_id", .string(record.appID.text)), ("channel", .string(record.buildChannel.rawValue)),
+            ("client_id", .string(record.appID.text)), ("app_id", .string(record.appID.text)),
+            ("channel", .string(record.buildChannel.rawValue)),
             ("platform", .string(device.platform.rawValue)), ("assurance", .object(device.assurance.json)),
-            ("iat", .integer(now.seconds)), ("exp", .integer((now + Self.maximumLife).seconds)),
+            ("iat", .integer(now.seconds)), ("exp", .integer((now + life).seconds)),
             ("jti", .string(RandomUUID(from: random).text)),
-            ("cnf", .object(JSONObject([("jwk", .object(device.key.jwk()))]))),
+            // The JWK and its RFC 7638 thumbprint (RFC 7800, RFC 9449).
+            ("cnf", ["jwk": .object(device.key.jwk()), "jkt": .string(device.key.thumbprint)] as JSONValue),
         ])
-        return TokenResponse(
-            token: try await keys.sign(claims, type: TokenResponse.type), expiresIn: Self.maximumLife)
+        return try await keys.sign(claims, type: type)
     }
 }

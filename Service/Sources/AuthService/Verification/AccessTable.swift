@@ -2,7 +2,14 @@ internal import AuthContract
 
 /// The operation that a signed request asks for.
 public enum Operation: String, Sendable, Hashable, CaseIterable {
-    case status, rotateKey, deregister, token
+    /// Reads the state of the device.
+    case status
+    /// Replaces the key.
+    case rotateKey
+    /// Ends the device.
+    case deregister
+    /// Issues a device token.
+    case token
     /// Another service's request, through `/verify` or the middleware.
     case foreign
 }
@@ -12,6 +19,17 @@ enum AccessTable {
     /// A row: the state of a device, or of the key that signed.
     enum State: String, Sendable, Hashable {
         case registered, previousKey, pending, tooOldInGrace, tooOldPastGrace, rejected, revoked, deregistered
+
+        init(_ status: DeviceStatus) {
+            self =
+                switch status {
+                case .registered: .registered
+                case .pending: .pending
+                case .rejected: .rejected
+                case .revoked: .revoked
+                case .deregistered: .deregistered
+                }
+        }
     }
 
     /// A cell.
@@ -67,6 +85,24 @@ enum AccessTable {
             narrower(access(states.status, operation), states.key, operation), states.age, operation)
     }
 
+    /// Refuses an operation that the states of a device do not allow. Whether a rotation is a repetition shows only in its body, so
+    /// `RotationRules` decides that.
+    @discardableResult
+    static func require(
+        _ operation: Operation, of device: DeviceRecord, signedBy key: SigningKeyRole, app: AppRecord, now: UnixTime
+    ) throws(Refusal) -> States {
+        let states = states(of: device, signedBy: key, app: app, now: now)
+        try require(operation, in: states)
+        return states
+    }
+
+    /// Refuses an operation that these states do not allow.
+    static func require(_ operation: Operation, in states: States) throws(Refusal) {
+        if case .refused(let code) = access(states, operation) {
+            throw Refusal(code, "a device in state \(states) may not \(operation.rawValue)")
+        }
+    }
+
     private static func narrower(_ access: Access, _ state: State?, _ operation: Operation) -> Access {
         guard let state else { return access }
         if case .refused = access { return access }
@@ -76,16 +112,8 @@ enum AccessTable {
 
     /// The states of a device for a request by one of its keys.
     static func states(of device: DeviceRecord, signedBy key: SigningKeyRole, app: AppRecord, now: UnixTime) -> States {
-        let status: State =
-            switch device.status(under: app.mode) {
-            case .registered: .registered
-            case .pending: .pending
-            case .rejected: .rejected
-            case .revoked: .revoked
-            case .deregistered: .deregistered
-            }
-        return States(
-            status: status, key: key == .previous ? .previousKey : nil,
+        States(
+            status: State(device.status(under: app.mode)), key: key == .previous ? .previousKey : nil,
             age: ageState(of: device, under: app.keys, now: now))
     }
 
@@ -105,5 +133,8 @@ enum AccessTable {
 
 /// Which of a device's keys signed.
 public enum SigningKeyRole: Sendable, Hashable {
-    case current, previous
+    /// The current key.
+    case current
+    /// The key before it, within the overlap.
+    case previous
 }

@@ -5,10 +5,10 @@ extension RequestVerifier {
     ///
     /// - Returns: the assertion that the app's policy demands on this path and that is missing; nil if none is.
     func checkAssertion(
-        _ request: IncomingRequest, _ signed: SignedRequest, _ verified: VerifiedRequest,
-        _ verification: Verification?
+        _ verified: VerifiedRequest, _ verification: Verification?
     ) async throws(Refusal) -> AssertionDemand? {
-        let text = try wellFormed { try request.headers.atMostOne(HeaderName.assertion) }
+        let signed = verified.request
+        let text = try wellFormed { try signed.incoming.headers.atMostOne(HeaderName.assertion) }
         guard let text else {
             return verified.device.platform == .ios ? verified.app.assertionPaths.demand(on: signed.path) : nil
         }
@@ -24,8 +24,7 @@ extension RequestVerifier {
             counter = try verified.app.verifyAssertion(object, by: evidence, over: signed.message)
         } catch {
             if try await isRepeated(object, by: evidence, verification, signed) { return nil }
-            await recorder.record(error.proof, .request, of: verified.app, device: device.deviceID)
-            throw error.refusal
+            throw error
         }
         await note(.begun, counter, in: verification, signed)
         let advanced = try await storeCall { () async throws(StoreError) in

@@ -5,10 +5,15 @@ internal import StrictJSON
 ///
 /// It is parsed once, on arrival. Its contents are not proven.
 public struct IncomingRequest: Sendable {
+    /// The method, as sent.
     public var method: String
+    /// The path and the query, as sent.
     public var target: RequestTarget
+    /// The header fields as received, in their order, with repeated fields.
     public var headers: HeaderFields
+    /// The body, or its digest if another service sent only that.
     public var body: VerifyRequest.Body
+    /// Where the request came from, and where its client sent it.
     public var provenance: RequestProvenance
 
     /// Memberwise initializer.

@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// The outcome of a signed request: its result, and the facts that became known.
+/// The judgement on a signed request: its result, and the facts that became known.
 public struct Judgement: Sendable {
     /// The accepted request, or the reason of the refusal.
     public let result: Result<VerifiedRequest, Refusal>
@@ -8,12 +8,19 @@ public struct Judgement: Sendable {
     public let signed: VerifiedRequest?
     /// The app that the request names; nil if the request was refused before the app was found.
     let app: ProvisionedApp?
+    /// Whether a refused request passes because its app is in mode `observe`.
+    public internal(set) var isObserved = false
+    /// The token for a service behind the caller of `/verify`; nil unless the caller asked for it and the request was accepted.
+    var identityToken: String?
 
     /// The refusal; nil if the request was accepted.
     var refusal: Refusal? {
         guard case .failure(let refusal) = result else { return nil }
         return refusal
     }
+
+    /// The signed request that passes, accepted or observed; nil if there is none.
+    public var passed: VerifiedRequest? { refusal == nil || isObserved ? signed : nil }
 
     static func accepted(_ request: VerifiedRequest) -> Judgement {
         Judgement(result: .success(request), signed: request, app: request.app)
@@ -27,29 +34,48 @@ public struct Judgement: Sendable {
     ///
     /// - Throws: the `Refusal`.
     public func get() throws(Refusal) -> VerifiedRequest { try result.get() }
+
+    /// The verdict for the service that received the request.
+    ///
+    /// - Throws: the `Refusal`, unless it is observed.
+    public func verdict() throws(Refusal) -> VerifyResponse {
+        switch result {
+        case .success(let verified):
+            var identity = verified.identity
+            identity.identityToken = identityToken
+            return .verified(identity)
+        case .failure(let refusal):
+            guard isObserved else { throw refusal }
+            return .observed(refusal.code, signed?.identity)
+        }
+    }
 }
 
 /// A request whose signature verified.
 public struct VerifiedRequest: Sendable {
+    let request: SignedRequest
+    let row: DeviceRow
+    /// Which of the device's keys signed.
+    public let signedBy: SigningKeyRole
+    /// The assertion that policy demands and that no header has. Only the body of rotate-key may still have it.
+    public internal(set) var missingAssertion: AssertionDemand?
+
     /// The app at the time of the judgement.
-    public let app: ProvisionedApp
+    public var app: ProvisionedApp { request.app }
     /// The device at the time of the judgement.
     public var device: DeviceRecord { row.device }
-    let row: DeviceRow
     /// The app of the device that signed.
     public var appID: AppID { row.device.appID }
     /// The device that signed.
     public var deviceID: DeviceID { row.device.deviceID }
+    /// The scheme of the signature.
+    public var scheme: SignatureScheme { request.scheme }
+    /// The time of the judgement.
+    public var at: UnixTime { request.now }
+    /// The time that the client signed.
+    public var signedAt: UnixTime { request.timestamp }
     /// Seconds since the key was registered or became current by a rotation.
     public var keyAgeSeconds: Int64 { max(0, at - row.device.keySince) }
-    public let scheme: SignatureScheme
-    public let signedBy: SigningKeyRole
-    /// The time of the judgement.
-    public let at: UnixTime
-    /// The time that the client signed.
-    public let signedAt: UnixTime
-    /// The assertion that policy demands and that no header has. Only the body of rotate-key may still have it.
-    public internal(set) var missingAssertion: AssertionDemand?
 
     /// The value of `X-Synheart-Rotate` for the device; nil if it need not rotate.
     public var rotationDemand: RotationDemand? { device.rotationDemand(under: app.record.keys, at: at) }

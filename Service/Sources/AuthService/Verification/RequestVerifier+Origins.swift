@@ -1,4 +1,4 @@
-internal import AuthContract
+package import AuthContract
 
 /// The origins that scheme 2 requests may have been sent to (*Signature scheme 2* of the contract).
 extension RequestVerifier {
@@ -33,43 +33,34 @@ extension RequestVerifier {
         return (try? RequestOrigin(request.incoming.provenance))?.isLoopback ?? false
     }
 
-    /// The judgement of a request at the origin that its signature covers. For a refused request, at the first origin.
-    struct Admission {
-        let judgement: Judgement
-        let request: SignedRequest
-    }
-
+    /// Judges the request at the first origin at which its signature verifies, or else at its own.
     func admit(
         _ request: SignedRequest, orAt others: ArraySlice<RequestOrigin>, _ row: DeviceRow
-    ) throws(Refusal) -> Admission {
-        let first = Admission(judgement: admit(request, row), request: request)
-        guard first.judgement.refusal?.code == .invalidSignature else { return first }
+    ) throws(Refusal) -> Judgement {
+        let first = admit(request, row)
+        guard first.refusal?.code == .invalidSignature else { return first }
         for origin in others {
-            let moved = try request.sent(to: origin)
-            let judgement = admit(moved, row)
-            guard judgement.refusal?.code == .invalidSignature else {
-                return Admission(judgement: judgement, request: moved)
-            }
+            let judgement = admit(try request.sent(to: origin), row)
+            guard judgement.refusal?.code == .invalidSignature else { return judgement }
         }
         return first
     }
 
     /// Distinguishes a wrong origin on the service's own routes from a wrong signature. The client's headers explain a refusal,
     /// and never admit a request (*Signature scheme 2*).
-    func explained(_ admission: Admission, _ row: DeviceRow) throws(Refusal) -> Admission {
-        let request = admission.request
-        guard admission.judgement.refusal?.code == .invalidSignature, request.scheme == .two,
-            request.operation != .foreign, row.device.status != .deregistered
-        else { return admission }
+    func explained(_ judgement: Judgement, _ request: SignedRequest, _ row: DeviceRow) throws(Refusal) -> Judgement {
+        guard judgement.refusal?.code == .invalidSignature, request.scheme == .two, request.operation != .foreign,
+            row.device.status != .deregistered
+        else { return judgement }
         for origin in request.incoming.namedOrigins where !ownOrigins.contains(origin) {
             guard signingKey(try request.sent(to: origin), row) != nil else { continue }
             let configured = ownOrigins.isEmpty ? "not set" : ownOrigins.map(\.description).joined(separator: ", ")
             let refusal = Refusal(
                 .misdirectedRequest,
                 "signed for \(origin), and server.public_origin and server.other_origins are \(configured)")
-            return Admission(judgement: .refused(refusal, app: request.app), request: request)
+            return .refused(refusal, app: request.app)
         }
-        return admission
+        return judgement
     }
 }
 
@@ -96,5 +87,14 @@ extension IncomingRequest {
             }
         }
         return found
+    }
+}
+
+extension AuthService {
+    /// The origins of the service's own routes, each once.
+    package static func origins(_ publicOrigin: RequestOrigin?, _ others: [RequestOrigin]) -> [RequestOrigin] {
+        var origins = publicOrigin.map { [$0] } ?? []
+        for other in others where !origins.contains(other) { origins.append(other) }
+        return origins
     }
 }

@@ -1,4 +1,4 @@
-internal import AuthContract
+@_spi(Service) internal import AuthContract
 internal import StrictJSON
 
 /// Judges signed requests: cheap checks first, replay last, fail closed. The order is that of the contract (*Verification
@@ -14,6 +14,7 @@ struct RequestVerifier: Sendable {
     /// The origins of the service's own routes; empty: scheme 2 works only at loopback.
     let ownOrigins: [RequestOrigin]
     let recorder: EvidenceRecorder
+    let seen: SeenDevices
 
     /// Judges a request.
     ///
@@ -26,7 +27,10 @@ struct RequestVerifier: Sendable {
         var signed: VerifiedRequest?
         do throws(Refusal) {
             let headers = try wellFormed { try SignatureHeaders(request.headers) }
-            try requireLetters(request.method)
+            // The method is part of the signed message: no line break can be moved into it.
+            guard request.method.isMethod else {
+                throw Refusal(malformed: ContractError("the method must be letters"))
+            }
             // Clients of another service have no address here. That service limits them itself.
             if operation != .foreign { try protection.admitUnproven(from: address) }
             let found = try await apps.enabled(headers.appID)
@@ -46,40 +50,35 @@ struct RequestVerifier: Sendable {
             guard let cached = try await devices.find(headers.deviceID, of: headers.appID) else {
                 throw Refusal(.notRegistered, "no such device")
             }
-            let path = try signedPath(request.target.path, of: found, operation)
-            try requireQueryAllowed(request, headers.scheme, found)
             let attempt = try SignedRequest(
-                request, headers, of: found, for: operation, path: path,
-                origin: origins.first, now: now)
+                request, headers, of: found, for: operation, origin: origins.first, now: now)
             let tag = verification.map { ClaimTag(of: $0, by: attempt.deviceID) }
             if let stale { try await requireHeld(tag, attempt, else: stale) }
-            let admitted = try await neverRefuseByCachedRow(
+            let judgement = try await neverRefuseByCachedRow(
                 cached, attempt, orAt: origins.dropFirst(), from: operation == .foreign ? nil : address)
-            signed = admitted.judgement.signed
-            if admitted.judgement.refusal?.code == .misdirectedRequest {
+            signed = judgement.signed
+            if judgement.refusal?.code == .misdirectedRequest {
                 // The request makes no claims, so a copy of it uses up the device's rate instead.
                 try await protection.admitDevice(attempt.deviceID)
             }
-            var verified = try admitted.judgement.get()
+            var verified = try judgement.get()
             if stale == nil {
-                try await admitAndClaim(admitted.request, tag)
+                try await admitAndClaim(verified.request, tag)
             } else {
                 try await protection.admitDevice(attempt.deviceID)
             }
-            verified.missingAssertion = try await checkAssertion(request, admitted.request, verified, verification)
+            verified.missingAssertion = try await checkAssertion(verified, verification)
             signed = verified
             // The body of rotate-key may have the assertion.
             if verified.missingAssertion != nil, operation != .rotateKey {
-                throw Refusal(.assertionRequired, "no assertion on \(path)")
+                throw Refusal(.assertionRequired, "no assertion on \(attempt.path)")
             }
             await raiseScheme(verified)
+            seen.record(verified.deviceID, at: verified.at)
             return .accepted(verified)
         } catch {
-            // An unknown id costs a read of the store. A wrong signature costs a verification for each origin.
-            let costly: [ErrorCode] = [.invalidSignature, .misdirectedRequest, .notRegistered, .unknownApp]
-            if operation != .foreign, costly.contains(error.code) {
-                await protection.countFailure(from: address)
-            }
+            if operation != .foreign, error.code.isCostly { await protection.countFailure(from: address) }
+            if let app { await recorder.record(error.proof, .request, of: app, device: signed?.deviceID) }
             return .refused(error, app: app, signed: signed)
         }
     }
@@ -90,33 +89,20 @@ struct RequestVerifier: Sendable {
     private func neverRefuseByCachedRow(
         _ cached: DeviceDirectory.Found, _ request: SignedRequest, orAt others: ArraySlice<RequestOrigin>,
         from address: ClientAddress?
-    ) async throws(Refusal) -> Admission {
-        let admission = try admit(request, orAt: others, cached.row)
-        if admission.judgement.refusal == nil { return admission }
-        if cached.isFresh { return try explained(admission, cached.row) }
+    ) async throws(Refusal) -> Judgement {
+        let judgement = try admit(request, orAt: others, cached.row)
+        if judgement.refusal == nil { return judgement }
+        if cached.isFresh { return try explained(judgement, request, cached.row) }
         guard protection.allowsReread(of: request.deviceID, from: address) else {
             throw Refusal(.rateLimited, "too many rows were re-read", retryAfter: 1)
         }
         guard let row = try await devices.readRow(request.deviceID, of: request.appID) else {
             throw Refusal(.notRegistered, "no such device")
         }
-        return try explained(try admit(request, orAt: others, row), row)
+        return try explained(try admit(request, orAt: others, row), request, row)
     }
 
     // MARK: Steps
-
-    /// The method is part of the signed message. Only letters are allowed, so that no line break can be moved into it.
-    private func requireLetters(_ method: String) throws(Refusal) {
-        let letters = method.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"): true
-            default: false
-            }
-        }
-        guard letters, (1...32).contains(method.utf8.count) else {
-            throw Refusal(malformed: ContractError("the method must be letters"))
-        }
-    }
 
     /// The app of a challenge or a registration. An address that named too many unknown apps is refused before the store is
     /// read.
@@ -125,7 +111,7 @@ struct RequestVerifier: Sendable {
         do {
             return try await apps.enabled(id)
         } catch {
-            if error.code == .unknownApp { await protection.countFailure(from: address) }
+            if error.code.isCostly { await protection.countFailure(from: address) }
             throw error
         }
     }
@@ -158,31 +144,6 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// The path as the client signed it, without the prefix that the deployment strips.
-    private func signedPath(
-        _ path: RequestPath, of app: ProvisionedApp, _ operation: Operation
-    ) throws(Refusal) -> RequestPath {
-        guard operation == .foreign, let prefix = app.record.signature.pathPrefixStrip else { return path }
-        guard path.isBelow(prefix) else {
-            throw Refusal(.invalidRequest, "the path is not below path_prefix_strip")
-        }
-        let stripped = String(path.text.dropFirst(prefix.count))
-        return try wellFormed { try RequestPath(stripped.isEmpty ? "/" : stripped) }
-    }
-
-    private func requireQueryAllowed(
-        _ request: IncomingRequest, _ scheme: SignatureScheme, _ app: ProvisionedApp
-    ) throws(Refusal) {
-        guard scheme == .one, request.target.query != nil else { return }
-        switch app.record.signature.unsignedQuery {
-        case .allow: return
-        case .refuseOnWrites where SignedRequest.isRead(request.method): return
-        case .refuseOnWrites, .refuse:
-            let hint = "a query is not covered by signature scheme 1 and is refused here"
-            throw Refusal(.invalidRequest, hint, hint: hint)
-        }
-    }
-
     /// Checks the signature, then status, key age and scheme floor.
     func admit(_ request: SignedRequest, _ row: DeviceRow) -> Judgement {
         guard row.device.status != .deregistered else {
@@ -191,11 +152,10 @@ struct RequestVerifier: Sendable {
         guard let role = signingKey(request, row) else {
             return .refused(Refusal(.invalidSignature, "neither key of the device verifies"), app: request.app)
         }
-        let verified = VerifiedRequest(
-            app: request.app, row: row, scheme: request.scheme, signedBy: role, at: request.now,
-            signedAt: request.timestamp)
+        let verified = VerifiedRequest(request: request, row: row, signedBy: role)
         do throws(Refusal) {
-            try requireAccess(request, row.device, signedBy: role)
+            try AccessTable.require(
+                request.operation, of: row.device, signedBy: role, app: request.app.record, now: request.now)
             try requireTrusted(row.device, app: request.app)
             try requireFloor(request, row.device)
             return .accepted(verified)
@@ -212,17 +172,6 @@ struct RequestVerifier: Sendable {
             verifies(previous, named: previous.thumbprint)
         else { return nil }
         return .previous
-    }
-
-    /// Applies the table *Who may do what*. Only the body shows whether a rotation is a repetition, so `RotationRules` checks
-    /// that.
-    private func requireAccess(
-        _ request: SignedRequest, _ device: DeviceRecord, signedBy role: SigningKeyRole
-    ) throws(Refusal) {
-        let states = AccessTable.states(of: device, signedBy: role, app: request.app.record, now: request.now)
-        if case .refused(let code) = AccessTable.access(states, request.operation) {
-            throw Refusal(code, "a device in state \(states) may not \(request.operation.rawValue)")
-        }
     }
 
     /// On production, an assurance from a test kit or from development mode is never valid, however it got into the store.

@@ -30,14 +30,16 @@ final class SignedRequest: Sendable {
     /// Whether the request may be accepted only once.
     var needsClaims: Bool { app.record.signature.replayOnReads || !isRead }
 
-    /// - Parameters:
-    ///   - path: the path as the client signed it.
-    ///   - origin: where the request was sent, if the service or the app's operator vouches for it. Without it scheme 2 is
-    ///     refused.
+    /// Checks the app's policy on path and query, and the digest of the body.
+    ///
+    /// - Parameter origin: where the request was sent, if the service or the app's operator vouches for it. Without it scheme 2 is
+    ///   refused.
     init(
         _ request: IncomingRequest, _ headers: SignatureHeaders, of app: ProvisionedApp, for operation: Operation,
-        path: RequestPath, origin: RequestOrigin?, now: UnixTime
+        origin: RequestOrigin?, now: UnixTime
     ) throws(Refusal) {
+        let path = try Self.signedPath(request.target.path, of: app, operation)
+        try Self.requireQueryAllowed(request, headers.scheme, app)
         incoming = request
         self.headers = headers
         self.app = app
@@ -74,13 +76,38 @@ final class SignedRequest: Sendable {
 
     /// The same request, if it had been sent to this origin.
     func sent(to origin: RequestOrigin) throws(Refusal) -> SignedRequest {
-        try SignedRequest(incoming, headers, of: app, for: operation, path: path, origin: origin, now: now)
+        try SignedRequest(incoming, headers, of: app, for: operation, origin: origin, now: now)
     }
 
     /// Whether a method only reads.
     static func isRead(_ method: String) -> Bool { reads.contains(method.uppercased()) }
 
     private static let reads: Set = ["GET", "HEAD", "OPTIONS"]
+
+    /// The path as the client signed it, without the prefix that the deployment strips.
+    private static func signedPath(
+        _ path: RequestPath, of app: ProvisionedApp, _ operation: Operation
+    ) throws(Refusal) -> RequestPath {
+        guard operation == .foreign, let prefix = app.record.signature.pathPrefixStrip else { return path }
+        guard path.isBelow(prefix) else {
+            throw Refusal(.invalidRequest, "the path is not below path_prefix_strip")
+        }
+        let stripped = String(path.text.dropFirst(prefix.count))
+        return try wellFormed { try RequestPath(stripped.isEmpty ? "/" : stripped) }
+    }
+
+    private static func requireQueryAllowed(
+        _ request: IncomingRequest, _ scheme: SignatureScheme, _ app: ProvisionedApp
+    ) throws(Refusal) {
+        guard scheme == .one, request.target.query != nil else { return }
+        switch app.record.signature.unsignedQuery {
+        case .allow: return
+        case .refuseOnWrites where isRead(request.method): return
+        case .refuseOnWrites, .refuse:
+            let hint = "a query is not covered by signature scheme 1 and is refused here"
+            throw Refusal(.invalidRequest, hint, hint: hint)
+        }
+    }
 
     private static func requireDigest(
         _ digest: ContentDigest, of body: VerifyRequest.Body

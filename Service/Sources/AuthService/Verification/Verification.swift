@@ -1,19 +1,6 @@
 public import AuthContract
 internal import Crypto
 
-/// The verdict of `/verify` on a request of another service.
-public struct VerifyOutcome: Sendable {
-    /// Accepted, observed, or refused.
-    public let result: Result<VerifyResponse, Refusal>
-    /// The assertion that a refused request lacks: the value of `X-Synheart-Assertion` beside `ASSERTION_REQUIRED`.
-    public let missingAssertion: AssertionDemand?
-
-    init(_ result: Result<VerifyResponse, Refusal>, missingAssertion: AssertionDemand? = nil) {
-        self.result = result
-        self.missingAssertion = missingAssertion
-    }
-}
-
 /// A verification that another service may repeat after a timeout, within a minute and on any node: with the same credential,
 /// `verification_id` and content.
 struct Verification: Sendable, Hashable {
@@ -62,5 +49,28 @@ extension RequestVerifier {
             throw Refusal(.serviceUnavailable, "the same verification is under way", retryAfter: 1)
         }
         return false
+    }
+}
+
+extension Credential {
+    /// The app of another service's request: the app that the request names. If the request does not name exactly one, it is the
+    /// credential's only app.
+    ///
+    /// A request that names its app twice or in a malformed way does not identify its app. Only a credential for one app does. The
+    /// request may name an app that the credential is not for.
+    ///
+    /// - Throws: `ContractError` if there is no such app.
+    public func app(claimedIn headers: HeaderFields) throws(ContractError) -> AppID {
+        do throws(ContractError) { return try AppID(headers.one(HeaderName.appID)) } catch {
+            guard scope.named.count == 1, let only = scope.named.first else { throw error }
+            return only
+        }
+    }
+
+    /// Refuses a credential that may not ask about the requests of this app.
+    func requireQuestions(about app: AppID) throws(Refusal) {
+        guard role == .service, scope.covers(app) else {
+            throw Refusal(.forbidden, "credential \(id) is not for \(app)")
+        }
     }
 }

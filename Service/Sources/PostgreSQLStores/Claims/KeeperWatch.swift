@@ -105,7 +105,7 @@ final class KeeperWatch: ClaimKeeper {
 
     private func admit(_ id: ClaimHistoryID, _ asked: ContinuousClock.Instant) {
         let wasRefused = state.withLock { state in
-            state.reading = (id, asked + .seconds(ClaimHistoryID.lease))
+            state.reading = (id, asked + .seconds(ClaimHistory.lease))
             state.trouble = StoreError(.unavailable, "which store keeps the claims was read too long ago")
             (state.wasKeeper, state.lastRenewal) = (true, nil)
             defer { state.logged = nil }

@@ -6,44 +6,10 @@ internal import Foundation
 ///
 /// Connections open on demand. While no server can be reached, requests fail at once. After a pause, one of them tries again.
 final class ConnectionPool: Sendable {
-    private struct State: Sendable {
-        /// Connections without a request, the open ones last.
-        var idle: [Idle] = []
-        var waiting = Queue<Request>()
-        /// The number of connections whose threads were woken and have not taken a request yet.
-        var waking = 0
-        /// The reason why the last attempt to connect failed; nil after a successful one.
-        var outage: Outage?
-        var isClosed = false
-        var use = PoolUse()
-
-        mutating func append(_ request: Request) {
-            waiting.append(request)
-            use.waiting = waiting.count
-        }
-    }
-
-    private struct Idle: Sendable {
-        let connection: Connection
-        let isOpen: Bool
-    }
-
-    private struct Outage: Sendable {
-        let error: StoreError
-        /// When the next request may try to connect; nil while a request tries.
-        var nextAttempt: ContinuousClock.Instant?
-        var pause: Duration
-    }
-
-    /// The shortest and the longest pause between attempts to reach a server.
-    private static let pauses: ClosedRange<Duration> = .milliseconds(50)...(.seconds(1))
-
-    /// The largest number of look-ups in one round trip.
-    private static let maximumTogether = 8
+    private typealias State = PoolState<Connection, Request>
 
     private let connections: [Connection]
     private let deadline: Duration
-    private let maximumWaiting: Int
     private let watch = DeadlineWatch()
     private let state: Locked<State>
 
@@ -66,8 +32,8 @@ final class ConnectionPool: Sendable {
                 address: address, settings: settings, lineage: lineage, node: node, canceller: canceller,
                 name: "postgresql-\($0)")
         }
-        (self.deadline, self.maximumWaiting) = (deadline, maximumWaiting)
-        state = Locked(State(idle: connections.reversed().map { Idle(connection: $0, isOpen: false) }))
+        self.deadline = deadline
+        state = Locked(State(connections, maximumWaiting: maximumWaiting))
     }
 
     var use: PoolUse { state.withLock { $0.use } }
@@ -129,13 +95,8 @@ final class ConnectionPool: Sendable {
 
     /// Closes the connections. Running requests are answered. Waiting and later ones are refused.
     func close() async {
-        let waiting = state.withLock { state in
-            state.isClosed = true
-            var waiting: [Request] = []
-            while let request = state.waiting.removeFirst() { waiting.append(request) }
-            return waiting
-        }
-        for request in waiting { request.end(Self.closed) }
+        let (refused, error) = state.withLock { $0.close() }
+        for request in refused { request.end(error) }
         await withDiscardingTaskGroup { group in
             for connection in connections {
                 group.addTask {
@@ -147,22 +108,14 @@ final class ConnectionPool: Sendable {
         watch.finish()
     }
 
-    private static let closed = StoreError(.unavailable, "the stores are closed")
-
     // MARK: Giving out connections
-
-    private enum Admission {
-        case wakes(Connection)
-        case waits
-        case refused(StoreError)
-    }
 
     private func submit(_ request: Request) {
         watch.add(request)
-        carryOut(state.withLock { admit(request, &$0) }, request)
+        carryOut(state.withLock { $0.submit(request, at: .now) }, request)
     }
 
-    private func carryOut(_ admission: Admission, _ request: Request) {
+    private func carryOut(_ admission: State.Admission, _ request: Request) {
         switch admission {
         case .wakes(let connection): wake(connection)
         case .waits: break
@@ -174,58 +127,15 @@ final class ConnectionPool: Sendable {
         connection.thread.perform { [self] in connection.assumeIsolated { serve(on: $0) } }
     }
 
-    private func admit(_ request: Request, _ state: inout State) -> Admission {
-        guard !state.isClosed else { return .refused(Self.closed) }
-        // Requests that an already woken connection will take do not count as waiting.
-        let maximum = maximumWaiting + state.waking
-        // A look-up can join the batch of a connection that is being woken.
-        let hasRoom = state.waiting.count < min(state.waking * Self.maximumTogether, maximum)
-        if !(request.isLookUp && hasRoom), let connection = takeIdle(&state) {
-            state.append(request)
-            return .wakes(connection)
-        }
-        // While no connection is open, waiting is pointless.
-        if state.use.processes.isEmpty, let outage = state.outage { return .refused(outage.error) }
-        guard state.waiting.count < maximum else {
-            state.use.refused &+= 1
-            return .refused(StoreError(.tooSlow, "\(maximumWaiting) calls wait for a connection to PostgreSQL"))
-        }
-        if state.idle.isEmpty { state.use.waits &+= 1 }
-        state.append(request)
-        return .waits
-    }
-
-    /// Takes an idle connection whose thread is then woken.
-    private func takeIdle(_ state: inout State) -> Connection? {
-        guard let idle = state.idle.last, idle.isOpen || mayOpen(&state) else { return nil }
-        state.idle.removeLast()
-        state.use.busy += 1
-        state.waking += 1
-        return idle.connection
-    }
-
-    /// Whether a request may try to open another connection now. During an outage, one request tries at a time.
-    private func mayOpen(_ state: inout State) -> Bool {
-        guard let outage = state.outage else { return true }
-        guard let nextAttempt = outage.nextAttempt, .now >= nextAttempt else { return false }
-        state.outage?.nextAttempt = nil
-        return true
-    }
-
     /// Runs waiting requests on a connection's thread, without switching threads between them.
     private func serve(on connection: isolated Connection) {
         let isOpen = connection.isOpen
-        var (next, another) = state.withLock { state in
-            state.waking -= 1
-            let next = takeNext(isOpen, &state) ?? rest(connection, isOpen, &state)
-            // If requests still wait and no connection is being woken, wake another one.
-            let isShort = !state.waiting.isEmpty && state.waking == 0
-            return (next, isShort ? takeIdle(&state) : nil)
-        }
+        var (next, another) = state.withLock { [connection] in $0.woken(connection, isOpen: isOpen, at: .now) }
         if let another { wake(another) }
         while let requests = next {
             run(requests.filter { !$0.isOver }, on: connection)
-            next = release(connection)
+            let isOpen = connection.isOpen
+            next = state.withLock { [connection] in $0.released(connection, isOpen: isOpen, at: .now) }
         }
     }
 
@@ -257,84 +167,13 @@ final class ConnectionPool: Sendable {
         note(connection.process, before: opened)
     }
 
-    /// Takes the next waiting requests, or marks the connection as idle.
-    private func release(_ connection: isolated Connection) -> [Request]? {
-        let isOpen = connection.isOpen
-        return state.withLock { state in
-            // During an outage, a closed connection leaves waiting requests to the open ones.
-            let next = isOpen || state.outage == nil ? takeNext(isOpen, &state) : nil
-            return next ?? rest(connection, isOpen, &state)
-        }
+    private func note(_ process: Int32?, before: Int32?) {
+        guard process != before else { return }
+        state.withLock { $0.changed(from: before, to: process) }
     }
 
-    /// Takes the request that has waited longest. If it is a look-up, takes the look-ups right behind it too, unless the
-    /// connection has to open first.
-    private func takeNext(_ isOpen: Bool, _ state: inout State) -> [Request]? {
-        var taken: [Request] = []
-        while taken.count < (isOpen ? Self.maximumTogether : 1), let head = state.waiting.head {
-            if !head.isOver {
-                guard taken.isEmpty || (taken[0].isLookUp && head.isLookUp) else { break }
-                taken.append(head)
-            }
-            _ = state.waiting.removeFirst()
-        }
-        state.use.waiting = state.waiting.count
-        return taken.isEmpty ? nil : taken
-    }
-
-    private func rest(_ connection: Connection, _ isOpen: Bool, _ state: inout State) -> [Request]? {
-        state.use.busy -= 1
-        let idle = Idle(connection: connection, isOpen: isOpen)
-        if isOpen {
-            state.idle.append(idle)
-        } else {
-            state.idle.insert(idle, at: 0)
-            // The connection may not have tried to open: its request was over, or another connection took it. Let another
-            // request try.
-            if let outage = state.outage { state.outage?.nextAttempt = outage.nextAttempt ?? .now }
-        }
-        return nil
-    }
-
-    // MARK: What is known about the server
-
-    private func note(_ now: Int32?, before: Int32?) {
-        guard now != before else { return }
-        state.withLock { state in
-            if let before { state.use.processes.remove(before) }
-            guard let now else { return }
-            state.use.processes.insert(now)
-            state.outage = nil
-        }
-    }
-
-    /// Handles a failed attempt to connect. If another connection is open, its requests are queued again. Otherwise all waiting
-    /// requests fail, because each of them would repeat the attempt.
     private func noteOutage(_ error: StoreError, _ requests: [Request]) {
-        let admissions = state.withLock { state -> [(Admission, Request)] in
-            state.use.failedConnects &+= 1
-            let pause = min((state.outage?.pause ?? Self.pauses.lowerBound / 2) * 2, Self.pauses.upperBound)
-            state.outage = Outage(error: error, nextAttempt: .now + pause, pause: pause)
-            guard state.use.processes.isEmpty else { return requests.map { (admit($0, &state), $0) } }
-            var refused = requests
-            while let request = state.waiting.removeFirst() { refused.append(request) }
-            state.use.waiting = 0
-            return refused.map { (.refused(error), $0) }
-        }
+        let admissions = state.withLock { $0.failedToConnect(error, requests, at: .now) }
         for (admission, request) in admissions { carryOut(admission, request) }
     }
-}
-
-/// The current use of a pool, and its counters.
-struct PoolUse: Sendable {
-    var busy = 0
-    var waiting = 0
-    /// Calls that had to wait since the start.
-    var waits: UInt64 = 0
-    /// Calls that were refused since the start, because too many waited.
-    var refused: UInt64 = 0
-    /// Failed attempts to connect since the start.
-    var failedConnects: UInt64 = 0
-    /// The server processes of the open connections.
-    var processes: Set<Int32> = []
 }

@@ -8,7 +8,7 @@ struct LookUp: Sendable {
 }
 
 /// A store's call while it passes through the pool.
-final class Request: Sendable {
+final class Request: PooledRequest {
     enum Work: Sendable {
         case body(@Sendable (isolated Connection) -> Void)
         /// May share a round trip with other look-ups.

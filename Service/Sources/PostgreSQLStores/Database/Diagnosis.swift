@@ -231,7 +231,9 @@ struct Diagnosis: Sendable {
         if apart > PostgreSQLStores.maximumClockDifference {
             return .failure(
                 "postgresql_clock", "This machine's clock and the server's are \(apart) s apart.",
-                do: "Run a time service on both. The service is not ready beyond 30 s.")
+                do:
+                    "Run a time service on both. The service is not ready beyond \(PostgreSQLStores.maximumClockDifference) s."
+            )
         }
         return apart > 5
             ? .warning(

@@ -24,7 +24,7 @@ public struct PostgreSQLUse: Sendable, Hashable {
 
 extension PostgreSQLStores {
     /// Seconds by which a node's clock may differ from the server's.
-    public static let maximumClockDifference: Int64 = 30
+    public static let maximumClockDifference = ClaimHistory.clockTolerance
 
     /// The current use of the connections.
     public var use: PostgreSQLUse {
@@ -37,7 +37,7 @@ extension PostgreSQLStores {
 
     /// Writes a row with the durability of a registration, and compares this node's clock with the server's.
     ///
-    /// - Throws: `StoreError` if the write fails, or the clocks are more than 30 s apart.
+    /// - Throws: `StoreError` if the write fails, or the clocks are more than `maximumClockDifference` apart.
     public func check() async throws(StoreError) {
         let time = try await database.write { (connection) throws(StoreError) in
             try connection.row(

@@ -40,7 +40,7 @@ extension Schema {
         """,
         noteClaimLoss(
             lease: """
-                CASE WHEN history.keeper IS DISTINCT FROM (SELECT id FROM claim_keeper) THEN \(ClaimHistoryID.lease) ELSE 0 END
+                CASE WHEN history.keeper IS DISTINCT FROM (SELECT id FROM claim_keeper) THEN \(ClaimHistory.lease) ELSE 0 END
                 """,
             noting: ", keeper = (SELECT id FROM claim_keeper)"),
         // A renewal may be lost, so it waits neither for a replica nor for another node's renewal.
@@ -101,9 +101,9 @@ extension Schema {
             RETURN;
           END IF;
           LOOP
-            SELECT max(lost.last + greatest(future, \(HistoryLoss.boundary))) INTO last
+            SELECT max(lost.last + greatest(future, \(ClaimHistory.leastWindow))) INTO last
               FROM unnest(history.lost_from, history.lost_to) AS lost (first, last)
-              WHERE lost.first <= next AND next <= lost.last + greatest(future, \(HistoryLoss.boundary));
+              WHERE lost.first <= next AND next <= lost.last + greatest(future, \(ClaimHistory.leastWindow));
             EXIT WHEN last IS NULL;
             next := last + 1;
           END LOOP;

@@ -134,9 +134,9 @@ extension Schema {
                 RETURN;
               END IF;
               LOOP
-                SELECT max(lost.last + greatest(future, \(HistoryLoss.boundary))) INTO last
+                SELECT max(lost.last + greatest(future, \(ClaimHistory.leastWindow))) INTO last
                   FROM unnest(history.lost_from, history.lost_to) AS lost (first, last)
-                  WHERE lost.first <= next AND next <= lost.last + greatest(future, \(HistoryLoss.boundary));
+                  WHERE lost.first <= next AND next <= lost.last + greatest(future, \(ClaimHistory.leastWindow));
                 EXIT WHEN last IS NULL;
                 next := last + 1;
               END LOOP;
@@ -172,7 +172,7 @@ extension Schema {
             CREATE FUNCTION renew_claims(reading bigint) RETURNS void LANGUAGE plpgsql AS $$
             BEGIN
               PERFORM 1 FROM claim_history
-                WHERE identity IS DISTINCT FROM claim_identity() OR clock > \(serverClock) + \(HistoryLoss.boundary)
+                WHERE identity IS DISTINCT FROM claim_identity() OR clock > \(serverClock) + \(ClockHistory.tolerance)
                 FOR UPDATE;
               IF FOUND THEN PERFORM note_claim_loss(reading); END IF;
             END $$
@@ -218,7 +218,7 @@ extension Schema {
                 purged := greatest(purged, past.ends);
               END LOOP;
               run := cardinality(history.runs_to);
-              IF present - history.runs_to[run] <= \(HistoryLoss.gap) THEN
+              IF present - history.runs_to[run] <= \(ClaimTable.gap) THEN
                 history.runs_to[run] := greatest(present, history.runs_to[run]);
               ELSE
                 history.runs_from := history.runs_from || present;
@@ -227,12 +227,12 @@ extension Schema {
               SELECT coalesce(array_agg(first ORDER BY last), '{}'), coalesce(array_agg(last ORDER BY last), '{}')
                 INTO history.runs_from, history.runs_to
                 FROM unnest(history.runs_from, history.runs_to) AS runs (first, last)
-                WHERE last + \(HistoryLoss.kept) > present;
+                WHERE last + \(ClaimTable.lossKept) > present;
               -- Requests of intervals that ended long ago are too old by now.
               SELECT coalesce(array_agg(first), '{}'), coalesce(array_agg(last), '{}')
                 INTO history.lost_from, history.lost_to
                 FROM unnest(history.lost_from, history.lost_to) AS lost (first, last)
-                WHERE last + \(HistoryLoss.kept) > least(reading, present);
+                WHERE last + \(ClaimTable.lossKept) > least(reading, present);
               UPDATE claim_history SET clock = greatest(history.clock, present), purged_to = purged,
                 lost_from = history.lost_from, lost_to = history.lost_to,
                 runs_from = history.runs_from, runs_to = history.runs_to,
@@ -261,16 +261,16 @@ extension Schema {
         BEGIN
           SELECT * INTO history FROM claim_history FOR UPDATE;
           lease := \(lease);
-          history.lost_from := history.lost_from || history.clock - \(HistoryLoss.before)
-            || reading - \(HistoryLoss.before) || present - \(HistoryLoss.before);
-          history.lost_to := history.lost_to || history.clock + \(HistoryLoss.tolerance) + lease
-            || reading + \(HistoryLoss.tolerance) + lease || present + \(HistoryLoss.tolerance) + lease;
-          SELECT history.lost_from || coalesce(array_agg(first - \(HistoryLoss.before)), '{}'),
-            history.lost_to || coalesce(array_agg(last + \(HistoryLoss.tolerance)), '{}')
+          history.lost_from := history.lost_from || history.clock - \(lossBefore)
+            || reading - \(lossBefore) || present - \(lossBefore);
+          history.lost_to := history.lost_to || history.clock + \(ClaimHistory.clockTolerance) + lease
+            || reading + \(ClaimHistory.clockTolerance) + lease || present + \(ClaimHistory.clockTolerance) + lease;
+          SELECT history.lost_from || coalesce(array_agg(first - \(lossBefore)), '{}'),
+            history.lost_to || coalesce(array_agg(last + \(ClaimHistory.clockTolerance)), '{}')
             INTO history.lost_from, history.lost_to
             FROM unnest(history.runs_from, history.runs_to) AS runs (first, last)
-            WHERE last > present + \(HistoryLoss.boundary);
-          SELECT history.lost_from || coalesce(array_agg(stretch * \(stretch) - \(HistoryLoss.before)), '{}'),
+            WHERE last > present + \(ClockHistory.tolerance);
+          SELECT history.lost_from || coalesce(array_agg(stretch * \(stretch) - \(lossBefore)), '{}'),
             history.lost_to || coalesce(array_agg((stretch + 1) * \(stretch) - \(ReplayClaim.life)), '{}')
             INTO history.lost_from, history.lost_to
             FROM claim_slots WHERE stretch * \(stretch) > present + \(ClaimTable.reach);
@@ -281,6 +281,9 @@ extension Schema {
         END $$
         """
     }
+
+    /// Seconds before a reading of the clock at which a loss begins: a node's clock may have been behind.
+    private static let lossBefore = ReplayClaim.life + ClaimHistory.clockTolerance
 
     /// The number of tables in the ring, and the seconds that each holds. The ring is longer than any claim lives, even if
     /// clocks differ.

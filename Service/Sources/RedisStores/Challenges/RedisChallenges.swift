@@ -12,7 +12,7 @@ struct RedisChallenges: ChallengeStore {
     let maximum: Int
 
     /// Seconds that a key is kept after its expiry, for a node whose clock is behind that of the node that stored it.
-    private static let margin = Epoch.nodesApart
+    private static let margin = ClaimHistory.nodesApart
 
     func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError) {
         let life = challenge.expiresAt + IssuedChallenge.keptAfterExpiry - clock.now

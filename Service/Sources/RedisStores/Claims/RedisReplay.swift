@@ -16,7 +16,7 @@ struct RedisReplay: ReplayStore {
     ) async throws(StoreError) -> ClaimOutcome {
         let bucket = router.buckets.bucket(of: device)
         let (session, epoch) = try router.route(bucket)
-        if let wait = epoch.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
+        if let wait = epoch.history.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
             return try await isRepeat(tag, of: device, now: now) ? .claimed : .historyLost(retryAfter: wait)
         }
         let keys = router.buckets[bucket]

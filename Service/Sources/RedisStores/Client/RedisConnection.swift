@@ -35,99 +35,28 @@ final class RedisConnection: Sendable {
         }
     }
 
-    private struct Call: Sendable {
-        /// Nil after the caller was cancelled.
-        var waiter: Waiter?
-        let deadline: NIODeadline
-        /// The number of commands without a reply.
-        var missing = 1
-        /// The replies to the commands before the last one.
-        var replies: [RESPValue] = []
-    }
-
-    /// The calls in flight, in the order of their commands on the wire.
-    private struct InFlight: Sendable {
-        private var calls: [Call] = []
-        private var head = 0
-        /// The number of the first call. 0 is not used.
-        private var first: UInt64 = 1
-        /// The number of commands without a reply.
-        private(set) var commands = 0
-
-        private var count: Int { calls.count - head }
-        var oldest: Call? { head < calls.count ? calls[head] : nil }
-
-        mutating func add(_ call: Call) -> UInt64 {
-            calls.append(call)
-            commands += call.missing
-            return first + UInt64(count) - 1
-        }
-
-        /// Gives the oldest call its next reply. Returns the call if it is complete.
-        ///
-        /// - Throws: if there is no call.
-        mutating func answer(_ reply: RESPValue) throws(StoreError) -> Call? {
-            guard head < calls.count else { throw StoreError(.unreadable, "Redis sent a reply to no command") }
-            guard calls[head].missing > 1 else { return takeFirst() }
-            calls[head].missing -= 1
-            commands -= 1
-            if calls[head].waiter != nil { calls[head].replies.append(reply) }
-            return nil
-        }
-
-        mutating func takeFirst() -> Call? {
-            guard head < calls.count else { return nil }
-            let call = calls[head]
-            commands -= call.missing
-            calls[head] = Call(waiter: nil, deadline: call.deadline)
-            head += 1
-            first += 1
-            if head == calls.count {
-                calls.removeAll(keepingCapacity: true)
-                head = 0
-            } else if head >= 1024 {
-                calls.removeFirst(head)
-                head = 0
-            }
-            return call
-        }
-
-        mutating func cancel(_ number: UInt64) -> Waiter? {
-            guard number >= first, number - first < UInt64(count) else { return nil }
-            let index = head + Int(number - first)
-            defer { (calls[index].waiter, calls[index].replies) = (nil, []) }
-            return calls[index].waiter
-        }
-    }
-
     /// The number of a call, once it has one.
     private final class Ticket: Sendable {
         let number = Atomic<UInt64>(0)
     }
 
     private struct State: Sendable {
-        var inFlight = InFlight()
-        /// Commands that are not written yet. One write sends all of them.
-        var unwritten = ByteBuffer()
-        var isWriteScheduled = false
-        var isTimerSet = false
-        var closed: StoreError?
+        var pipeline: Pipeline<Waiter>
         var onClose: (@Sendable () -> Void)?
     }
 
     private let channel: any Channel
-    private let state = Locked(State())
+    private let state: Locked<State>
     private let deadline: TimeAmount
-    private let maximumInFlight: Int
 
-    fileprivate init(_ channel: any Channel, deadline: Duration, maximumInFlight: Int) {
+    init(_ channel: any Channel, deadline: Duration, maximumInFlight: Int) {
         self.channel = channel
         self.deadline = TimeAmount(deadline)
-        self.maximumInFlight = maximumInFlight
+        state = Locked(State(pipeline: Pipeline(maximum: maximumInFlight)))
     }
 
     /// Whether the connection accepts calls.
-    var isOpen: Bool { state.withLock { $0.closed == nil } }
+    var isOpen: Bool { state.withLock { $0.pipeline.closed == nil } }
 
     /// The event loop of the connection.
     var eventLoop: any EventLoop { channel.eventLoop }
@@ -135,8 +64,8 @@ final class RedisConnection: Sendable {
     /// Calls `body` once the connection is closed, or at once if it is closed already.
     func onClose(_ body: @escaping @Sendable () -> Void) {
         let isClosed = state.withLock { state in
-            if state.closed == nil { state.onClose = body }
-            return state.closed != nil
+            if state.pipeline.closed == nil { state.onClose = body }
+            return state.pipeline.closed != nil
         }
         if isClosed { body() }
     }
@@ -187,27 +116,11 @@ final class RedisConnection: Sendable {
     private func send(
         _ commands: [RESPCommand], asking: Bool, isBounded: Bool = true, _ waiter: Waiter
     ) -> UInt64? {
-        let deadline = NIODeadline.now() + deadline
-        enum Outcome {
-            case sent(UInt64, mustWrite: Bool)
-            case refused(StoreError)
+        let sending = state.withLock { state in
+            state.pipeline.send(
+                commands, asking: asking, isBounded: isBounded, deadline: .now() + deadline, waiter)
         }
-        let outcome: Outcome = state.withLock { state in
-            if let closed = state.closed { return .refused(closed) }
-            let count = state.inFlight.commands + commands.count + (asking ? 1 : 0)
-            guard !isBounded || count <= maximumInFlight else {
-                return .refused(StoreError(.unavailable, "too many calls to Redis are in flight"))
-            }
-            if asking {
-                state.unwritten.writeImmutableBuffer(Self.asking)
-                _ = state.inFlight.add(Call(waiter: nil, deadline: deadline))
-            }
-            for command in commands { state.unwritten.writeImmutableBuffer(command.buffer) }
-            let number = state.inFlight.add(Call(waiter: waiter, deadline: deadline, missing: commands.count))
-            defer { state.isWriteScheduled = true }
-            return .sent(number, mustWrite: !state.isWriteScheduled)
-        }
-        switch outcome {
+        switch sending {
         case .refused(let error):
             waiter.fail(error)
             return nil
@@ -217,215 +130,43 @@ final class RedisConnection: Sendable {
         }
     }
 
-    private static let asking = RESPCommand("ASKING").buffer
-
     private func cancel(_ number: UInt64) {
-        let waiter = state.withLock { $0.inFlight.cancel(number) }
+        let waiter = state.withLock { $0.pipeline.cancel(number) }
         waiter?.fail(StoreError(.unavailable, "the call to Redis was cancelled"))
     }
 
     /// Writes all unwritten commands. Runs on the event loop.
     private func write() {
-        let (bytes, setTimer) = state.withLock { state in
-            state.isWriteScheduled = false
-            let bytes = state.unwritten
-            state.unwritten = ByteBuffer()
-            let setTimer = !state.isTimerSet && state.inFlight.commands > 0
-            if setTimer { state.isTimerSet = true }
-            return (bytes, setTimer)
-        }
+        let (bytes, mustSetTimer) = state.withLock { $0.pipeline.write() }
         if bytes.readableBytes > 0 { channel.writeAndFlush(bytes, promise: nil) }
-        if setTimer { channel.eventLoop.scheduleTask(in: deadline) { self.checkDeadline() } }
+        if mustSetTimer { channel.eventLoop.scheduleTask(in: deadline) { self.checkDeadline() } }
     }
 
-    /// Closes the connection if the oldest call is overdue. Calls are sent in the order of their deadlines, so only the oldest
-    /// needs a check.
+    /// Closes the connection if the oldest call is overdue.
     private func checkDeadline() {
-        let oldest = state.withLock { state in
-            let oldest = state.inFlight.oldest?.deadline
-            state.isTimerSet = oldest != nil && state.closed == nil
-            return state.isTimerSet ? oldest : nil
-        }
-        guard let oldest else { return }
-        if oldest <= .now() {
-            close(because: StoreError(.tooSlow, "Redis did not answer in time"))
-        } else {
-            channel.eventLoop.scheduleTask(deadline: oldest) { self.checkDeadline() }
+        switch state.withLock({ $0.pipeline.timerFired(at: .now()) }) {
+        case .unset: break
+        case .set(let deadline): channel.eventLoop.scheduleTask(deadline: deadline) { self.checkDeadline() }
+        case .overdue: close(because: StoreError(.tooSlow, "Redis did not answer in time"))
         }
     }
 
     // MARK: The handler's side
 
-    /// Handles replies. Data that the server sends unasked is ignored, because this client has no subscriptions.
-    fileprivate func received(_ replies: [RESPValue]) {
-        let (complete, failure) = state.withLock { state -> ([(Call, RESPValue)], StoreError?) in
-            var complete: [(Call, RESPValue)] = []
-            do throws(StoreError) {
-                for reply in replies {
-                    if case .push = reply { continue }
-                    if let call = try state.inFlight.answer(reply) { complete.append((call, reply)) }
-                }
-                return (complete, nil)
-            } catch { return (complete, error) }
-        }
-        for (call, reply) in complete { call.waiter?.resume(reply, after: call.replies) }
+    func received(_ replies: [RESPValue]) {
+        let (answers, failure) = state.withLock { $0.pipeline.received(replies) }
+        for answer in answers { answer.waiter.resume(answer.last, after: answer.earlier) }
         if let failure { close(because: failure) }
     }
 
     /// Closes the connection and fails all calls in flight.
     func close(because error: StoreError) {
-        let (waiting, onClose) = state.withLock { state -> ([Waiter], (@Sendable () -> Void)?) in
-            guard state.closed == nil else { return ([], nil) }
-            state.closed = error
-            var waiting: [Waiter] = []
-            while let call = state.inFlight.takeFirst() { call.waiter.map { waiting.append($0) } }
+        let (waiting, onClose) = state.withLock { state -> ([Waiter]?, (@Sendable () -> Void)?) in
             defer { state.onClose = nil }
-            return (waiting, state.onClose)
+            return (state.pipeline.close(because: error), state.onClose)
         }
-        for waiter in waiting { waiter.fail(error) }
+        for waiter in waiting ?? [] { waiter.fail(error) }
         channel.close(promise: nil)
         onClose?()
-    }
-}
-
-/// Reads replies from a channel.
-private final class ReplyHandler: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
-    private var decoder = RESPDecoder()
-    private var received = ByteBuffer()
-    var connection: RedisConnection?
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // After an error, TLS may still deliver received data.
-        guard connection != nil else { return }
-        var part = unwrapInboundIn(data)
-        if received.readableBytes == 0 { received = part } else { received.writeBuffer(&part) }
-        // All replies of one read are handed over together.
-        var replies: [RESPValue] = []
-        do throws(RESPError) {
-            while let value = try decoder.next(&received) { replies.append(value) }
-            connection?.received(replies)
-            if received.readableBytes > 0 { received.discardReadBytes() }
-        } catch {
-            connection?.received(replies)
-            received.clear()
-            end(StoreError(.unreadable, "Redis sent something else than RESP: \(error)"))
-        }
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        end(StoreError(.unavailable, "the connection to Redis is closed"))
-        context.fireChannelInactive()
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        end(StoreError(.unavailable, "the connection to Redis failed: \(ConnectionFailure.reason(error))"))
-        context.close(promise: nil)
-    }
-
-    private func end(_ error: StoreError) {
-        connection?.close(because: error)
-        connection = nil
-    }
-}
-
-/// The settings of every connection of a deployment.
-struct ConnectionSettings: Sendable {
-    var login = RedisURL.Login()
-    var database = 0
-    var tls: NIOSSLContext?
-    var deadline: Duration = .seconds(2)
-    var maximumInFlight = 8192
-    var clientName = "synheart-auth"
-    var group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
-}
-
-extension RedisConnection {
-    /// Connects and logs in. Uses `HELLO 3` if the server knows it, and RESP2 otherwise.
-    static func open(
-        _ endpoint: RedisURL.Endpoint, _ settings: ConnectionSettings
-    ) async throws(StoreError) -> RedisConnection {
-        let connection = try await connect(endpoint, settings)
-        do throws(StoreError) {
-            try await connection.logIn(settings)
-            return connection
-        } catch {
-            connection.close(because: error)
-            throw error
-        }
-    }
-
-    private static func connect(
-        _ endpoint: RedisURL.Endpoint, _ settings: ConnectionSettings
-    ) async throws(StoreError) -> RedisConnection {
-        do {
-            let bootstrap = ClientBootstrap(group: settings.group)
-                .connectTimeout(TimeAmount(settings.deadline))
-                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            return try await bootstrap.connect(host: endpoint.host, port: endpoint.port) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let handler = ReplyHandler()
-                    if let tls = settings.tls {
-                        // An IP address cannot be sent as a server name. The certificate must then be for the address.
-                        let isAddress = (try? SocketAddress(ipAddress: endpoint.host, port: 0)) != nil
-                        try channel.pipeline.syncOperations.addHandler(
-                            NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : endpoint.host))
-                    }
-                    try channel.pipeline.syncOperations.addHandler(handler)
-                    let connection = RedisConnection(
-                        channel, deadline: settings.deadline, maximumInFlight: settings.maximumInFlight)
-                    handler.connection = connection
-                    return connection
-                }
-            }
-        } catch {
-            throw StoreError(.unavailable, "Redis at \(endpoint) cannot be reached: \(ConnectionFailure.reason(error))")
-        }
-    }
-
-    private func logIn(_ settings: ConnectionSettings) async throws(StoreError) {
-        let login = settings.login
-        var hello = ["HELLO", "3"]
-        if let password = login.password { hello += ["AUTH", login.user ?? "default", password] }
-        let greeting = try await call(RESPCommand(hello))
-        if case .error(let text) = greeting {
-            // For servers before Redis 6, and for proxies.
-            guard ["NOPROTO", "ERR"].contains(RedisError(text).code) else { throw RedisError(text).loginError }
-            if let password = login.password {
-                let reply = try await call(RESPCommand(["AUTH"] + (login.user.map { [$0] } ?? []) + [password]))
-                if case .error(let text) = reply { throw RedisError(text).loginError }
-            }
-        }
-        // An ACL may forbid `SETNAME`. The name only helps operators.
-        var commands = [RESPCommand("CLIENT", "SETNAME", settings.clientName)]
-        if settings.database != 0 { commands.append(RESPCommand("SELECT", "\(settings.database)")) }
-        let replies = try await call(commands)
-        if settings.database != 0, case .error(let text)? = replies.last {
-            throw RedisError(text).selectionError(settings.database)
-        }
-    }
-
-    /// Sends commands and throws if a reply is an error.
-    func require(_ commands: [RESPCommand], isBounded: Bool = true) async throws(StoreError) -> [RESPValue] {
-        let replies = try await call(commands, isBounded: isBounded)
-        for case .error(let text) in replies { throw RedisError(text).storeError }
-        return replies
-    }
-
-    /// Sends a command and throws if the reply is an error.
-    @discardableResult
-    func require(_ command: RESPCommand) async throws(StoreError) -> RESPValue {
-        let reply = try await call(command)
-        if case .error(let text) = reply { throw RedisError(text).storeError }
-        return reply
-    }
-}
-
-extension TimeAmount {
-    init(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        self = .seconds(seconds) + .nanoseconds(attoseconds / 1_000_000_000)
     }
 }

@@ -56,3 +56,34 @@ struct ServerFacts: Sendable {
         previousReplicationID = info["master_replid2"].flatMap { $0.allSatisfy { $0 == "0" } ? nil : $0 }
     }
 }
+
+extension ServerFacts {
+    func requireMaster(at endpoint: RedisURL.Endpoint) throws(StoreError) {
+        guard role == "master" else { throw StoreError(.unavailable, "Redis at \(endpoint) is a replica") }
+        guard !isLoading else { throw StoreError(.unavailable, "Redis at \(endpoint) is loading its data") }
+    }
+
+    /// Throws if the server may not keep claims.
+    ///
+    /// - Parameter now: this node's clock.
+    func requireUsable(at endpoint: RedisURL.Endpoint, _ now: UnixTime) throws(StoreError) {
+        try requireMaster(at: endpoint)
+        guard !evicts else {
+            throw StoreError(
+                .unavailable, "Redis at \(endpoint) may evict live claims: set maxmemory-policy to noeviction")
+        }
+        let apart = abs(now - time)
+        guard apart <= ClaimHistory.clockTolerance else {
+            throw StoreError(.unavailable, "this node's clock and the one of Redis at \(endpoint) are \(apart) s apart")
+        }
+    }
+
+    /// Throws if the address leads to another process than the one that was reached before.
+    ///
+    /// - Parameter runID: nil: none was reached before.
+    func requireProcess(_ runID: String?, at endpoint: RedisURL.Endpoint) throws(StoreError) {
+        guard identity.runID == runID ?? identity.runID else {
+            throw StoreError(.unavailable, "\(endpoint) leads to several servers")
+        }
+    }
+}

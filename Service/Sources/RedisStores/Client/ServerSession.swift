@@ -12,28 +12,20 @@ final class ServerSession: Sendable {
     let endpoint: RedisURL.Endpoint
     private let connections: [RedisConnection]
     private let next = Atomic<Int>(0)
-    private let state: Locked<State>
-
-    private struct State: Sendable {
-        var facts: ServerFacts
-        /// The time until which this server is known to be the master.
-        var leaseEnd: ContinuousClock.Instant?
-        /// A closed session gets no lease: a reply that arrived before may not have been judged yet.
-        var isClosed = false
-    }
+    private let hasEnded = Atomic(false)
+    /// The server's properties when the session was opened.
+    let facts: ServerFacts
 
     private init(_ endpoint: RedisURL.Endpoint, _ connections: [RedisConnection], _ facts: ServerFacts) {
-        self.endpoint = endpoint
-        self.connections = connections
-        state = Locked(State(facts: facts))
+        (self.endpoint, self.connections, self.facts) = (endpoint, connections, facts)
     }
 
     /// Opens the connections.
     ///
-    /// - Parameter ended: called once, when the first connection ends.
+    /// - Parameter ended: called once, when the first connection has ended and before the others are closed.
     static func open(
         _ endpoint: RedisURL.Endpoint, connections count: Int, _ settings: ConnectionSettings,
-        ended: @escaping @Sendable () -> Void
+        ended: @escaping @Sendable (ServerSession) -> Void
     ) async throws(StoreError) -> ServerSession {
         var connections: [RedisConnection] = []
         var facts: ServerFacts?
@@ -45,10 +37,8 @@ final class ServerSession: Sendable {
                 let connection = try await RedisConnection.open(endpoint, settings)
                 connections.append(connection)
                 let found = try await ServerFacts(of: connection)
-                try requireMaster(found, endpoint)
-                guard facts?.identity.runID ?? found.identity.runID == found.identity.runID else {
-                    throw StoreError(.unavailable, "\(endpoint) leads to several servers")
-                }
+                try found.requireMaster(at: endpoint)
+                try found.requireProcess(facts?.identity.runID, at: endpoint)
                 facts = facts ?? found
             }
         } catch {
@@ -57,44 +47,22 @@ final class ServerSession: Sendable {
         }
         guard let facts else { throw StoreError(.unavailable, "no connection to \(endpoint)") }
         let session = ServerSession(endpoint, connections, facts)
-        let hasEnded = Locked(false)
         for connection in connections {
             connection.onClose { [weak session] in
-                session?.close()
-                let isFirst = hasEnded.withLock { hasEnded in
-                    defer { hasEnded = true }
-                    return !hasEnded
-                }
-                if isFirst { ended() }
+                guard let session else { return }
+                if !session.hasEnded.exchange(true, ordering: .sequentiallyConsistent) { ended(session) }
+                session.close()
             }
         }
         return session
     }
 
-    static func requireMaster(_ facts: ServerFacts, _ endpoint: RedisURL.Endpoint) throws(StoreError) {
-        guard facts.role == "master" else { throw StoreError(.unavailable, "Redis at \(endpoint) is a replica") }
-        guard !facts.isLoading else { throw StoreError(.unavailable, "Redis at \(endpoint) is loading its data") }
-    }
-
     var isOpen: Bool { connections.allSatisfy(\.isOpen) }
-    var facts: ServerFacts { state.withLock { $0.facts } }
 
-    /// Whether this server is currently known to be the master.
-    var hasLease: Bool { state.withLock { $0.leaseEnd.map { ContinuousClock.now < $0 } ?? false } }
-
-    /// Extends the lease, which never becomes shorter.
-    func extendLease(to end: ContinuousClock.Instant) {
-        state.withLock { state in
-            if !state.isClosed { state.leaseEnd = max(state.leaseEnd ?? end, end) }
-        }
-    }
-
-    /// Reads the server's properties again, and stores them.
+    /// Reads the server's current properties.
     func readFacts() async throws(StoreError) -> ServerFacts {
         guard let connection = connections.first else { throw StoreError(.unavailable, "no connection") }
-        let facts = try await ServerFacts(of: connection)
-        state.withLock { $0.facts = facts }
-        return facts
+        return try await ServerFacts(of: connection)
     }
 
     /// Sends a command on one of the connections. An error reply is returned too.
@@ -117,7 +85,6 @@ final class ServerSession: Sendable {
 
     /// Ends the session. Calls in flight fail.
     func close(because error: StoreError = StoreError(.unavailable, "the connections to Redis were closed")) {
-        state.withLock { ($0.leaseEnd, $0.isClosed) = (nil, true) }
         for connection in connections { connection.close(because: error) }
     }
 }

@@ -50,7 +50,7 @@ struct RedisLimits: LimitStore {
     ) async throws(StoreError) -> LimitedClaimOutcome {
         let bucket = router.buckets.bucket(of: device)
         let (session, epoch) = try router.route(bucket)
-        if let wait = epoch.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
+        if let wait = epoch.history.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
             let isRepeat = try await RedisReplay(router: router).isRepeat(tag, of: device, now: now)
             return .judged(isRepeat ? .claimed : .historyLost(retryAfter: wait))
         }

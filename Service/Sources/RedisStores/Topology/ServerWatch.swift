@@ -16,9 +16,9 @@ struct ServerWatch: Sendable {
     private var recordedAt: ContinuousClock.Instant?
 
     /// The gain that makes a clock suspect.
-    private static let tolerance: Duration = .seconds(5)
+    private static let tolerance: Duration = .seconds(ClockHistory.tolerance)
     /// The remaining life of a claim from before the jump: its request may have been dated ahead.
-    private static let suspicion: Duration = .seconds(ReplayClaim.life + 300)
+    private static let suspicion: Duration = .seconds(ReplayClaim.longestLife)
     /// The pause between two records. Redis keeps a claim 60 s beyond its expiry, so a jump that removes a claim is longer.
     private static let pause: Duration = .seconds(10)
 
@@ -43,7 +43,7 @@ struct ServerWatch: Sendable {
         )
         let hasGained = leastLead.map { most - $0 > Self.tolerance } ?? false
         leastLead = hasGained ? least : min(leastLead ?? least, least)
-        if hasGained || reading - clockOfNode > Epoch.clockTolerance {
+        if hasGained || reading - clockOfNode > ClaimHistory.clockTolerance {
             suspectedUntil = answered + Self.suspicion
             if hasGained { recordedAt = nil }
         }
@@ -53,4 +53,47 @@ struct ServerWatch: Sendable {
 
     /// Records when the reading was recorded in all buckets.
     mutating func recorded(at instant: ContinuousClock.Instant) { recordedAt = instant }
+}
+
+/// The clocks of all servers, and the readings that the buckets' epochs still lack.
+///
+/// If a server's clock may have jumped ahead, the reading is recorded in every epoch of the server before anything else.
+struct ClockWatch: Sendable {
+    private var watches: [RedisURL.Endpoint: ServerWatch] = [:]
+    /// The latest reading of the owner's clock that still has to be recorded in the bucket's epoch.
+    private var unrecorded: [UnixTime?]
+
+    init(buckets count: Int) { unrecorded = Array(repeating: nil, count: count) }
+
+    /// A server's process reported its clock; the other parameters are those of `ServerWatch.mustRecord`.
+    ///
+    /// - Parameter buckets: the buckets of the server.
+    /// - Returns: whether the reading must be recorded in the epochs of the buckets.
+    mutating func read(
+        _ facts: ServerFacts, of endpoint: RedisURL.Endpoint, _ buckets: [Int], asked: ContinuousClock.Instant,
+        answered: ContinuousClock.Instant, clockOfNode: UnixTime
+    ) -> Bool {
+        var watch =
+            watches[endpoint].flatMap { $0.runID == facts.identity.runID ? $0 : nil }
+            ?? ServerWatch(runID: facts.identity.runID)
+        defer { watches[endpoint] = watch }
+        guard watch.mustRecord(facts.time, asked: asked, answered: answered, clockOfNode: clockOfNode) else {
+            return false
+        }
+        for bucket in buckets { unrecorded[bucket] = max(unrecorded[bucket] ?? facts.time, facts.time) }
+        return true
+    }
+
+    /// The reading that the bucket's epoch lacks; nil: none.
+    func unrecorded(_ bucket: Int) -> UnixTime? { unrecorded[bucket] }
+
+    /// The bucket's epoch has this reading. A later one is still missing.
+    mutating func recorded(_ reading: UnixTime?, in bucket: Int) {
+        if unrecorded[bucket] == reading { unrecorded[bucket] = nil }
+    }
+
+    /// All buckets of a server have the reading.
+    mutating func recordedAll(of endpoint: RedisURL.Endpoint, at instant: ContinuousClock.Instant) {
+        watches[endpoint]?.recorded(at: instant)
+    }
 }

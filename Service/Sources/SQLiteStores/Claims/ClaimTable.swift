@@ -4,8 +4,6 @@ internal import AuthService
 ///
 /// A shard is rebuilt without its expired claims when it is full. Expiry needs no other work, and no pause is long.
 struct ClaimTable {
-    /// The latest expiry of a dropped claim. The table may no longer know claims that expired by then.
-    private(set) var purgedTo: Int64
     /// Slots in use, including those of expired claims.
     private(set) var used = 0
 
@@ -16,8 +14,6 @@ struct ClaimTable {
     // Secret, so that an attacker cannot choose claims that collide.
     private let seeds = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
 
-    init(purgedTo: Int64) { self.purgedTo = purgedTo }
-
     /// Whether the claim is taken at `now`.
     func contains(_ claim: ReplayClaim, now: Int64) -> Bool {
         let hash = hash(claim)
@@ -27,47 +23,37 @@ struct ClaimTable {
     }
 
     /// Takes the claim until `expiry`, or until its current expiry if that is later.
-    mutating func insert(_ claim: ReplayClaim, expiry: UInt32, now: Int64) {
+    ///
+    /// - Returns: the latest expiry of the claims that were dropped to make room; `Int64.min`: none was.
+    mutating func insert(_ claim: ReplayClaim, expiry: UInt32, now: Int64) -> Int64 {
         let hash = hash(claim)
         let shard = shardIndex(hash)
         let slot = Slot(claim, expiry)
         if let index = shards[shard].index(of: slot, hash) {
             shards[shard].slots[index].expiry = max(shards[shard].slots[index].expiry, expiry)
-            return
+            return .min
         }
-        if shards[shard].isFull { rebuild(shard, now: now, room: 1) }
+        let droppedTo = shards[shard].isFull ? rebuild(shard, now: now, room: 1) : .min
         shards[shard].add(slot, hash)
         used += 1
-    }
-
-    /// Records that claims up to this expiry were dropped elsewhere.
-    mutating func raisePurged(to expiry: Int64) { purgedTo = max(purgedTo, expiry) }
-
-    /// Lowers the purged expiry after wrong readings of the clock. The caller must refuse the affected requests by date.
-    mutating func returnPurged(to expiry: Int64) { purgedTo = min(purgedTo, expiry) }
-
-    /// Takes a claim from the journal. If it has expired, treats it as purged.
-    mutating func restore(_ claim: ReplayClaim, expiry: UInt32, now: Int64) {
-        if Int64(expiry) > now {
-            insert(claim, expiry: expiry, now: now)
-        } else {
-            purgedTo = max(purgedTo, Int64(expiry))
-        }
+        return droppedTo
     }
 
     /// Allocates space for this many claims, before they are read from the journal.
     mutating func reserve(_ count: Int) {
-        for shard in shards.indices { rebuild(shard, now: .min, room: count / Self.shardCount) }
+        for shard in shards.indices { _ = rebuild(shard, now: .min, room: count / Self.shardCount) }
     }
 
     /// Drops the expired claims of one shard and releases its memory.
     ///
-    /// - Parameter latest: claims that expire later are dropped too, and do not raise the purged expiry.
-    mutating func sweep(shard: Int, now: Int64, latest: Int64 = .max) {
+    /// - Parameter latest: claims that expire later are dropped too.
+    /// - Returns: the latest expiry of the expired claims that were dropped; `Int64.min`: none was.
+    mutating func sweep(shard: Int, now: Int64, latest: Int64 = .max) -> Int64 {
         rebuild(shard, now: now, latest: latest, room: 0)
     }
 
-    private mutating func rebuild(_ shard: Int, now: Int64, latest: Int64 = .max, room: Int) {
+    private mutating func rebuild(_ shard: Int, now: Int64, latest: Int64 = .max, room: Int) -> Int64 {
+        var droppedTo = Int64.min
         let old = shards[shard].slots
         shards[shard].slots = []
         let live = old.reduce(into: 0) { count, slot in
@@ -78,11 +64,12 @@ struct ClaimTable {
             if Int64(slot.expiry) > now {
                 if Int64(slot.expiry) <= latest { new.add(slot, hash(slot.claim)) }
             } else {
-                purgedTo = max(purgedTo, Int64(slot.expiry))
+                droppedTo = max(droppedTo, Int64(slot.expiry))
             }
         }
         used += new.count - shards[shard].count
         shards[shard] = new
+        return droppedTo
     }
 
     private func hash(_ claim: ReplayClaim) -> UInt64 {

@@ -1,3 +1,4 @@
+internal import AuthService
 internal import Foundation
 internal import Logging
 

@@ -1,3 +1,5 @@
+internal import AuthService
+
 /// The journal state that the database stores, to detect a missing, outdated or foreign journal.
 struct JournalNote: Sendable, Hashable {
     /// The newest segment in use, and the number of its bytes on the disk.

@@ -4,12 +4,9 @@ internal import Logging
 
 /// The restored state of a journal: the live claims, and the dates whose claims it may have lost.
 struct JournalRecovery {
-    var table: ClaimTable
+    var table = ClaimTable()
     var census = ClaimCensus()
-    var clock = ClockHistory()
-    var loss = HistoryLoss()
-    /// The dates to refuse in addition if the claims are lost later.
-    var lossOfClaims = HistoryLoss()
+    var history = ClaimHistory()
     /// Segments that still hold live claims, oldest first.
     var segments: [ClosedSegment] = []
     /// Segments that are obsolete once the next one exists.
@@ -32,7 +29,7 @@ struct JournalRecovery {
         let sequences = try folder.sequences()
         let (next, overflow) = (sequences.last ?? 0).addingReportingOverflow(1)
         guard !overflow else { throw OpenError(.damaged, "The claim journal in \(folder.path) has no numbers left.") }
-        var recovery = JournalRecovery(table: ClaimTable(purgedTo: .min))
+        var recovery = JournalRecovery()
         recovery.nextSequence = next
         var contents = JournalContents()
         contents.table.reserve(folder.recordCount(sequences))
@@ -79,35 +76,32 @@ struct JournalRecovery {
             return recovery.startingOver(contents, sequences, nil, reason, opening)
         }
         let isCut = newest.map { $0.header.boot != opening.boot && !$0.isSealed } ?? false
+        contents.measure(from: opening.boot, monotonic: opening.monotonic)
         recovery.finish(contents, powerLost: isCut || isOvertaken, opening)
         return recovery
     }
 
     /// Restores a journal that is complete, or was complete until the power was lost.
     private mutating func finish(_ contents: JournalContents, powerLost: Bool, _ opening: Opening) {
-        var contents = contents
+        (table, census, history) = (contents.table, contents.census, contents.history)
         let (last, now) = (contents.lastReading, opening.now)
-        let finding = contents.note(now, monotonic: opening.monotonic, boot: opening.boot)
-        (table, census, clock, loss) = (contents.table, contents.census, contents.clock, contents.loss)
-        lossOfClaims = contents.lossOfClaims
+        history.purged(to: UnixTime(contents.expiredTo))
         census.advance(to: now)
+        let finding = history.read(now, monotonic: opening.monotonic)
+        let wrong: ClockHistory.WrongReadings? = if case .wrong(let wrong) = finding { wrong } else { nil }
         if powerLost {
-            for reading in [last, now].compactMap({ $0 }) { loss.add(around: reading...reading, isWhole: true) }
+            history.lose(around: [last, now].compactMap { $0 }, and: wrong, isWhole: true)
             opening.logger.warning(
                 "the machine restarted while claims were written: requests of before are refused for a moment")
         }
-        table.raisePurged(to: contents.purgedTo)
-        guard case .wrong(let wrong) = finding else { return }
-        if powerLost { loss.add(around: wrong, isWhole: true) }
+        guard let wrong else { return }
         opening.logger.warning(
             "the clock was ahead",
             metadata: ["now": "\(now)", "wrong": "\(wrong.stretches)", "last_right": "\(wrong.lastRight ?? 0)"])
-        // Claims that expired by this reading are refused by date. Only purges before it can have been too early.
-        loss.add(wrong, now: now, purgedTo: contents.purgedTo)
-        loss.add(lossOfClaims, after: now)
-        table.returnPurged(to: now)
-        let latest = HistoryLoss.latestKept(now: now)
-        for shard in 0..<ClaimTable.shardCount { table.sweep(shard: shard, now: now, latest: latest) }
+        let latest = ClaimHistory.latestKept(now: now)
+        for shard in 0..<ClaimTable.shardCount {
+            history.purged(to: UnixTime(table.sweep(shard: shard, now: now, latest: latest)))
+        }
         census.forget(after: latest)
         for index in segments.indices { segments[index].latestExpiry = min(segments[index].latestExpiry, latest) }
     }
@@ -122,19 +116,15 @@ struct JournalRecovery {
             metadata: ["segment": "\(damaged.map { "\($0)" } ?? "all")", "reason": "\(reason)"])
         var contents = contents
         if let note = opening.expectation.note { contents.take(note) }
-        var fresh = JournalRecovery(table: ClaimTable(purgedTo: .min))
+        var fresh = JournalRecovery()
         fresh.nextSequence = max(nextSequence, opening.expectation.note.map { $0.sequence &+ 1 } ?? 1)
         fresh.damaged = damaged
         fresh.obsolete = sequences.filter { $0 != damaged }
-        fresh.loss = contents.loss
-        let readings = [contents.lastReading, opening.now].compactMap { $0 }
-        for reading in readings { fresh.loss.add(around: reading...reading, isWhole: false) }
-        contents.note(opening.now, monotonic: opening.monotonic, boot: opening.boot)
-        fresh.loss.add(contents.lossOfClaims)
-        fresh.loss.add(belowTopOf: contents.clock)
-        fresh.clock = contents.clock
-        // Purged claims must not be claimed again. Claims that a wrong reading purged are refused by date.
-        fresh.table.raisePurged(to: min(contents.purgedTo, opening.now))
+        let last = contents.lastReading
+        contents.measure(from: opening.boot, monotonic: opening.monotonic)
+        contents.history.recall(opening.now, monotonic: opening.monotonic)
+        contents.history.lose(around: [last, opening.now].compactMap { $0 }, isWhole: false)
+        fresh.history = contents.history.withoutClaims(now: opening.now)
         return fresh
     }
 }

@@ -1,3 +1,4 @@
+internal import AuthService
 internal import Foundation
 
 /// The header of a segment: 96 bytes, the size of four records.

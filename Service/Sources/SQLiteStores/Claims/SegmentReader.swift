@@ -1,3 +1,4 @@
+internal import AuthContract
 internal import AuthService
 internal import Foundation
 
@@ -9,8 +10,8 @@ struct SegmentContents {
     /// Whether the segment has all its first records. Otherwise it was never used: it has no claims, and the segments before it
     /// still hold everything.
     var isBegun: Bool
-    /// The clock's history at the start of the segment.
-    var history = ClockHistory()
+    /// The readings of the clock at the start of the segment.
+    var clock = ClockHistory()
     /// The number of bytes of the header and of complete records.
     var length = SegmentHeader.size
 
@@ -23,14 +24,12 @@ struct SegmentContents {
 
 /// The content of all segments read so far, in order.
 struct JournalContents {
-    var table = ClaimTable(purgedTo: .min)
+    var table = ClaimTable()
     var census = ClaimCensus()
-    var loss = HistoryLoss()
-    /// The latest purged expiry on record.
-    var purgedTo = Int64.min
-    private(set) var clock = ClockHistory()
-    /// The dates to refuse in addition if the claims are lost: those around readings that turned out to be wrong.
-    private(set) var lossOfClaims = HistoryLoss()
+    /// The recorded history. Its purged expiry does not include `expiredTo`.
+    var history = ClaimHistory()
+    /// The latest expiry of the claims that had expired when they were read.
+    private(set) var expiredTo = Int64.min
     /// The newest reading. After the clock fell back, it is not the latest time.
     private(set) var lastReading: Int64?
     /// The boot whose monotonic clock the history uses.
@@ -42,32 +41,42 @@ struct JournalContents {
         case boot(BootIdentity)
     }
 
-    /// Adds a reading of a segment, or the reading at opening. Unless it is the latter, the journal already records what it
-    /// reveals about earlier readings.
-    @discardableResult
-    mutating func note(
-        _ wall: Int64, monotonic: Int64, boot: BootIdentity, version: UInt64 = SegmentHeader.version
-    ) -> ClockHistory.Finding {
+    /// Adds a reading of a segment. The journal already records what it reveals about earlier readings.
+    mutating func recall(_ wall: Int64, monotonic: Int64, boot: BootIdentity, version: UInt64) {
         let (source, monotonic) = version == 1 ? (.none, wall) : (Source.boot(boot), monotonic)
-        if self.source != source { clock.restart(monotonic: monotonic) }
-        self.source = source
+        measure(from: source, monotonic)
         lastReading = wall
-        let finding = clock.note(wall, monotonic: monotonic)
-        if case .wrong(let wrong) = finding { lossOfClaims.add(around: wrong, isWhole: false) }
-        return finding
+        history.recall(wall, monotonic: monotonic)
     }
 
-    /// Continues from the history at the start of a segment.
-    mutating func begin(_ history: ClockHistory, boot: BootIdentity) {
-        guard let latest = history.latest else { return }
-        (clock, source, lastReading) = (history, .boot(boot), latest)
+    /// Continues with the monotonic clock of the boot that opens the journal.
+    mutating func measure(from boot: BootIdentity, monotonic: Int64) { measure(from: .boot(boot), monotonic) }
+
+    private mutating func measure(from source: Source, _ monotonic: Int64) {
+        if self.source != source { history.restart(monotonic: monotonic) }
+        self.source = source
+    }
+
+    /// Continues from the readings at the start of a segment.
+    mutating func begin(_ clock: ClockHistory, boot: BootIdentity) {
+        guard let latest = clock.latest else { return }
+        history.resume(clock)
+        (source, lastReading) = (.boot(boot), latest)
+    }
+
+    /// Takes a claim from the journal.
+    mutating func restore(_ claim: ReplayClaim, expiry: UInt32, now: Int64) {
+        guard Int64(expiry) > now else {
+            expiredTo = max(expiredTo, Int64(expiry))
+            return
+        }
+        expiredTo = max(expiredTo, table.insert(claim, expiry: expiry, now: now))
+        census.add(1, expiry: expiry)
     }
 
     /// Uses the database's note if the journal itself cannot be read.
     mutating func take(_ note: JournalNote) {
-        for interval in note.loss.intervals {
-            loss.add(from: interval.first, to: interval.last, isOpen: interval.isOpen)
-        }
+        history.add(note.loss)
         lastReading = max(lastReading ?? .min, note.clock)
     }
 }
@@ -97,10 +106,8 @@ struct SegmentReader {
         defer { buffer.deallocate() }
 
         var contents = SegmentContents(try readHeader(file, buffer, sequence))
-        journal.purgedTo = max(journal.purgedTo, contents.header.purgedTo)
-        for lost in contents.header.loss.intervals {
-            journal.loss.add(from: lost.first, to: lost.last, isOpen: lost.isOpen)
-        }
+        journal.history.purged(to: UnixTime(contents.header.purgedTo))
+        journal.history.add(contents.header.loss)
         var offset = SegmentHeader.size
         // The offset after the valid records, and the bytes there.
         var end: Int?
@@ -144,20 +151,19 @@ struct SegmentReader {
         let words = (Int64(bitPattern: record.high), Int64(bitPattern: record.low))
         switch record.kind {
         case .seal: break
-        case .clock where !contents.isBegun: _ = contents.history.note(words.0, monotonic: words.1)
+        case .clock where !contents.isBegun: _ = contents.clock.note(words.0, monotonic: words.1)
         case .clock:
-            journal.note(words.0, monotonic: words.1, boot: contents.header.boot, version: contents.header.version)
+            journal.recall(words.0, monotonic: words.1, boot: contents.header.boot, version: contents.header.version)
         case .purged:
             // This is the last of a segment's first records.
-            if !contents.isBegun { journal.begin(contents.history, boot: contents.header.boot) }
+            if !contents.isBegun { journal.begin(contents.clock, boot: contents.header.boot) }
             contents.isBegun = true
-            journal.purgedTo = words.0
-        case .loss: journal.loss.add(from: words.0, to: words.1, isOpen: false)
-        case .openLoss: journal.loss.add(from: words.0, to: words.1, isOpen: true)
+            journal.history.recall(purgedTo: words.0)
+        case .loss: journal.history.add(from: words.0, to: words.1, isOpen: false)
+        case .openLoss: journal.history.add(from: words.0, to: words.1, isOpen: true)
         case .claim:
             contents.latestExpiry = max(contents.latestExpiry, Int64(record.expiry))
-            journal.table.restore(ReplayClaim(high: record.high, low: record.low), expiry: record.expiry, now: now)
-            if Int64(record.expiry) > now { journal.census.add(1, expiry: record.expiry) }
+            journal.restore(ReplayClaim(high: record.high, low: record.low), expiry: record.expiry, now: now)
         }
     }
 

@@ -1,4 +1,4 @@
-/// A check found something that must not be.
+/// A check found that its guarantee does not hold.
 struct Unmet: Error {
     let found: String
 }

@@ -76,7 +76,7 @@ extension StoreConformance {
                     let device = samples.device()
                     try await stores.add(device, samples)
                     _ = try await concurrently(8) { number in
-                        // Until the change is saved: another one may be faster.
+                        // Retries until the change is saved, because another change may be faster.
                         var isSaved = false
                         while !isSaved {
                             let known = try await stores.stored(device)

@@ -10,10 +10,11 @@ extension MemoryStores: ReplayStore {
         try check(.claim)
         purge(to: now)
         if let tag, self.claims[tag.claim] != nil { return .claimed }
-        if let lost = historyLostAt, timestamp <= lost + futureWindow {
-            return .historyLost(retryAfter: max(1, lost + futureWindow + 1 - timestamp))
+        if let refusal = history.refusal(
+            timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow)
+        {
+            return refusal
         }
-        guard expiresAt > max(purgedTo, now) else { return .expired }
         for claim in claims where self.claims[claim] != nil { return .taken(claim) }
         for claim in claims { self.claims[claim] = expiresAt }
         if let tag { self.claims[tag.claim] = now + ClaimTag.life }
@@ -29,7 +30,7 @@ extension MemoryStores: ReplayStore {
     private func purge(to now: UnixTime) {
         for (claim, expiry) in claims where expiry <= now {
             claims[claim] = nil
-            purgedTo = max(purgedTo, expiry)
+            history.purged(to: expiry)
         }
     }
 }

@@ -135,13 +135,13 @@ extension MemoryStores: DeviceStore {
         return devices.compactMap { $0.appAttest?.riskMetric }.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
-    /// Inserts a device as if it had been judged under its app's record of now.
+    /// Inserts a device as if it had been judged under its app's current record.
     public func insert(_ device: DeviceRecord, recording event: AuditEvent) throws(StoreError) -> InsertOutcome {
         guard let app = appRecords[device.appID] else { return .appChanged }
         return try insert(device, under: app, maximumPending: 1, recording: event)
     }
 
-    /// Changes a device as another caller would: over the version of now.
+    /// Changes a device as another caller would: from the current version.
     @discardableResult
     public func change(
         _ id: DeviceID, of app: AppID, recording code: AuditEvent.Code = .securityEvent,

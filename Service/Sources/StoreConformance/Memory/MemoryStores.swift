@@ -7,14 +7,31 @@ public import AuthService
 public actor MemoryStores {
     /// The calls that `fail(_:with:)` can make fail.
     public enum Call: String, Sendable, Hashable, CaseIterable {
-        case put, take, claim, app, apps, insertApp, saveApp, device, binding, insertDevice, save
+        /// A call of `ChallengeStore`.
+        case put, take
+        /// A call of `ReplayStore`.
+        case claim
+        /// A call of `AppStore`.
+        case app, apps, insertApp, saveApp
+        /// A call of `DeviceStore`.
+        case device, binding, insertDevice, save
+        /// A call of `DeviceStore`.
         case raise, observedDevices, noteSeen
-        case devices, count, riskMetrics, append, events, firstBrokenLink, link
+        /// A call of `DeviceStore`.
+        case devices, count, riskMetrics
+        /// A call of `AuditLog`.
+        case append, events, firstBrokenLink, link
+        /// A call of `ReceiptStore`.
         case takeDueReceipt, recordReceipt
+        /// A call of `CredentialStore`.
         case insertCredential, credential, credentials, saveCredential
+        /// A call of `SigningKeyStore`.
         case signingKeys, saveSigningKeys
+        /// A call of `PendingProofStore`.
         case keepProof, pendingProofs, eraseProof
+        /// A call of `EvidenceStore`.
         case keepEvidence, evidence, eraseEvidence
+        /// A call of `ServiceKeyStore`.
         case keyChecks, replaceKeyChecks, sealedRows, reseal
     }
 
@@ -23,8 +40,7 @@ public actor MemoryStores {
     var challenges: [[UInt8]: HeldChallenge] = [:]
     var challengeOrder: UInt64 = 0
     var claims: [ReplayClaim: UnixTime] = [:]
-    var purgedTo = UnixTime(.min)
-    var historyLostAt: UnixTime?
+    var history = ClaimHistory()
     var appRecords: [AppID: StoredApp] = [:]
     var deviceRecords: [DeviceID: DeviceRecord] = [:]
     var bindings: [String: KeyBinding] = [:]
@@ -55,7 +71,7 @@ public actor MemoryStores {
         for call in calls.isEmpty ? Call.allCases : calls { failures[call] = error }
     }
 
-    /// Runs an action right before the next call of this kind, as another caller would that is faster.
+    /// Runs an action right before the next call of this kind, as a faster caller would.
     public func interrupt(_ call: Call, by action: @escaping @Sendable (isolated MemoryStores) -> Void) {
         interruptions[call] = action
     }
@@ -66,7 +82,7 @@ public actor MemoryStores {
     /// Forgets all claims, as a loss of power at `time` does if no claim is durable.
     public func loseHistory(at time: UnixTime) {
         claims = [:]
-        historyLostAt = time
+        history.loseAll(around: time)
     }
 
     /// Signals a change, as if another process had made it.

@@ -119,7 +119,7 @@ import Testing
         func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome { try await store.save(change) }
     }
 
-    /// - Parameter read: the read of a change, first or second, that another change follows.
+    /// - Parameter read: the number of the read, 1 or 2, after which the other change happens.
     @Test(arguments: [1, 2], [true, false])
     func `of two simultaneous changes one is refused`(read: Int, isConditional: Bool) async throws {
         let armed = NIOLockedValueBox(0)

@@ -69,7 +69,7 @@ import Testing
             "packages": ["com.example.app"], "certificate_digests": ["ERERERERERERERERERERERERERERERERERERERERERE"],
             "play_integrity": [:], "key_attestation": [:],
         ],
-        "signature": [:],
+        "signature": ["token_audiences": ["https://api.example.com"]],
         "keys": ["compromise": ["keys_before": "2026-11-01T00:00:00Z", "rotate_by": "2026-11-08T00:00:00Z"]],
         "registration": [:], "evidence": [:],
     ]

@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func `every documented path answers`() async throws {
-        try await TestServer.with { server in
+        try await TestServer.with(publicOrigin: "https://auth.example.com") { server in
             let admin = try await server.credential(.admin)
             for operation in OpenAPIDocument.operations {
                 let port = Route(rawValue: operation.path) == nil ? server.operationsPort : server.publicPort

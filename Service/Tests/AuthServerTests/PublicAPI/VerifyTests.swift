@@ -51,6 +51,21 @@ import Testing
         }
     }
 
+    @Test func `an audience that is not the app's does not look like a verdict`() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let credential = try await server.credential(.service, apps: [TestServer.appID])
+            var question = try #require(try device.question(at: server.clock.now).object)
+            question["identity_audience"] = "https://other.example.com"
+            let refused = try await ask(server, .object(question), credential)
+            #expect(refused.status == 400 && refused.code == "INVALID_REQUEST" && refused.json["verified"] == nil)
+            question["identity_audience"] = .string(TestServer.appID)
+            let verified = try await ask(server, .object(question), credential)
+            #expect(verified.status == 200, "\(verified.text)")
+            #expect(verified.json["identity_token"]?.string?.split(separator: ".").count == 3)
+        }
+    }
+
     @Test func `errors of the credential never look like a verdict`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)

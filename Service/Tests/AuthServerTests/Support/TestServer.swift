@@ -40,7 +40,8 @@ struct TestServer: Sendable {
 
     /// Runs a server, then the body, then stops the server.
     static func with(
-        settings: ServerSettings = ServerSettings(), protection: ProtectionSettings = ProtectionSettings(),
+        settings: ServerSettings = ServerSettings(), publicOrigin: String? = nil,
+        protection: ProtectionSettings = ProtectionSettings(),
         providers: any EvidenceProviders = NoProviders(),
         changing changeStores: (inout AuthService.Stores) -> Void = { _ in }, shutdown: ShutdownTrigger? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
@@ -54,8 +55,8 @@ struct TestServer: Sendable {
         changeStores(&all)
         let key = try #require(ServiceKey([UInt8](repeating: 7, count: 32)))
         let service = AuthService(
-            stores: all, key: key, providers: providers, evidence: PlainEvidence(), protection: protection, clock: clock
-        )
+            stores: all, key: key, publicOrigin: try publicOrigin.map { try RequestOrigin($0) }, providers: providers,
+            evidence: PlainEvidence(), protection: protection, clock: clock)
         _ = try await service.apps.add(AppRecord(JSONFields(.object(record))), actor: "test")
         var settings = settings
         (settings.port, settings.operations.port) = (0, 0)

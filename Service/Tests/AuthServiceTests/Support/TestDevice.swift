@@ -114,10 +114,10 @@ struct SentRequest: Sendable {
     var address: ClientAddress
 
     /// The question to `/verify` about this request.
-    func described(id: String? = nil) -> VerifyRequest {
+    func described(id: String? = nil, for audience: String? = nil) -> VerifyRequest {
         VerifyRequest(
             method: method, scheme: scheme, authority: authority, path: path, query: query, headers: headers,
-            body: body, verificationID: id)
+            body: body, verificationID: id, identityAudience: audience)
     }
 }
 

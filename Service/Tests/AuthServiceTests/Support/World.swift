@@ -181,24 +181,26 @@ struct World {
     /// Asks `/verify`.
     @discardableResult
     func verify(
-        _ request: SentRequest, id: String? = nil, by credential: Credential? = nil, at node: AuthService? = nil
+        _ request: SentRequest, id: String? = nil, for audience: String? = nil, by credential: Credential? = nil,
+        at node: AuthService? = nil
     ) async throws -> VerifyResponse {
-        try await verdict(request, id: id, by: credential, at: node).result.get()
+        try await verdict(request, id: id, for: audience, by: credential, at: node).verdict()
     }
 
     /// The verdict of `/verify`.
     func verdict(
-        _ request: SentRequest, id: String? = nil, by credential: Credential? = nil, at node: AuthService? = nil
-    ) async -> VerifyOutcome {
-        await (node ?? service).verify(
-            request.described(id: id), by: credential ?? self.credential, address: address)
+        _ request: SentRequest, id: String? = nil, for audience: String? = nil, by credential: Credential? = nil,
+        at node: AuthService? = nil
+    ) async throws -> Judgement {
+        try await (node ?? service).verify(
+            request.described(id: id, for: audience), by: credential ?? self.credential, address: address)
     }
 
     /// The assertion that `/verify` demands when it refuses a request without one.
     func demandedAssertion(_ device: TestDevice, _ draft: RequestDraft) async throws -> AssertionDemand? {
-        let verdict = await verdict(try signed(device, draft))
-        try await expect(.assertionRequired) { try verdict.result.get() }
-        return verdict.missingAssertion
+        let verdict = try await verdict(try signed(device, draft))
+        try await expect(.assertionRequired) { try verdict.verdict() }
+        return verdict.signed?.missingAssertion
     }
 
     /// Signs a fresh request and asks `/verify`.

@@ -154,7 +154,7 @@ struct LoadClient: Sendable {
     // MARK: After it came back
 
     /// Checks that every acknowledged registration, rotation and revocation is stored, and that every accepted request is
-    /// refused.
+    /// refused if it is sent again.
     mutating func check(_ service: RunningService) async {
         if let key = perhapsRegistered {
             perhapsRegistered = nil

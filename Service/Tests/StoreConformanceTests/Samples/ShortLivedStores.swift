@@ -12,18 +12,18 @@ actor ShortLivedStores: ChallengeStore, ReplayStore {
     }
 
     private let clock: any ServiceClock
-    private let startedAt: UnixTime
     private let maximumChallenges: Int
     private var challenges: [[UInt8]: Held] = [:]
     private var lastNumber = 0
     private var claims: [ReplayClaim: UnixTime] = [:]
-    /// The latest expiry of a claim that is gone.
-    private var purgedTo = UnixTime(.min)
+    /// The request times of claims that are gone.
+    private var history = ClaimHistory()
 
     init(clock: any ServiceClock, startedAt: UnixTime, maximumChallenges: Int = 10_000) {
         self.clock = clock
-        self.startedAt = startedAt
         self.maximumChallenges = maximumChallenges
+        // A request of before the start may have been accepted before the start: this process cannot know.
+        history.loseAll(around: startedAt)
     }
 
     // MARK: Challenges
@@ -59,14 +59,14 @@ actor ShortLivedStores: ChallengeStore, ReplayStore {
         _ wanted: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
         futureWindow: Int64, tag: ClaimTag?
     ) -> ClaimOutcome {
-        // A request of before the start may have been accepted before the start: this process cannot know.
-        guard timestamp > startedAt + futureWindow else {
-            return .historyLost(retryAfter: startedAt + futureWindow + 1 - timestamp)
-        }
         purge(to: now)
-        // Whoever took the claims may take them again for a minute.
+        // The caller that took the claims may take them again for a minute.
         if let tag, claims[tag.claim] != nil { return .claimed }
-        guard expiresAt > now, expiresAt > purgedTo else { return .expired }
+        if let refusal = history.refusal(
+            timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow)
+        {
+            return refusal
+        }
         // All or none: look at every claim before any is taken.
         if let taken = wanted.first(where: { claims[$0] != nil }) { return .taken(taken) }
         for claim in wanted { claims[claim] = expiresAt }
@@ -81,7 +81,7 @@ actor ShortLivedStores: ChallengeStore, ReplayStore {
     private func purge(to now: UnixTime) {
         for (claim, expiry) in claims where expiry <= now {
             claims[claim] = nil
-            purgedTo = max(purgedTo, expiry)
+            history.purged(to: expiry)
         }
     }
 }

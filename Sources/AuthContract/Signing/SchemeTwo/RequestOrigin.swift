@@ -4,7 +4,10 @@ internal import Bytes
 public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
     /// The schemes of HTTP.
     public enum Scheme: String, Sendable, Hashable, CaseIterable {
-        case http, https
+        /// Without TLS: port 80 by default.
+        case http
+        /// With TLS: port 443 by default.
+        case https
 
         var defaultPort: String { self == .https ? "443" : "80" }
     }

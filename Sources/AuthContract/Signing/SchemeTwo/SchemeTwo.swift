@@ -9,13 +9,21 @@ public enum SchemeTwo {
 
     /// The covered components: all of these, in this order.
     public enum Component: String, Sendable, Hashable, CaseIterable {
+        /// The method, as sent (RFC 9421 section 2.2.1).
         case method = "@method"
+        /// The scheme of the target, in lower case (section 2.2.4).
         case scheme = "@scheme"
+        /// The normalised authority of the target (section 2.2.3).
         case authority = "@authority"
+        /// The path, as sent, not decoded (section 2.2.6).
         case path = "@path"
+        /// The query with its `?`; `?` alone if there is none (section 2.2.7).
         case query = "@query"
+        /// The SHA-256 of the body (RFC 9530).
         case contentDigest = "content-digest"
+        /// The id of the app.
         case appID = "x-app-id"
+        /// The id of the device.
         case deviceID = "x-device-id"
 
         /// The component's name as in the signature base (RFC 9421 section 2).

@@ -1,7 +1,7 @@
 import Foundation
 import SynheartAuth
 
-// The samples of AppExtensions.md, in its order. DocumentationTests holds the page against this file.
+// The samples of AppExtensions.md, in its order. DocumentationTests compares the page with this file.
 
 #if !canImport(Darwin)
     extension FileManager {

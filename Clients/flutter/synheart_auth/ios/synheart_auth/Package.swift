@@ -8,7 +8,7 @@ let package = Package(
     dependencies: [
         // The Flutter tool makes this package beside the plugins of an app.
         .package(name: "FlutterFramework", path: "../FlutterFramework"),
-        .package(url: "https://github.com/synheart-ai/synheart-auth.git", from: "0.1.0"),
+        .package(url: "https://github.com/synheart-ai/synheart-auth.git", from: "1.0.0"),
     ],
     targets: [
         .target(

@@ -12,7 +12,7 @@ struct MalformedMessage: Error {
 indirect enum Shape: Sendable {
     /// A text of at most `max` UTF-16 code units.
     case text(Int)
-    /// At most so many bytes.
+    /// At most this many bytes.
     case bytes(Int)
     /// A whole number in a range.
     case integer(ClosedRange<Int64>)

@@ -98,7 +98,7 @@ internal class MeasuredBody private constructor(
         }
     }
 
-    /** Counts and digests bytes while somebody waits for the result. */
+    /** Counts and digests bytes while a caller waits for the result. */
     private class Meter(private val isWanted: () -> Boolean) : OutputStream() {
         val hash: MessageDigest = MessageDigest.getInstance("SHA-256")
         var count = 0L

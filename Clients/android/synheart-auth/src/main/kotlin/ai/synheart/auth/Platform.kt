@@ -264,7 +264,7 @@ public enum class SleepPurpose {
     /** For another process or coroutine. */
     TURN,
 
-    /** For the moment when a call counts as hung. */
+    /** The delay after which a call is treated as hung. */
     DEADLINE,
 }
 

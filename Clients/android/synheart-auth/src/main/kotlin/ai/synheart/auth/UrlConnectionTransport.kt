@@ -69,11 +69,12 @@ public class UrlConnectionTransport internal constructor(
             } catch (error: TransportException) {
                 Result.failure(error)
             } catch (error: Exception) {
-                // IOException, and what the platform's stack throws beside it: a missing permission, a bug.
+                // IOException, and other exceptions of the platform's HTTP stack, such as for a missing permission or
+                // a bug.
                 val message = "no answer (${error.javaClass.simpleName})"
                 Result.failure(TransportException(message, mayHaveArrived = exchange.mayHaveLeft, cause = error))
             } catch (error: Throwable) {
-                // The caller's: its streamed body failed by it.
+                // An error of the caller: reading its streamed body threw it.
                 Result.failure(error)
             }
             continuation.resumeWith(result)

@@ -13,16 +13,16 @@ import java.util.concurrent.atomic.AtomicInteger
 import kotlin.concurrent.thread
 
 /**
- * A backend that executes every request it accepts, and counts: it accepts each nonce once. A test says how requests and connections
- * fare on the way.
+ * A backend that executes every request it accepts, and counts: it accepts each nonce once. A test chooses what happens to requests
+ * and connections on the way.
  */
 internal class CountingServer : Closeable {
-    /** How one request fares. */
+    /** What happens to one request. */
     enum class Fate {
         /** Executed and answered. */
         ANSWER,
 
-        /** Executed and answered, and the connection ends without a word: the next request on it finds it stale. */
+        /** Executed and answered, and the connection ends without notice: the next request on it fails. */
         ANSWER_AND_CLOSE,
 
         /** The connection ends before the request was read. */

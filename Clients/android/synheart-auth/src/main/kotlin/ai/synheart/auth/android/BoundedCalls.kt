@@ -42,7 +42,7 @@ internal class BoundedCalls(name: String, private val limitMillis: Long) {
                 isAbandoned = isRunning
                 if (isAbandoned) hanging.incrementAndGet()
             }
-            // One that has not begun never will.
+            // A call that has not begun will never begin.
             cancel(false)
         }
     }

@@ -170,7 +170,7 @@ internal class RuntimeSecrets(private val context: Context, private val pause: (
         const val HEADER = 2 + IV
         const val GENERATION = "generation"
 
-        /** After so many the names begin again. */
+        /** After this many generations, the names repeat. */
         const val GENERATIONS = 64
         const val LOCK_ATTEMPTS = 100
         const val LOCK_PAUSE_MILLIS = 50L

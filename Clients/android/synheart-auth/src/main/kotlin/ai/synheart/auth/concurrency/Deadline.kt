@@ -34,7 +34,7 @@ internal suspend fun <Value : Any> withDeadline(
         val result = try {
             Result.success(body())
         } catch (error: CancellationException) {
-            // Counts only if nothing else ended the wait.
+            // This result is used only if nothing else ended the wait.
             Result.failure(ForeignCancellationException(error))
         } catch (error: Throwable) {
             Result.failure(error)

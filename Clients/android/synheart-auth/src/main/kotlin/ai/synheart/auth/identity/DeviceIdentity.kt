@@ -119,7 +119,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
     suspend fun reset(reason: ResetReason) {
         val operation = start {
             context.exclusively {
-                // Whoever has the lock knows that the others only wait.
+                // This reset holds the lock, so the other operations only wait and can be ended.
                 synchronized(this) {
                     registration?.backOff?.end()
                     rotation?.backOff?.end()

@@ -30,7 +30,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         val publicKey: PublicKey,
         /** The service may have registered it by a request whose answer was lost. */
         val mayBeKnown: Boolean,
-        /** Its hardware attestation names the challenge of an earlier attempt, which is spent. */
+        /** Whether the hardware attestation of the key names the challenge of an earlier attempt, which is spent. */
         val isAttestationSpent: Boolean,
     )
 

@@ -35,10 +35,10 @@ internal class Launch(private val clock: DeviceClock) {
     private val id by lazy { UUID.randomUUID().toString() }
     private val startedAtMillis = clock.elapsedMillis
 
-    /** A suspicion of now. */
+    /** A suspicion that begins now. */
     fun suspicion(subject: String) = Suspicion(subject, id, clock.elapsedMillis)
 
-    /** How long a suspicion is still too young to count. One of an earlier process counts once this one has run for a while. */
+    /** How long until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this one. */
     fun remainingMillis(suspicion: Suspicion): Long {
         val since = if (suspicion.launch == id) suspicion.atMillis else startedAtMillis
         return since + VerdictTable.DISTANCE_MILLIS - clock.elapsedMillis

@@ -3,9 +3,9 @@
 /// A reading is wrong if the clock later falls more than `tolerance` behind the monotonic clock, or behind the last recorded
 /// reading (protocol, *Loss of history*). Readings at the same distance from the monotonic clock are one stretch. A jump ahead
 /// begins another stretch. A clock that falls back ends the stretches that it shows to be wrong.
-struct ClockHistory {
+package struct ClockHistory: Sendable, Hashable {
     /// Readings between two jumps of the clock.
-    struct Stretch: Equatable {
+    struct Stretch: Sendable, Hashable {
         let first: Int64
         var last: Int64
         /// The smallest and the greatest distance from the monotonic clock.
@@ -14,7 +14,7 @@ struct ClockHistory {
     }
 
     /// What a new reading shows about the clock.
-    enum Finding: Equatable {
+    package enum Finding: Sendable, Hashable {
         case steady
         /// The clock jumped ahead, to the correct time or to a wrong one.
         case ahead
@@ -22,26 +22,28 @@ struct ClockHistory {
     }
 
     /// Readings that were ahead of the true time.
-    struct WrongReadings: Equatable {
+    package struct WrongReadings: Sendable, Hashable {
         /// The readings of each stretch, the earliest stretch first. There may be no readings between two stretches.
-        var stretches: [ClosedRange<Int64>]
+        package var stretches: [ClosedRange<Int64>]
         /// The last correct reading before them; nil if none is known.
-        var lastRight: Int64?
+        package var lastRight: Int64?
     }
 
-    /// In seconds.
-    static let tolerance: Int64 = 5
+    /// The largest fall of a clock that shows no earlier reading to be wrong, in seconds.
+    package static let tolerance: Int64 = 5
     /// The largest number of stretches. Beyond it, the two nearest ones are joined.
     private static let maximum = 16
 
     private(set) var stretches: [Stretch] = []
 
+    package init() {}
+
     /// The latest reading that is not known to be wrong.
-    var latest: Int64? { stretches.last?.last }
+    package var latest: Int64? { stretches.last?.last }
 
     /// Readings from which `note` rebuilds this history. A segment begins with them, because the segments in which they were
     /// recorded are deleted. Empty if the next reading alone is enough.
-    var summary: [(wall: Int64, monotonic: Int64)] {
+    package var summary: [(wall: Int64, monotonic: Int64)] {
         if stretches.count == 1, stretches[0].first == stretches[0].last { return [] }
         return stretches.flatMap { stretch in
             // Emit the greatest distance first: with the smallest, `note` could add the reading to the previous stretch.
@@ -56,7 +58,7 @@ struct ClockHistory {
     /// - Parameters:
     ///   - wall: the service's clock, unix seconds.
     ///   - monotonic: the monotonic clock of this boot, in seconds.
-    mutating func note(_ wall: Int64, monotonic: Int64) -> Finding {
+    package mutating func note(_ wall: Int64, monotonic: Int64) -> Finding {
         let distance = wall.subtracting(monotonic)
         let wrong = removeWrong(distance)
         if let last = stretches.indices.last, distance <= stretches[last].lowest.adding(Self.tolerance) {
@@ -72,7 +74,7 @@ struct ClockHistory {
 
     /// Continues after a reboot. The monotonic clock does not measure the time in between, so the last reading is used as the
     /// current time.
-    mutating func restart(monotonic: Int64) {
+    package mutating func restart(monotonic: Int64) {
         for index in stretches.indices {
             let distance = stretches[index].last.subtracting(monotonic)
             (stretches[index].lowest, stretches[index].highest) = (distance, distance)

@@ -1,21 +1,24 @@
 internal import AuthContract
-internal import AuthService
 
 /// The dates of requests whose claims may be lost.
 ///
 /// A loss is a set of intervals of request time, never one upper bound. Otherwise a clock that was once far ahead would cause
 /// refusals of all requests until that time (protocol, *Loss of history*).
-struct HistoryLoss: Sendable, Hashable {
+package struct HistoryLoss: Sendable, Hashable {
     /// Dates that are refused, including both ends.
-    struct Interval: Sendable, Hashable {
-        let first: Int64
-        let last: Int64
+    package struct Interval: Sendable, Hashable {
+        package let first: Int64
+        package let last: Int64
         /// Whether to refuse requests dated after `last` too, up to their app's future window.
-        let isOpen: Bool
+        package let isOpen: Bool
+
+        package init(first: Int64, last: Int64, isOpen: Bool) {
+            (self.first, self.last, self.isOpen) = (first, last, isOpen)
+        }
 
         /// The end of the interval for an app with this future window.
         func end(futureWindow: Int64) -> Int64 {
-            isOpen ? last.adding(max(futureWindow, HistoryLoss.boundary)) : last
+            isOpen ? last.adding(max(futureWindow, ClaimHistory.leastWindow)) : last
         }
 
         fileprivate func joined(_ other: Interval) -> Interval {
@@ -29,36 +32,51 @@ struct HistoryLoss: Sendable, Hashable {
     }
 
     /// Ordered by their first date. No two of one kind touch.
-    private(set) var intervals: [Interval] = []
+    package private(set) var intervals: [Interval] = []
 
-    /// The largest number of seconds after a clock reading for which a claim may be answered before it is on the disk.
-    static let boundary: Int64 = 5
-    /// One second less than the boundary, because a loss of power may also lose the record of the clock's last second.
-    static let durableAhead: Int64 = 4
-    /// The largest number of intervals. More are joined, the earliest first.
-    static let maximum = 32
+    /// The largest number of intervals to which `add` leads. More are joined, the earliest first.
+    package static let maximum = 32
 
-    /// Adds the dates around readings of the clock, starting a claim's life before the first.
+    package init() {}
+
+    /// The dates around readings of several clocks.
+    ///
+    /// - Parameters:
+    ///   - readings: in unix seconds.
+    ///   - clocksApart: the largest difference between a reading and the clock of a node that made claims, in seconds.
+    ///   - lease: seconds for which a node may have made claims after the reading.
+    package init(around readings: [Int64], clocksApart: Int64, lease: Int64) {
+        for reading in readings {
+            let clocks = reading.subtracting(clocksApart)...reading.adding(clocksApart + lease)
+            join(Self.interval(around: clocks, isWhole: false))
+        }
+    }
+
+    /// The dates around readings of the clock, starting a claim's life before the first.
     ///
     /// - Parameters:
     ///   - readings: the first and the last reading.
-    ///   - isWhole: whether claims dated further ahead than `boundary` are known to be on the disk.
-    mutating func add(around readings: ClosedRange<Int64>, isWhole: Bool) {
-        add(
-            from: readings.lowerBound.subtracting(ReplayClaim.life),
-            to: isWhole ? readings.upperBound.adding(Self.boundary) : readings.upperBound, isOpen: !isWhole)
+    ///   - isWhole: whether claims dated further ahead than `leastWindow` are known to be on the disk.
+    private static func interval(around readings: ClosedRange<Int64>, isWhole: Bool) -> Interval {
+        Interval(
+            first: readings.lowerBound.subtracting(ReplayClaim.life),
+            last: isWhole ? readings.upperBound.adding(ClaimHistory.leastWindow) : readings.upperBound, isOpen: !isWhole
+        )
+    }
+
+    /// Adds the dates around readings of the clock, of which this is the first and the last.
+    package mutating func add(around readings: ClosedRange<Int64>, isWhole: Bool) {
+        add(Self.interval(around: readings, isWhole: isWhole))
     }
 
     /// Adds an interval; an empty one adds nothing.
-    mutating func add(from first: Int64, to last: Int64, isOpen: Bool) {
+    package mutating func add(from first: Int64, to last: Int64, isOpen: Bool) {
         guard first <= last else { return }
-        var new = Interval(first: first, last: last, isOpen: isOpen)
-        intervals.removeAll { known in
-            guard known.isOpen == new.isOpen, known.touches(new) else { return false }
-            new = known.joined(new)
-            return true
-        }
-        insert(new)
+        add(Interval(first: first, last: last, isOpen: isOpen))
+    }
+
+    private mutating func add(_ new: Interval) {
+        join(new)
         // Refusing the dates between two old losses has no effect: requests with these dates are too old by now.
         while intervals.count > Self.maximum {
             let joined = intervals[0].joined(intervals[1])
@@ -68,7 +86,7 @@ struct HistoryLoss: Sendable, Hashable {
     }
 
     /// Adds the dates of claims that wrong clock readings lost: claims that expired too early, and claims so far ahead that the
-    /// store does not keep them until their time.
+    /// store does not keep them until their time (`ClaimHistory.latestKept`).
     ///
     /// - Parameters:
     ///   - wrong: the wrong readings.
@@ -103,7 +121,7 @@ struct HistoryLoss: Sendable, Hashable {
         for stretch in clock.stretches.dropLast() { add(around: stretch.first...stretch.last, isWhole: false) }
     }
 
-    /// Adds the dates of another loss whose claims are not kept after wrong readings (`latestKept`).
+    /// Adds the dates of another loss whose claims are not kept after wrong readings.
     mutating func add(_ other: HistoryLoss, after now: Int64) {
         let first = now.adding(SignaturePolicy.maximumFutureWindow + 1)
         for interval in other.intervals {
@@ -111,13 +129,30 @@ struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// Adds the intervals of another loss.
-    mutating func add(_ other: HistoryLoss) {
-        for interval in other.intervals { add(from: interval.first, to: interval.last, isOpen: interval.isOpen) }
+    /// Adds the dates of another loss whose claims were purged too early.
+    mutating func add(_ other: HistoryLoss, purgedTo: Int64) {
+        let purged = purgedTo.subtracting(ReplayClaim.life)
+        for interval in other.intervals {
+            let last = interval.end(futureWindow: SignaturePolicy.maximumFutureWindow)
+            add(from: interval.first, to: min(purged, last), isOpen: false)
+        }
     }
 
-    /// The latest expiry that is kept after wrong readings. An interval covers claims that expire later.
-    static func latestKept(now: Int64) -> Int64 { now.adding(2 * ReplayClaim.life) }
+    /// Adds the intervals of another loss.
+    package mutating func add(_ other: HistoryLoss) {
+        for interval in other.intervals { add(interval) }
+    }
+
+    /// Adds an interval, joined with those that it touches.
+    private mutating func join(_ interval: Interval) {
+        var new = interval
+        intervals.removeAll { known in
+            guard known.isOpen == new.isOpen, known.touches(new) else { return false }
+            new = known.joined(new)
+            return true
+        }
+        insert(new)
+    }
 
     private mutating func insert(_ new: Interval) {
         intervals.insert(new, at: intervals.firstIndex { $0.first > new.first } ?? intervals.count)
@@ -140,13 +175,13 @@ struct HistoryLoss: Sendable, Hashable {
 
 extension Int64 {
     /// The sum, clamped.
-    func adding(_ other: Int64) -> Int64 {
+    package func adding(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum
     }
 
     /// The difference, clamped.
-    func subtracting(_ other: Int64) -> Int64 {
+    package func subtracting(_ other: Int64) -> Int64 {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (other < 0 ? .max : .min) : difference
     }

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Follows pages of docs/ as a reader does, the README's three doors first, and compares what the commands print with the page.
+
+    Checks/documentation/pages.py Service/.build/debug/synheart-auth           every page
+    Checks/documentation/pages.py Service/.build/debug/synheart-auth backend   one page
+    Checks/documentation/pages.py --self-test                                  whether the comparison notices a difference
+
+The `sh` blocks of a page run in one bash, in order. A `text` block behind one is its output: `…` stands for anything, a line of its
+own for any lines. Ids, times and other values of one run are compared by their form, and a device id stands for one value.
+Ports are free ones in place of the page's, and the build is the given binary. Code in other languages stands in a page whose
+samples a compiler checks.
+"""
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 2, "tokens": 3}
+PORTS = ("8080", "9464", "8000")
+# What one run has and another has not, as the page shows it, and its form.
+VALUES = [
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", None),
+    (r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", r"[0-9-]{10}T[0-9:]{8}Z"),
+    (r"\b1[0-9]{9}\b", r"[0-9]{10}"),
+    (r"\b[0-9]+ MiB\b", r"[0-9]+ MiB"),
+]
+COMPILED = [
+    "Sources/SynheartAuth/SynheartAuth.docc/TenMinutes.md", "Examples/phone/Sources/phone/main.swift",
+    "Clients/android/README.md", "Clients/flutter/synheart_auth/README.md",
+    "Checks/tokens/with_pyjwt.py", "Checks/tokens/with_authlib.py", "Checks/tokens/with_go_oidc.go", "Checks/tokens/WithGoogleOAuth.java",
+]
+
+
+def blocks(page):
+    """Language and text of each code block."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", page, re.S | re.M)
+
+
+def pattern(expected):
+    """The regular expression of a block of output. A value that stands in it twice is the same twice."""
+    marks, groups = [], {}
+
+    def mark(expression):
+        marks.append(expression)
+        return f"\x00{len(marks) - 1}\x00"
+
+    text = re.sub(r"^…\n", lambda _: mark(r"(?s:.*\n)?"), expected, flags=re.M)
+    text = text.replace("…", mark(r".*"))
+    for shown, form in VALUES:
+        def value(found, shown=shown, form=form):
+            if form:
+                return mark(form)
+            name = groups.get(found.group())
+            if name:
+                return mark(f"(?P={name})")
+            groups[found.group()] = name = f"value{len(groups)}"
+            return mark(f"(?P<{name}>{shown})")
+        text = re.sub(shown, value, text)
+    return re.sub("\x00([0-9]+)\x00", lambda found: marks[int(found.group(1))], re.escape(text).replace("\\\x00", "\x00"))
+
+
+def matches(expected, output):
+    return re.fullmatch(pattern(expected), output) is not None
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return str(listener.getsockname()[1])
+
+
+class Shell:
+    """One bash. It reads a page's blocks, and what they start in the background stays."""
+
+    def __init__(self, folder, environment):
+        self.process = subprocess.Popen(
+            ["bash", "--noprofile", "--norc"], cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True)
+        self.folder, self.count = pathlib.Path(folder), 0
+        self.output, self.changed = b"", threading.Condition()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        while piece := os.read(self.process.stdout.fileno(), 65536):
+            with self.changed:
+                self.output += piece
+                self.changed.notify_all()
+
+    def run(self, block, expected, seconds):
+        """Runs a block. Returns its output once that is the expected one, or after the time."""
+        # A reader is not faster than the service's log.
+        time.sleep(0.3)
+        self.count += 1
+        script = self.folder / f"block{self.count}"
+        script.write_text(block)
+        end = f"\x1e{self.count} ".encode()
+        with self.changed:
+            self.output = b""
+        self.process.stdin.write(f"failed=0; . {script}; printf '\\036{self.count} %s\\036' $failed\n".encode())
+        self.process.stdin.flush()
+        deadline = time.monotonic() + seconds
+        with self.changed:
+            while True:
+                found = re.search(re.escape(end) + rb"([0-9]+)\x1e", self.output)
+                text = (self.output[:found.start()] + self.output[found.end():] if found else self.output).decode()
+                isLate = time.monotonic() > deadline
+                # What a server in the background prints comes later.
+                if found and (found.group(1) != b"0" or expected is None or matches(expected, text)) or isLate:
+                    return found.group(1).decode() if found else "none", text
+                if found and not re.search(r"&$", block, re.M):
+                    return found.group(1).decode(), text
+                self.changed.wait(max(0, min(1, deadline - time.monotonic())))
+
+    def end(self):
+        os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait(30)
+
+
+def follow(name, binary):
+    """Runs a page's blocks. Returns how many outputs were compared."""
+    page = (ROOT / f"docs/{name}.md").read_text()
+    ports = {port: free_port() for port in PORTS}
+    compiled = "\n".join(squeezed((ROOT / path).read_text()) for path in COMPILED)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("SYNHEART_AUTH_")}
+        environment |= {
+            "SYNHEART_AUTH_PORT": ports["8080"], "SYNHEART_AUTH_OPERATIONS_PORT": ports["9464"], "TMPDIR": folder,
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_CONSTRAINT": str(ROOT / "Backends/testing/constraints.txt"), "PYTHONUNBUFFERED": "1"}
+        shell = Shell(folder, environment)
+        # The build is there already.
+        shell.run("scripts/demo() { :; }\ntrap 'failed=$?' ERR\n", None, 10)
+        compared = 0
+        try:
+            found = blocks(page)
+            for index, (language, text) in enumerate(found):
+                if language in ("swift", "kotlin", "dart", "python", "go", "java") and squeezed(text) not in compiled:
+                    sys.exit(f"docs/{name}.md: this code stands in no file that is compiled:\n{text}")
+                if language != "sh":
+                    continue
+                expected = found[index + 1][1] if index + 1 < len(found) and found[index + 1][0] == "text" else None
+                for port, free in ports.items():
+                    text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}")
+                    expected = expected and expected.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}")
+                if "scripts/demo" in text:
+                    text += f"PATH={binary.parent}:$PATH\n"
+                code, output = shell.run(text, expected, 900 if "swift build" in text else 120)
+                if code != "0" or expected is not None and not matches(expected, output):
+                    sys.exit(f"docs/{name}.md: exit code {code} of\n\n{text}\nexpected:\n{expected}\nprinted:\n{output}")
+                compared += expected is not None
+        finally:
+            shell.end()
+    return compared
+
+
+def squeezed(text):
+    """The lines without their indentation."""
+    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def self_test():
+    one, other = "3743fd91-f9e3-4d39-9a32-6f8fa1912e81", "d4addd94-8832-4e37-b71d-5983670d862a"
+    shown = f"registered {one}\n…\nat 2026-11-25T22:07:22Z {one}, {{\"a\":1,…}}\n"
+    good = shown.replace(one, other).replace("22:07:22", "01:02:03").replace("…\n", "x\ny\n").replace("…", '"b":2')
+    cases = {
+        "another run": (shown, good, True),
+        "no line in place of …": (shown, good.replace("x\ny\n", ""), True),
+        "two ids for one": (shown, good.replace(other, one, 1), False),
+        "another word": (shown, good.replace("registered", "rejected"), False),
+        "another value": (shown, good.replace('"a":1', '"a":2'), False),
+        "another form of time": (shown, good.replace("T01", " 01"), False),
+        "a line more": (shown, good + "more\n", False),
+        "a line less": (shown, good.split("\n", 1)[1], False),
+        "nothing": (shown, "", False),
+    }
+    failures = [name for name, (expected, output, result) in cases.items() if matches(expected, output) != result]
+    if failures:
+        sys.exit(f"judged wrongly: {', '.join(failures)}")
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    if not arguments:
+        sys.exit(__doc__)
+    binary = pathlib.Path(arguments[0]).resolve()
+    for name in arguments[1:] or PAGES:
+        compared = follow(name, binary)
+        if compared < PAGES[name]:
+            sys.exit(f"docs/{name}.md: {compared} outputs, at least {PAGES[name]} are expected; were the blocks found?")
+        print(f"docs/{name}.md: its commands work, and print what it shows ({compared} outputs)")
+
+
+main(sys.argv[1:])

@@ -1,0 +1,19 @@
+"""What the Python programs beside it share: a token a line in, a line of JSON out."""
+
+import json
+import sys
+
+
+def drive(make, library, page, refusal):
+    """Judges each token twice: as the library does by default, and as the page's code does. Arguments: ISSUER AUDIENCE TYPE CHANNEL."""
+    tokens = make(*sys.argv[1:5])
+
+    def judge(check, token):
+        try:
+            return {"device": check(tokens, token)["sub"]}
+        except refusal as reason:
+            return {"refused": f"{type(reason).__name__}: {reason}"}
+
+    for line in sys.stdin:
+        token = line.strip()
+        print(json.dumps({"library": judge(library, token), "page": judge(page, token)}), flush=True)

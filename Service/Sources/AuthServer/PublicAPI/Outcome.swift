@@ -1,0 +1,84 @@
+internal import AuthContract
+internal import AuthService
+
+/// The outcome of a request to the public API. The response, the metrics and the log line are functions of it.
+struct Outcome {
+    /// The route; nil: the path is unknown.
+    var route: Route?
+    var result: Result<APIResponse, Refusal> = .failure(Refusal(.internalError, "not answered"))
+    /// The judgement on the signed request: the device's own, or the one that another service received. Nil: it was not judged.
+    var judgement: Judgement?
+    /// The credential of the service that asks.
+    var credential: Credential?
+    /// The registration that was asked for.
+    var registration: RegisterRequest?
+    /// The headers of the request.
+    let headers: HeaderFields
+    /// The headers of the request that another service received.
+    var described: HeaderFields?
+    /// The app that a body names and the device that it was given, where no signer is named.
+    var named: (app: AppID, device: DeviceID?)?
+
+    /// The outcome of a request with these headers, until it is judged.
+    init(of headers: HeaderFields) { self.headers = headers }
+
+    /// Whether the request has the development header.
+    var hasDevelopmentHeader: Bool { headers.contains(HeaderName.developmentMode) }
+
+    /// Whether it is the verdict on a request that another service received. An error of the caller's own is none.
+    var isVerdict: Bool { credential != nil && judgement != nil }
+
+    /// The app of the request, which may be a claim of the client.
+    var app: AppID? {
+        if let named { return named.app }
+        if let credential, let described { return try? credential.app(claimedIn: described) }
+        return judgement?.signed?.appID ?? headers.claimedApp
+    }
+
+    /// The device of the request, which may be a claim of the client.
+    var device: DeviceID? {
+        named.map { $0.device } ?? judgement?.signed?.deviceID ?? (described ?? headers).claimedDevice
+    }
+
+    /// The app that a verdict on another service's request is counted for; nil unless the credential is for it.
+    var countedApp: AppID? { app.flatMap { credential?.scope.covers($0) == true ? $0 : nil } }
+
+    /// The time of the request where it is proven, or where it is the reason of the refusal.
+    var time: UnixTime? {
+        if let signed = judgement?.passed { return signed.signedAt }
+        guard case .failure(let refusal) = result, refusal.code == .clockSkew else { return nil }
+        return (described ?? headers).claimedTime.map { UnixTime($0) }
+    }
+
+    /// The reason of a refusal, for the log.
+    var reason: String? {
+        if case .failure(let refusal) = result { refusal.reason } else { nil }
+    }
+
+    /// The response.
+    func answer(in frame: ResponseFrame) -> APIResponse {
+        var answer: APIResponse
+        switch result {
+        case .success(let success): answer = success
+        case .failure(let refusal):
+            answer = frame.answer(refusal, verified: isVerdict ? false : nil)
+            answer.headers += headers(of: refusal)
+        }
+        // Every response to the device's own requests has the demand until the device has rotated.
+        if !isVerdict, let demand = judgement?.signed?.rotationDemand, route != .rotateKey || answer.status != 200 {
+            answer.headers.append((HeaderName.rotate, demand.headerValue))
+        }
+        return answer
+    }
+
+    /// The headers that a refusal has beside those of every refusal.
+    private func headers(of refusal: Refusal) -> [(String, String)] {
+        switch refusal.code {
+        case .assertionRequired:
+            judgement?.signed?.missingAssertion.map { [(HeaderName.assertion, $0.headerValue)] } ?? []
+        case .methodNotAllowed: route.map { [("Allow", $0.methods.joined(separator: ", "))] } ?? []
+        case .unauthorized where route == .verify: [("WWW-Authenticate", "Bearer")]
+        default: []
+        }
+    }
+}

@@ -1,0 +1,168 @@
+public import AuthContract
+
+extension ReplayClaim {
+    /// Seconds for which a claim lives after the date of its request: longer than any request is fresh.
+    public static let life: Int64 = SignaturePolicy.maximumPastWindow + 60
+    /// The longest time for which a claim lives from now on, in seconds: its request may be dated ahead.
+    public static let longestLife = life + SignaturePolicy.maximumFutureWindow
+}
+
+/// What a replay store knows about its past: the request times whose claims it may lack, and until when.
+///
+/// A pure value that holds the rules of the protocol's *Loss of history*. A store feeds it with what it purges, with its
+/// readings of the clock and with its losses. Before a store looks for a claim, it asks for `refusal`: a request of a time that
+/// the history does not know is refused, because its claims may have been taken.
+public struct ClaimHistory: Sendable, Hashable {
+    /// Seconds for which a node may make claims after it began to read which store keeps them. So a store that was replaced gets
+    /// no claim later than this.
+    public static let lease: Int64 = 5
+    /// The largest difference between the clocks of a node and its store, in seconds. Beyond it, the node makes no claims.
+    public static let clockTolerance: Int64 = 30
+    /// The largest difference between the clocks of two nodes, in seconds: one is ahead of the store, the other behind.
+    package static let nodesApart = 2 * clockTolerance
+    /// The smallest future window that a loss covers, in seconds. Claims that are dated further ahead can be on the disk before
+    /// they are answered (`mustBeDurable`).
+    package static let leastWindow: Int64 = 5
+    /// One second less than `leastWindow`, because a loss of power may also lose the record of the clock's last second.
+    private static let durableAhead = leastWindow - 1
+
+    /// The request times whose claims may be lost.
+    package private(set) var loss = HistoryLoss()
+    /// The request times to refuse in addition if the claims are lost later: those around wrong readings.
+    private var lossOfClaims = HistoryLoss()
+    /// The readings of the clock.
+    package private(set) var clock = ClockHistory()
+    /// The latest expiry of a purged claim, in unix seconds.
+    package private(set) var purgedTo = Int64.min
+
+    /// The history of a store that never had a claim.
+    public init() {}
+
+    /// A history with these losses.
+    package init(loss: HistoryLoss) { self.loss = loss }
+
+    // MARK: Questions
+
+    /// The outcome for a request that cannot be judged: `historyLost` or `expired`. Nil: every claim that may have been taken for
+    /// it is known, so the store's claims decide.
+    ///
+    /// - Parameters:
+    ///   - timestamp: the time that the client signed.
+    ///   - expiresAt: the time until which the request's claims live.
+    ///   - now: the service's clock.
+    ///   - futureWindow: how far ahead a request may be dated, in seconds.
+    public func refusal(
+        timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
+    ) -> ClaimOutcome? {
+        if let seconds = retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
+            return .historyLost(retryAfter: seconds)
+        }
+        return expiresAt.seconds > max(purgedTo, now.seconds) ? nil : .expired
+    }
+
+    /// The seconds until a request that is signed again can be judged; nil: a request of this date can be judged.
+    public func retryAfter(timestamp: UnixTime, futureWindow: Int64) -> Int64? {
+        loss.retryAfter(timestamp: timestamp, futureWindow: futureWindow)
+    }
+
+    /// The latest reading of the clock that is not known to be wrong; nil: there is none.
+    package var latestReading: Int64? { clock.latest }
+
+    /// Whether a claim must be on the disk before it is answered. After a loss of power, the last recorded reading bounds the dates
+    /// of the lost claims: no request dated further ahead was answered, and none at a reading more than a second ahead of it.
+    ///
+    /// - Parameter durable: the latest reading whose record is on the disk.
+    package func mustBeDurable(timestamp: UnixTime, now: UnixTime, durable: Int64) -> Bool {
+        timestamp > now + Self.durableAhead
+            || latestReading ?? now.seconds > durable.adding(Self.leastWindow - Self.durableAhead)
+    }
+
+    /// The losses if all claims are lost now.
+    package var lossWithoutClaims: HistoryLoss {
+        var loss = loss
+        loss.add(lossOfClaims)
+        loss.add(belowTopOf: clock)
+        return loss
+    }
+
+    /// The latest expiry that is kept after wrong readings. An interval covers claims that expire later.
+    package static func latestKept(now: Int64) -> Int64 { now.adding(2 * ReplayClaim.life) }
+
+    // MARK: Claims and losses
+
+    /// Records that claims up to this expiry were purged.
+    public mutating func purged(to expiry: UnixTime) { purgedTo = max(purgedTo, expiry.seconds) }
+
+    /// Records that every claim made until a reading of the clock is lost.
+    public mutating func loseAll(around reading: UnixTime) { lose(around: [reading.seconds], isWhole: false) }
+
+    /// Records a loss around readings of the clock: the last recorded one, and the one at which the loss was found.
+    ///
+    /// - Parameters:
+    ///   - wrong: what the last of them revealed, if anything.
+    ///   - isWhole: whether the store still has the claims that `mustBeDurable` put on its disk.
+    package mutating func lose(
+        around readings: [Int64], and wrong: ClockHistory.WrongReadings? = nil, isWhole: Bool
+    ) {
+        for reading in readings { loss.add(around: reading...reading, isWhole: isWhole) }
+        if let wrong { loss.add(around: wrong, isWhole: isWhole) }
+    }
+
+    /// Adds recorded losses.
+    package mutating func add(_ recorded: HistoryLoss) { loss.add(recorded) }
+
+    /// Adds a recorded interval of lost request times.
+    package mutating func add(from first: Int64, to last: Int64, isOpen: Bool) {
+        loss.add(from: first, to: last, isOpen: isOpen)
+    }
+
+    /// Replaces the purged expiry by a later record of it, which may be lower.
+    package mutating func recall(purgedTo expiry: Int64) { purgedTo = expiry }
+
+    /// The history of a store that lost all its claims, and continues at `now` without them.
+    package func withoutClaims(now: Int64) -> ClaimHistory {
+        var history = ClaimHistory(loss: lossWithoutClaims)
+        history.clock = clock
+        // The claims that have expired are gone too, so a clock that steps back must not find them free. Claims that a wrong
+        // reading purged are refused by date.
+        history.purgedTo = now
+        return history
+    }
+
+    // MARK: Readings of the clock
+
+    /// Adds a reading of the clock.
+    ///
+    /// If it reveals wrong readings, the dates of the claims that these lost are refused: claims that were purged too early, and
+    /// claims that expire later than `latestKept`, which the store must drop. The purged expiry returns: with a correct clock, no
+    /// claim that expires after `now` would have been purged.
+    ///
+    /// - Parameters:
+    ///   - now: the service's clock, unix seconds.
+    ///   - monotonic: the monotonic clock of this boot, in seconds.
+    package mutating func read(_ now: Int64, monotonic: Int64) -> ClockHistory.Finding {
+        let finding = clock.note(now, monotonic: monotonic)
+        guard case .wrong(let wrong) = finding else { return finding }
+        loss.add(wrong, now: now, purgedTo: purgedTo)
+        // Claims under earlier wrong readings are dropped too if they expire too late, or were purged too early.
+        loss.add(lossOfClaims, after: now)
+        if purgedTo > now { loss.add(lossOfClaims, purgedTo: purgedTo) }
+        lossOfClaims.add(around: wrong, isWhole: false)
+        purgedTo = min(purgedTo, now)
+        return finding
+    }
+
+    /// Adds a recorded reading. What it revealed is on record too.
+    @discardableResult
+    package mutating func recall(_ now: Int64, monotonic: Int64) -> ClockHistory.Finding {
+        let finding = clock.note(now, monotonic: monotonic)
+        if case .wrong(let wrong) = finding { lossOfClaims.add(around: wrong, isWhole: false) }
+        return finding
+    }
+
+    /// Continues after a reboot, with another monotonic clock.
+    package mutating func restart(monotonic: Int64) { clock.restart(monotonic: monotonic) }
+
+    /// Continues from a recorded summary of the clock.
+    package mutating func resume(_ clock: ClockHistory) { self.clock = clock }
+}

@@ -1,0 +1,44 @@
+extension AuthService {
+    /// The stores of the service.
+    public struct Stores: Sendable {
+        /// Challenges. They live for seconds.
+        public var challenges: any ChallengeStore
+        /// Replay claims. All nodes that accept requests of an app share this store.
+        public var replay: any ReplayStore
+        /// App records.
+        public var apps: any AppStore
+        /// Devices and their keys.
+        public var devices: any DeviceStore
+        /// The audit log.
+        public var audit: any AuditLog
+        /// Service credentials and admin credentials.
+        public var credentials: any CredentialStore
+        /// The keys that sign device tokens.
+        public var signingKeys: any SigningKeyStore
+        /// Nil: during an outage of a provider, registrations are refused whatever the app's policy is.
+        public var pendingProofs: (any PendingProofStore)?
+        /// Nil: no refusal is recorded, whatever the app's policy is.
+        public var evidence: (any EvidenceStore)?
+        /// The rate limits and quotas of all nodes together. Nil: each node counts separately.
+        public var limits: (any LimitStore)?
+
+        /// Stores of these kinds.
+        public init(
+            challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
+            audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
+            pendingProofs: (any PendingProofStore)? = nil, evidence: (any EvidenceStore)? = nil,
+            limits: (any LimitStore)? = nil
+        ) {
+            self.challenges = challenges
+            self.replay = replay
+            self.apps = apps
+            self.devices = devices
+            self.audit = audit
+            self.credentials = credentials
+            self.signingKeys = signingKeys
+            self.pendingProofs = pendingProofs
+            self.evidence = evidence
+            self.limits = limits
+        }
+    }
+}

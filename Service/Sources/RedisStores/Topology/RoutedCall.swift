@@ -1,0 +1,53 @@
+internal import AuthService
+internal import RESP
+
+/// The life of one call for a bucket: where its command is sent, and what a reply means.
+///
+/// A value without I/O. A command may have been executed although its reply is lost. So it is sent again only after a reply which
+/// proves that it was not executed: `ASK` (once for each form of the command) and `NOSCRIPT` (once).
+struct RoutedCall: Sendable {
+    enum Action: Sendable {
+        case answer(RESPValue)
+        /// Send the command to the server that imports the slot, after `ASKING`.
+        case ask(RedisURL.Endpoint)
+        /// Send the command with the script's source to the owner, which lost its script cache.
+        case load
+        case refuse(StoreError, Consequence?)
+    }
+
+    /// What else follows from an error. In both cases a round must begin.
+    enum Consequence: Sendable, Hashable {
+        /// The bucket has no route. In a Cluster, the server is still the owner of its other slots.
+        case dropRoute
+        /// The session that answered ends.
+        case endSession
+    }
+
+    let owner: RedisURL.Endpoint
+    /// False for a command that must not follow `ASK`, because the bucket's epoch does not reveal losses of the importing server.
+    let followsAsk: Bool
+    /// Whether the command names a script that the server may lack.
+    private(set) var mayLackScript: Bool
+    private var isAsking = false
+
+    init(owner: RedisURL.Endpoint, followsAsk: Bool, isScript: Bool) {
+        (self.owner, self.followsAsk, mayLackScript) = (owner, followsAsk, isScript)
+    }
+
+    /// The server to which the command was last sent has replied.
+    mutating func replied(_ reply: RESPValue) -> Action {
+        guard case .error(let text) = reply else { return .answer(reply) }
+        let error = RedisError(text)
+        if let asked = error.redirection, asked.isAsk, followsAsk, !isAsking {
+            isAsking = true
+            return .ask(RedisURL.Endpoint(host: asked.host.isEmpty ? owner.host : asked.host, port: asked.port))
+        }
+        if error.code == "NOSCRIPT", mayLackScript {
+            (mayLackScript, isAsking) = (false, false)
+            return .load
+        }
+        guard error.meansWrongServer else { return .refuse(error.storeError, nil) }
+        let isOfSlot = error.code == "MOVED" || error.code == "CLUSTERDOWN"
+        return .refuse(error.storeError, isOfSlot ? .dropRoute : .endSession)
+    }
+}

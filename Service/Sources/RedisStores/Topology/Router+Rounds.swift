@@ -1,0 +1,276 @@
+internal import AuthContract
+internal import AuthService
+internal import Bytes
+internal import Logging
+internal import RESP
+
+extension Router {
+    /// Runs one round. Throws if a bucket has no route afterwards.
+    func confirm() async throws(StoreError) {
+        let started = ContinuousClock.now
+        let leaseEnd = started + settings.lease
+        do throws(StoreError) {
+            // Throws if another store is the keeper, because this Redis must then not be used.
+            let history = try settings.keeper?.current()
+            let placement = try await authority.placement()
+            table.withLock { $0.placed(placement) }
+            var round = Table.Round(buckets: buckets.count)
+            await checkServers(of: placement, leaseEnd, &round)
+            await confirmEpochs(placement, history, &round)
+            let unused = table.withLock { $0.publish(round, leaseEnd: leaseEnd) }
+            for session in unused { session.close() }
+            if !table.withLock({ $0.isClosed }) { try round.requireAllRoutes() }
+        } catch {
+            table.withLock { $0.failed(error) }
+            throw error
+        }
+    }
+
+    // MARK: Servers
+
+    /// Checks all masters, over the open sessions or new ones.
+    private func checkServers(
+        of placement: Placement, _ leaseEnd: ContinuousClock.Instant, _ round: inout Table.Round
+    ) async {
+        await withTaskGroup(of: (RedisURL.Endpoint, Result<ServerSession, StoreError>).self) { group in
+            for endpoint in Set(placement.owners.compactMap { $0 }) {
+                let known = table.withLock { $0.known(endpoint) }
+                group.addTask {
+                    do throws(StoreError) {
+                        return (endpoint, .success(try await self.checked(known, endpoint, placement, leaseEnd)))
+                    } catch {
+                        if let known { self.end(known, because: error) }
+                        return (endpoint, .failure(error))
+                    }
+                }
+            }
+            for await (endpoint, result) in group { round.checked(endpoint, result) }
+        }
+    }
+
+    private func checked(
+        _ known: ServerSession?, _ endpoint: RedisURL.Endpoint, _ placement: Placement,
+        _ leaseEnd: ContinuousClock.Instant
+    ) async throws(StoreError) -> ServerSession {
+        let runID = placement.runIDs[endpoint]
+        let asked = ContinuousClock.now
+        if let known {
+            let wasWatched = table.withLock { $0.hasLease(known, at: asked) }
+            let facts = try await within(settings.patience) { () async throws(StoreError) in
+                try await known.readFacts()
+            }
+            try await watch(facts, asked: asked, on: known, placement)
+            let isSame = try table.withLock { table throws(StoreError) in
+                try table.checked(
+                    known, facts, wasWatched: wasWatched, named: runID, at: clock.now, leaseEnd: leaseEnd)
+            }
+            if isSame { return known }
+            end(known, because: StoreError(.unavailable, "Redis at \(endpoint) was promoted or replaced"))
+        }
+        var probing = settings.connection
+        probing.deadline = min(probing.deadline, settings.patience)
+        try await RedisConnection.open(endpoint, probing).close(
+            because: StoreError(.unavailable, "the probe has ended"))
+        let session = try await openSession(to: endpoint)
+        do throws(StoreError) {
+            try await watch(session.facts, asked: asked, on: session, placement)
+            try session.facts.requireProcess(runID, at: endpoint)
+            try session.facts.requireUsable(at: endpoint, clock.now)
+        } catch {
+            end(session, because: error)
+            throw error
+        }
+        return session
+    }
+
+    /// Compares a server's clock with earlier readings. If the clock may have jumped ahead, the reading is recorded in every
+    /// epoch of the server before anything else. Redis may remove claims early until the clock comes back, and a bucket without
+    /// claims in that time would not show it.
+    private func watch(
+        _ facts: ServerFacts, asked: ContinuousClock.Instant, on session: ServerSession, _ placement: Placement
+    ) async throws(StoreError) {
+        let (endpoint, answered, now) = (session.endpoint, ContinuousClock.now, clock.now)
+        let affected = table.withLock { table -> [Int]? in
+            let affected = table.buckets(of: endpoint, in: placement)
+            let mustRecord = table.clocks.read(
+                facts, of: endpoint, affected, asked: asked, answered: answered, clockOfNode: now)
+            return mustRecord ? affected : nil
+        }
+        guard let affected else { return }
+        let failure = await withTaskGroup(of: StoreError?.self) { group in
+            for bucket in affected {
+                group.addTask {
+                    do throws(StoreError) {
+                        _ = try await self.run(.recordTime, bucket, on: session, words: 2) { command in
+                            command.add("1")
+                            command.add(self.buckets[bucket].epoch)
+                        }
+                        self.table.withLock { $0.clocks.recorded(facts.time, in: bucket) }
+                        return nil
+                    } catch { return error }
+                }
+            }
+            var failure: StoreError?
+            for await error in group { failure = error ?? failure }
+            return failure
+        }
+        if let failure { throw failure }
+        table.withLock { $0.clocks.recordedAll(of: endpoint, at: answered) }
+    }
+
+    // MARK: Epochs
+
+    /// Confirms or begins the epochs of all buckets.
+    private func confirmEpochs(
+        _ placement: Placement, _ history: ClaimHistoryID?, _ round: inout Table.Round
+    ) async {
+        let hasHistory = OnceAsked(settings.mayHaveHistory)
+        await confirmEpochs(placement, history, naming: nil, hasHistory, &round)
+        guard let naming = round.naming, let history else { return }
+        do throws(StoreError) {
+            let name: ClaimHistoryID? =
+                switch naming {
+                case .sameID: history
+                case .newID: try await settings.keeper?.renew(history)
+                }
+            guard let name else {
+                throw StoreError(.unavailable, "another node just made a new id of the claims' history")
+            }
+            await confirmEpochs(placement, name, naming: round.lacking, hasHistory, &round)
+        } catch { round.failed(error) }
+    }
+
+    private func confirmEpochs(
+        _ placement: Placement, _ history: ClaimHistoryID?, naming: Set<Int>?, _ hasHistory: OnceAsked,
+        _ round: inout Table.Round
+    ) async {
+        let steps = table.withLock { [round] table in
+            table.epochSteps(placement, round, history, naming: naming, at: clock.now)
+        }
+        await withTaskGroup(of: (Int, Result<Table.Route?, StoreError>).self) { group in
+            for (bucket, session, identity, step) in steps {
+                if case .keep(let route) = step {
+                    round.confirmed(bucket, .success(route))
+                    continue
+                }
+                group.addTask {
+                    do throws(StoreError) {
+                        let route = try await self.route(bucket, session, identity, step, history, hasHistory)
+                        return (bucket, .success(route))
+                    } catch { return (bucket, .failure(error)) }
+                }
+            }
+            for await (bucket, result) in group { round.confirmed(bucket, result) }
+        }
+    }
+
+    /// The route and epoch of a bucket; nil: the bucket lacks the history's id.
+    private func route(
+        _ bucket: Int, _ session: ServerSession, _ identity: ServerFacts.Identity, _ step: Table.EpochStep,
+        _ history: ClaimHistoryID?, _ hasHistory: OnceAsked
+    ) async throws(StoreError) -> Table.Route? {
+        let (adopted, mayName): (ServerFacts.Identity?, Bool)
+        switch step {
+        case .keep(let route): return route
+        case .confirm(let route):
+            let reply = try await call(
+                RESPCommand(["HMGET", buckets[bucket].epoch] + Table.Route.confirmedMembers), bucket, on: session)
+            if route.isConfirmed(by: reply, bucket, history) { return route }
+            (adopted, mayName) = (identity, false)
+        case .begin(let adopting, let isNaming): (adopted, mayName) = (adopting, isNaming)
+        }
+        let epoch = try await epoch(
+            bucket, session, identity, adopting: adopted, history, mayName: mayName, hasHistory)
+        return epoch.map { Table.Route(session: session, epoch: $0, identity: identity, history: history) }
+    }
+
+    /// Confirms the epoch of a bucket, or begins a new one if the server's data do not belong to it. The parameters are those of
+    /// `EpochStep.begin`.
+    ///
+    /// - Returns: nil if the bucket lacks the history's id.
+    private func epoch(
+        _ bucket: Int, _ session: ServerSession, _ identity: ServerFacts.Identity,
+        adopting adopted: ServerFacts.Identity?, _ history: ClaimHistoryID?, mayName: Bool, _ hasHistory: OnceAsked
+    ) async throws(StoreError) -> Epoch? {
+        let newID = Epoch.newID()
+        let (wasUsed, unrecorded) = table.withLock { ($0.wasUsed[bucket], $0.clocks.unrecorded(bucket)) }
+        // One bucket is enough for the nodes to inform each other of a promotion.
+        let primary = bucket == 0 ? history?.primary : nil
+        for isAsked in [false, true] {
+            let mayHaveHistory = wasUsed ? "1" : isAsked ? (await hasHistory.value ? "1" : "0") : "?"
+            let reply = try await run(.beginEpoch, bucket, on: session, words: 14) { command in
+                command.add("1")
+                command.add(buckets[bucket].epoch)
+                command.add(identity.runID)
+                command.add(identity.replicationID)
+                command.add(identity.evictedKeys)
+                command.add(newID)
+                command.add(clock.now.seconds)
+                command.add(mayHaveHistory)
+                command.add(adopted?.replicationID ?? "")
+                command.add(unrecorded.map { "\($0.seconds)" } ?? "")
+                command.add(history?.text ?? "")
+                command.add(mayName || history == nil ? "1" : "0")
+                command.add(primary?.system ?? "")
+                command.add(primary.map { "\($0.timeline)" } ?? "")
+            }
+            switch EpochAnswer(reply) {
+            case .needsHistory: continue
+            case .lacksID: return nil
+            case .newerTimeline(let timeline):
+                guard let primary else { throw StoreError(.unreadable, "a script answered in another form") }
+                settings.keeper?.learn(of: PrimaryPlace(system: primary.system, timeline: timeline))
+                throw StoreError(
+                    .unavailable,
+                    "PostgreSQL is a former primary, on timeline \(primary.timeline), and another node uses \(timeline): stop it or make it a standby"
+                )
+            case .epoch(let epoch):
+                table.withLock { $0.clocks.recorded(unrecorded, in: bucket) }
+                if epoch.id == newID, !epoch.history.loss.intervals.isEmpty {
+                    logger.warning(
+                        "The replay store lost history; requests of that time are refused for a while",
+                        metadata: ["server": "\(session.endpoint)", "bucket": "\(bucket)"])
+                }
+                return epoch
+            case nil:
+                throw StoreError(
+                    .unreadable, "the epoch in Redis is damaged: delete the key \(buckets[bucket].epoch)")
+            }
+        }
+        throw StoreError(.unreadable, "Redis did not begin an epoch")
+    }
+}
+
+/// Runs a cancellable call with a time limit. Throws after the limit.
+private func within<Value: Sendable>(
+    _ limit: Duration, _ body: @escaping @Sendable () async throws(StoreError) -> Value
+) async throws(StoreError) -> Value {
+    let tooSlow = StoreError(.tooSlow, "Redis did not answer in time")
+    return try await withTaskGroup(of: Result<Value, StoreError>.self) { group in
+        group.addTask {
+            do throws(StoreError) { return .success(try await body()) } catch { return .failure(error) }
+        }
+        group.addTask {
+            try? await Task.sleep(for: limit)
+            return .failure(tooSlow)
+        }
+        defer { group.cancelAll() }
+        return await group.next() ?? .failure(tooSlow)
+    }.get()
+}
+
+/// An async Bool that is evaluated at most once.
+private actor OnceAsked {
+    private let ask: @Sendable () async -> Bool
+    private var asked: Task<Bool, Never>?
+
+    init(_ ask: @escaping @Sendable () async -> Bool) { self.ask = ask }
+
+    var value: Bool {
+        get async {
+            let task = asked ?? Task { await ask() }
+            asked = task
+            return await task.value
+        }
+    }
+}

@@ -1,0 +1,159 @@
+internal import AuthContract
+internal import AuthService
+internal import RESP
+
+extension RoutingTable {
+    /// The results of one round, before they are published.
+    struct Round: Sendable {
+        /// The servers that were just checked. A server that cannot be used is left out.
+        private(set) var sessions: [RedisURL.Endpoint: Session] = [:]
+        private(set) var routes: [Route?]
+        /// The buckets that lack the id of the claims' history.
+        private(set) var lacking: Set<Int> = []
+        private var (checkFailure, epochFailure) = (StoreError?.none, StoreError?.none)
+
+        init(buckets count: Int) { routes = Array(repeating: nil, count: count) }
+
+        /// The reason why a bucket has no route.
+        var failure: StoreError? { checkFailure ?? epochFailure }
+
+        mutating func checked(_ endpoint: RedisURL.Endpoint, _ result: Result<Session, StoreError>) {
+            switch result {
+            case .success(let session): sessions[endpoint] = session
+            case .failure(let error): checkFailure = error
+            }
+        }
+
+        /// - Parameter result: nil: the bucket lacks the id of the claims' history.
+        mutating func confirmed(_ bucket: Int, _ result: Result<Route?, StoreError>) {
+            switch result {
+            case .success(let route?):
+                routes[bucket] = route
+                lacking.remove(bucket)
+            case .success(nil): lacking.insert(bucket)
+            case .failure(let error): failed(error)
+            }
+        }
+
+        mutating func failed(_ error: StoreError) { epochFailure = error }
+
+        /// How buckets get an id that they lack; nil: no bucket lacks it.
+        ///
+        /// If a part of a Cluster already has the id, the other parts may get it. A Redis without the id may be another one than
+        /// the keeper, so it gets a new id, which only this process knows. Two servers with one id would accept a request twice.
+        var naming: Naming? {
+            lacking.isEmpty ? nil : routes.contains { $0 != nil } ? .sameID : .newID
+        }
+
+        /// Throws the reason if a bucket has no route.
+        func requireAllRoutes() throws(StoreError) {
+            if let failure { throw failure }
+            guard routes.allSatisfy({ $0 != nil }) else {
+                throw StoreError(.unavailable, "no majority of the Cluster's masters names an owner of every slot")
+            }
+        }
+    }
+
+    enum Naming: Sendable { case sameID, newID }
+
+    /// What a round does about the epoch of a bucket.
+    enum EpochStep: Sendable {
+        /// Nothing: the claims themselves confirm it.
+        case keep(Route)
+        /// Compare it with the one in Redis. If they differ, begin as in `begin(adopting: identity, mayName: false)`.
+        case confirm(Route)
+        /// Confirm it, or begin the next one if the server's data do not belong to it.
+        ///
+        /// - Parameters:
+        ///   - adopting: the server's former identity, under which this node used it without interruption.
+        ///   - mayName: whether the bucket may get the history's id.
+        case begin(adopting: ServerFacts.Identity?, mayName: Bool)
+    }
+
+    /// The epochs that a round looks up, by bucket. A bucket whose owner is not known, or was not usable, has no step.
+    ///
+    /// - Parameter naming: only these buckets, which lack the history's id and get it; nil: all.
+    func epochSteps(
+        _ placement: Placement, _ round: Round, _ history: ClaimHistoryID?, naming: Set<Int>?, at now: UnixTime
+    ) -> [(bucket: Int, session: Session, identity: ServerFacts.Identity, step: EpochStep)] {
+        placement.owners.indices.compactMap { bucket in
+            guard naming?.contains(bucket) ?? true, let owner = placement.owners[bucket],
+                let session = round.sessions[owner], let identity = identity(of: session)
+            else { return nil }
+            let before = routes[bucket].flatMap { $0.session === session ? $0 : nil }
+            guard let before, let epoch = before.epoch, before.identity == identity,
+                before.history?.text == history?.text
+            else {
+                return (bucket, session, identity, .begin(adopting: before?.identity, mayName: naming != nil))
+            }
+            // For most buckets, the claims confirm the epoch. But no claim is made while the dates around a loss are refused, and
+            // a further loss must be noticed in that time too.
+            let mustConfirm = bucket == 0 || epoch.refuses(at: now)
+            return (bucket, session, identity, mustConfirm ? .confirm(before) : .keep(before))
+        }
+    }
+}
+
+extension RoutingTable.Route {
+    /// The members of an epoch that `isConfirmed` compares.
+    static var confirmedMembers: [String] { ["id", "keeper", "sys", "tl"] }
+
+    /// Whether Redis still has the epoch, and no newer timeline than the node's primary.
+    ///
+    /// - Parameter reply: the epoch's `confirmedMembers`.
+    func isConfirmed(by reply: RESPValue, _ bucket: Int, _ history: ClaimHistoryID?) -> Bool {
+        guard let words = reply.elements, words.count == 4, words[0].text == epoch?.id,
+            words[1].text ?? "" == history?.text ?? ""
+        else { return false }
+        guard bucket == 0, let primary = history?.primary else { return true }
+        return words[2].text == primary.system && words[3].text == "\(primary.timeline)"
+    }
+}
+
+/// The answer of the script that begins an epoch.
+enum EpochAnswer: Sendable, Hashable {
+    case epoch(Epoch)
+    /// There is no epoch, and the script must know whether there may have been claims.
+    case needsHistory
+    /// The bucket lacks the id of the claims' history.
+    case lacksID
+    /// Another node uses a newer timeline of PostgreSQL.
+    case newerTimeline(Int64)
+
+    /// Nil: the epoch in Redis is damaged.
+    init?(_ reply: RESPValue) {
+        switch reply {
+        case .null: self = .needsHistory
+        case .integer(0): self = .lacksID
+        case .integer(let timeline): self = .newerTimeline(timeline)
+        default:
+            guard let words = reply.elements, words.count == 2, let epoch = Epoch(words) else { return nil }
+            self = .epoch(epoch)
+        }
+    }
+}
+
+/// The pauses between rounds.
+struct RoundPace: Sendable {
+    let interval: Duration
+    let retryInterval: Duration
+    private(set) var failures = 0
+
+    init(interval: Duration, retryInterval: Duration) {
+        (self.interval, self.retryInterval) = (interval, retryInterval)
+    }
+
+    /// - Returns: whether a failure has ended, and the pause before the next round.
+    mutating func succeeded() -> (isRecovery: Bool, pause: Duration) {
+        defer { failures = 0 }
+        return (failures > 0, interval)
+    }
+
+    /// - Parameter fraction: a random number from 0.5 to 1, so that many nodes do not return at the same moment.
+    /// - Returns: whether the failure is the first one, and the pause before the next round.
+    mutating func failed(_ fraction: Double) -> (isFirst: Bool, pause: Duration) {
+        // Beyond 6, only the comparison with the interval counts.
+        failures = min(failures + 1, 1 << 20)
+        return (failures == 1, min(interval, retryInterval * (1 << min(failures, 6))) * fraction)
+    }
+}

@@ -1,0 +1,210 @@
+internal import AuthContract
+internal import AuthService
+
+/// The state of a `Router`: which session may be used for which bucket, and until when.
+///
+/// A value without I/O. `Router` reports what happened, and does what the table decides. A session may be used for a bucket if:
+/// - The last placement names its server as the owner of the bucket.
+/// - It has a lease: a round confirmed its server as a master, and began less than `Router.Settings.lease` ago.
+/// - It has not ended. A session belongs to one process, and never moves to another one.
+/// - A round confirmed the bucket's epoch, under the current history of claims.
+struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
+    /// A session that may be used for a bucket, and the epoch of the server's data.
+    struct Route: Sendable {
+        let session: Session
+        /// Nil: a round must look up the epoch again.
+        var epoch: Epoch?
+        let identity: ServerFacts.Identity
+        /// The claims' history that the epoch belongs to; nil: there is no keeper.
+        let history: ClaimHistoryID?
+    }
+
+    private struct Member: Sendable {
+        let session: Session
+        let endpoint: RedisURL.Endpoint
+        var identity: ServerFacts.Identity
+        /// The time until which the server is known to be the master.
+        var leaseEnd: ContinuousClock.Instant?
+        /// A session that has ended gets no lease: a reply that arrived before may not have been judged yet.
+        var hasEnded = false
+    }
+
+    let isCluster: Bool
+    private(set) var routes: [Route?]
+    private var members: [ObjectIdentifier: Member] = [:]
+    /// The sessions of the last round.
+    private(set) var sessions: [RedisURL.Endpoint: Session] = [:]
+    /// The last server of each bucket, even if the bucket has no route now.
+    private(set) var lastOwners: [RedisURL.Endpoint?]
+    /// Whether this node has used the bucket. If so, there is history, even if `mayHaveHistory` denies it.
+    private(set) var wasUsed: [Bool]
+    var clocks: ClockWatch
+    /// The reason why a bucket has no route.
+    private(set) var trouble = StoreError(.unavailable, "Redis was not reached yet")
+    private(set) var isClosed = false
+
+    init(buckets count: Int) {
+        isCluster = count > 1
+        routes = Array(repeating: nil, count: count)
+        lastOwners = Array(repeating: nil, count: count)
+        wasUsed = Array(repeating: false, count: count)
+        clocks = ClockWatch(buckets: count)
+    }
+
+    // MARK: Requests
+
+    /// The route of a bucket.
+    ///
+    /// - Parameter history: the current history of claims.
+    /// - Throws: the reason if no session may be used now.
+    func route(
+        _ bucket: Int, _ history: ClaimHistoryID?, at now: ContinuousClock.Instant
+    ) throws(StoreError) -> (session: Session, epoch: Epoch) {
+        guard let route = routes[bucket], let epoch = route.epoch, route.history?.text == history?.text,
+            hasLease(route.session, at: now)
+        else { throw trouble }
+        return (route.session, epoch)
+    }
+
+    /// Throws the reason if a bucket cannot be used.
+    func requireAllRoutes(_ history: ClaimHistoryID?, at now: ContinuousClock.Instant) throws(StoreError) {
+        for bucket in routes.indices { _ = try route(bucket, history, at: now) }
+    }
+
+    /// Whether a session may still be used for a bucket when its reply arrives.
+    func holds(_ bucket: Int, _ session: Session, at now: ContinuousClock.Instant) -> Bool {
+        routes[bucket]?.session === session && hasLease(session, at: now)
+    }
+
+    /// The session to a server that imports a slot. It must already be in use for other slots.
+    func importing(_ endpoint: RedisURL.Endpoint, at now: ContinuousClock.Instant) throws(StoreError) -> Session {
+        if let known = sessions[endpoint], hasLease(known, at: now) { return known }
+        throw StoreError(.unavailable, "a slot is being moved to \(endpoint), which has no other slots yet")
+    }
+
+    func hasLease(_ session: Session, at now: ContinuousClock.Instant) -> Bool {
+        members[ObjectIdentifier(session)]?.leaseEnd.map { now < $0 } ?? false
+    }
+
+    /// A server answered that it does not own the bucket.
+    mutating func dropRoute(_ bucket: Int, to session: Session) {
+        if routes[bucket]?.session === session { routes[bucket] = nil }
+    }
+
+    /// A server has another epoch than the route. No claim is made until a round has found the reason.
+    mutating func doubtEpoch(_ bucket: Int, _ epoch: Epoch) {
+        guard routes[bucket]?.epoch?.id == epoch.id else { return }
+        routes[bucket]?.epoch = nil
+        trouble = StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
+    }
+
+    // MARK: Sessions
+
+    /// A session was opened. It has no lease before it is published.
+    mutating func opened(_ session: Session, to endpoint: RedisURL.Endpoint, _ identity: ServerFacts.Identity) {
+        members[ObjectIdentifier(session)] = Member(session: session, endpoint: endpoint, identity: identity)
+    }
+
+    /// A session ended, or must end.
+    mutating func ended(_ session: Session) {
+        members[ObjectIdentifier(session)]?.hasEnded = true
+        members[ObjectIdentifier(session)]?.leaseEnd = nil
+    }
+
+    /// The session to a server that the last round used, unless it has ended.
+    func known(_ endpoint: RedisURL.Endpoint) -> Session? {
+        sessions[endpoint].flatMap { members[ObjectIdentifier($0)]?.hasEnded == false ? $0 : nil }
+    }
+
+    func identity(of session: Session) -> ServerFacts.Identity? { members[ObjectIdentifier(session)]?.identity }
+
+    /// Extends the lease, which never becomes shorter.
+    private mutating func extendLease(of session: Session, to end: ContinuousClock.Instant) {
+        guard let member = members[ObjectIdentifier(session)], !member.hasEnded else { return }
+        members[ObjectIdentifier(session)]?.leaseEnd = max(member.leaseEnd ?? end, end)
+    }
+
+    /// - Returns: the sessions to close.
+    mutating func close() -> [Session] {
+        defer { (sessions, members) = ([:], [:]) }
+        isClosed = true
+        routes = Array(repeating: nil, count: routes.count)
+        trouble = StoreError(.unavailable, "the stores in Redis are closed")
+        return members.values.map(\.session)
+    }
+
+    // MARK: Rounds
+
+    /// The authority named the masters. Drops the routes that the placement does not confirm: a moved bucket must not be used on
+    /// its old server under a new lease.
+    mutating func placed(_ placement: Placement) {
+        for bucket in routes.indices {
+            guard let route = routes[bucket] else { continue }
+            let endpoint = members[ObjectIdentifier(route.session)]?.endpoint
+            guard endpoint == nil || placement.owners[bucket] != endpoint else { continue }
+            routes[bucket] = nil
+            trouble = StoreError(
+                .unavailable,
+                isCluster
+                    ? "a slot of the Cluster has moved, or no majority names its owner"
+                    : "Sentinel names another master, which is not confirmed yet")
+        }
+    }
+
+    /// A known session's server reported its properties again.
+    ///
+    /// The lease of an unchanged server is extended at once: waiting for another server, which hangs, would cost this one its
+    /// lease.
+    ///
+    /// - Parameters:
+    ///   - wasWatched: whether the session had a lease when the server was asked. After a longer pause, this node does not know
+    ///     what happened to the server in between.
+    ///   - runID: the process that the authority reached; nil: it does not name one.
+    /// - Returns: false if the server was promoted or replaced. Another session must be opened.
+    mutating func checked(
+        _ session: Session, _ facts: ServerFacts, wasWatched: Bool, named runID: String?, at now: UnixTime,
+        leaseEnd: ContinuousClock.Instant
+    ) throws(StoreError) -> Bool {
+        guard let member = members[ObjectIdentifier(session)] else { return false }
+        // After a promotion there is a previous replication id. Without one, the master has only created a new backlog for
+        // replicas.
+        let wasPromoted =
+            facts.identity.replicationID != member.identity.replicationID
+            && (facts.previousReplicationID != nil || !wasWatched)
+        guard !wasPromoted, facts.identity.runID == runID ?? facts.identity.runID else { return false }
+        try facts.requireUsable(at: member.endpoint, now)
+        members[ObjectIdentifier(session)]?.identity = facts.identity
+        let ofSession = routes.compactMap { $0 }.filter { $0.session === session }
+        if !ofSession.isEmpty, ofSession.allSatisfy({ $0.identity == facts.identity }) {
+            extendLease(of: session, to: leaseEnd)
+        }
+        return true
+    }
+
+    /// The buckets of a server, for which its clock must be recorded.
+    func buckets(of endpoint: RedisURL.Endpoint, in placement: Placement) -> [Int] {
+        placement.owners.indices.filter { (placement.owners[$0] ?? lastOwners[$0]) == endpoint }
+    }
+
+    /// A round failed before it had routes.
+    mutating func failed(_ error: StoreError) { trouble = error }
+
+    /// Replaces all routes with those of a round, and extends the leases of its sessions.
+    ///
+    /// - Returns: the sessions to close.
+    mutating func publish(_ round: Round, leaseEnd: ContinuousClock.Instant) -> [Session] {
+        guard !isClosed else { return Array(round.sessions.values) }
+        routes = round.routes
+        for bucket in routes.indices {
+            guard let route = routes[bucket] else { continue }
+            wasUsed[bucket] = true
+            lastOwners[bucket] = members[ObjectIdentifier(route.session)]?.endpoint
+        }
+        sessions = round.sessions
+        if let failure = round.failure { trouble = failure }
+        let unused = members.values.map(\.session).filter { old in !sessions.values.contains { $0 === old } }
+        for session in unused { members[ObjectIdentifier(session)] = nil }
+        for session in sessions.values { extendLease(of: session, to: leaseEnd) }
+        return unused
+    }
+}

@@ -1,0 +1,233 @@
+internal import AuthContract
+internal import AuthService
+
+/// The claims of an open journal. Decides each call, and stores its claims in the segment.
+struct JournalLedger {
+    private var table: ClaimTable
+    private var census: ClaimCensus
+    private var history: ClaimHistory
+    private(set) var segment: JournalSegment
+    private var segmentStart: Int64
+    /// A segment that the keeper created. The next claim switches to it.
+    var prepared: JournalSegment?
+    /// A complete segment that the keeper has not handled. There is at most one, because only the keeper creates the next one.
+    private var retired: JournalSegment?
+    /// Complete segments with live claims, oldest first.
+    private var closed: [ClosedSegment]
+    private var deletable: [UInt64] = []
+    /// Whether there is anything to bring to the disk.
+    var isDirty = false
+    /// Whether the keeper must be told that there is work.
+    var wakesKeeper = false
+
+    private var wrong: ClockHistory.WrongReadings?
+    /// The number of times that the clock fell back.
+    private var falls = 0
+    private var recordedReading = Int64.min
+    /// The latest reading whose record is on the disk.
+    private var durableReading: Int64
+    /// Claims that expire later are dropped; nil: none are dropped.
+    private var latestKept: Int64?
+    /// Whether the segment has no room for the losses that a wrong reading revealed.
+    private var mustSwitch = false
+
+    private let settings: ClaimJournal.Settings
+
+    /// Takes over the recovered state, and records it at the start of the first segment.
+    init(_ recovery: JournalRecovery, segment: JournalSegment, now: Int64, settings: ClaimJournal.Settings) {
+        (table, census, history, closed) = (recovery.table, recovery.census, recovery.history, recovery.segments)
+        (self.segment, segmentStart, self.settings) = (segment, now, settings)
+        // Opening the journal syncs the records below first.
+        durableReading = now
+        writeBeginning()
+        writeReading(now, monotonic: settings.monotonic())
+    }
+
+    var size: (live: Int, slots: Int) { (census.live, table.used) }
+
+    /// The current note about the journal for the database.
+    var note: JournalNote {
+        JournalNote(
+            sequence: segment.header.sequence, length: segment.length, clock: history.latestReading ?? 0,
+            loss: history.lossWithoutClaims)
+    }
+
+    // MARK: Claims
+
+    /// Whether a tag is taken at `now`.
+    func holds(_ tag: ClaimTag, now: UnixTime) -> Bool { table.contains(tag.claim, now: now.seconds) }
+
+    /// The outcome if the claims cannot be made; nil if they can be made.
+    ///
+    /// - Parameters:
+    ///   - monotonic: the monotonic clock, in seconds.
+    ///   - closed: the error that refuses new claims; nil: the journal is open.
+    mutating func decide(
+        _ request: ClaimRequest, _ monotonic: Int64, closed: StoreError?
+    ) -> Result<ClaimOutcome, StoreError>? {
+        let now = request.now.seconds
+        if closed == nil { read(now, monotonic) }
+        // The claims of the first call may not be on the disk yet. The answer waits for them, as the first answer did.
+        if let tag = request.tag, holds(tag, now: request.now) { return closed.map { .failure($0) } }
+        if let refusal = history.refusal(
+            timestamp: request.timestamp, expiresAt: request.expiresAt, now: request.now,
+            futureWindow: request.futureWindow)
+        {
+            return .success(refusal)
+        }
+        guard let expiry = UInt32(exactly: request.expiresAt.seconds), expiry > 0 else {
+            return .failure(StoreError(.unavailable, "the claim would live longer than the journal can say"))
+        }
+        for claim in request.claims where table.contains(claim, now: now) { return .success(.taken(claim)) }
+        if let closed { return .failure(closed) }
+        let latest = history.latestReading ?? now
+        census.advance(to: latest)
+        let records = request.records(until: expiry)
+        guard census.live + records.count <= settings.maximumClaims else {
+            return .failure(StoreError(.unavailable, "the replay store is full"))
+        }
+        guard !records.isEmpty else { return nil }
+        switchSegment(latest)
+        // Plus one record for the reading of the clock.
+        guard !mustSwitch, segment.hasRoom(for: records.count + 1) else {
+            return .failure(
+                StoreError(.unavailable, "the disk has no room for the claims, or does not keep up with them"))
+        }
+        if latest > recordedReading { writeReading(latest, monotonic: monotonic) }
+        for (claim, expiry) in records {
+            history.purged(to: UnixTime(table.insert(claim, expiry: expiry, now: now)))
+            segment.append(.claim(claim, expiry: expiry))
+            census.add(1, expiry: expiry)
+        }
+        // Claims that find the state dirty need not wake the keeper.
+        if !isDirty { wakesKeeper = true }
+        isDirty = true
+        return nil
+    }
+
+    /// Whether the claims of a decided call must be on the disk before the answer.
+    func mustBeDurable(_ request: ClaimRequest) -> Bool {
+        history.mustBeDurable(timestamp: request.timestamp, now: request.now, durable: durableReading)
+    }
+
+    // MARK: The clock
+
+    /// Adds a reading of the clock. If it reveals wrong earlier readings, corrects the state.
+    private mutating func read(_ now: Int64, _ monotonic: Int64) {
+        switch history.read(now, monotonic: monotonic) {
+        case .steady: break
+        case .ahead: (recordedReading, latestKept) = (.min, nil)
+        case .wrong(let wrong): recover(from: wrong, now: now, monotonic)
+        }
+    }
+
+    /// Recovers from a clock that was ahead and fell back.
+    private mutating func recover(from wrong: ClockHistory.WrongReadings, now: Int64, _ monotonic: Int64) {
+        let latest = ClaimHistory.latestKept(now: now)
+        latestKept = latest
+        census.forget(after: latest)
+        segment.capExpiry(at: latest)
+        for index in closed.indices { closed[index].latestExpiry = min(closed[index].latestExpiry, latest) }
+        segmentStart = min(segmentStart, now)
+        falls += 1
+        self.wrong = wrong
+        (recordedReading, durableReading) = (.min, .min)
+        // Without room, claims are refused until the next segment, which begins with these records.
+        if segment.hasRoom(for: history.loss.intervals.count + 2) {
+            writeHistory()
+            writeReading(history.latestReading ?? now, monotonic: monotonic)
+        } else {
+            mustSwitch = true
+        }
+        (isDirty, wakesKeeper) = (true, true)
+    }
+
+    // MARK: Segments
+
+    /// Switches to the next segment if it exists. The new segment begins with all knowledge of the earlier ones, so that those
+    /// can be deleted when all their claims have expired.
+    private mutating func switchSegment(_ latest: Int64) {
+        guard let next = prepared else { return }
+        prepared = nil
+        retired = segment
+        closed.append(ClosedSegment(sequence: segment.header.sequence, latestExpiry: segment.latestExpiry))
+        (segment, segmentStart, mustSwitch) = (next, latest, false)
+        // Each segment records its own time.
+        recordedReading = .min
+        let expired = closed.prefix { $0.latestExpiry <= latest }
+        for segment in expired { history.purged(to: UnixTime(segment.latestExpiry)) }
+        deletable += expired.map(\.sequence)
+        closed.removeFirst(expired.count)
+        writeBeginning()
+        (isDirty, wakesKeeper) = (true, true)
+    }
+
+    /// Records the losses and the purged expiry. If there are several such records, the last ones are valid. The purged expiry
+    /// comes last: a segment without it was never used.
+    private mutating func writeHistory() {
+        for interval in history.loss.intervals { segment.append(.loss(interval)) }
+        segment.append(.purged(to: history.purgedTo))
+    }
+
+    /// Records the clock's readings from earlier segments, and the rest of the history.
+    private mutating func writeBeginning() {
+        for reading in history.clock.summary { segment.append(.clock(reading.wall, monotonic: reading.monotonic)) }
+        writeHistory()
+    }
+
+    private mutating func writeReading(_ now: Int64, monotonic: Int64) {
+        segment.append(.clock(now, monotonic: monotonic))
+        recordedReading = now
+    }
+
+    /// Appends the seal. Called once everything before it is on the disk.
+    func seal() { segment.append(.seal) }
+
+    // MARK: The keeper
+
+    /// Whether the keeper must create the next segment.
+    var wantsSegment: Bool {
+        prepared == nil
+            && ((history.latestReading ?? .min).subtracting(segmentStart) >= settings.segmentSeconds || isNearlyFull
+                || mustSwitch)
+    }
+
+    /// Whether the segment has room for few more records.
+    var isNearlyFull: Bool { !segment.hasRoom(for: settings.segmentRecords) }
+
+    /// Hands the work that is due to the keeper.
+    mutating func takeWork(isClosing: Bool) -> JournalState.Upkeep {
+        defer { (isDirty, retired, deletable, wrong) = (false, nil, [], nil) }
+        return JournalState.Upkeep(
+            retired: retired, current: segment, isDirty: isDirty, reading: recordedReading, falls: falls,
+            deletable: deletable, wrong: wrong, note: note, isClosing: isClosing,
+            wantsRotation: !isClosing && wantsSegment,
+            wantsSweep: latestKept != nil || table.used > 2 * census.live + 65_536)
+    }
+
+    /// Records that everything up to a reading of the clock is on the disk.
+    ///
+    /// - Parameter falls: the number of the clock's falls by then. A sync that began before a fall says nothing about readings
+    ///   after it.
+    mutating func synchronized(to reading: Int64, falls: Int) {
+        if falls == self.falls { durableReading = max(durableReading, reading) }
+    }
+
+    /// Drops the expired claims of one shard of the table, and those that need not be kept.
+    mutating func sweep(shard: Int) {
+        let latest = history.latestReading ?? .min
+        // The clock advances during the sweep. A claim of the current time must not be swept away.
+        if let kept = latestKept, latest.adding(ReplayClaim.longestLife) > kept { latestKept = nil }
+        history.purged(to: UnixTime(table.sweep(shard: shard, now: latest, latest: latestKept ?? .max)))
+        if shard == ClaimTable.shardCount - 1 { latestKept = nil }
+    }
+}
+
+extension ClaimRequest {
+    /// The claims that the call makes, each with its expiry.
+    fileprivate func records(until expiry: UInt32) -> [(ReplayClaim, UInt32)] {
+        let records = claims.map { ($0, expiry) }
+        guard let tag else { return records }
+        return records + [(tag.claim, UInt32(clamping: (now + ClaimTag.life).seconds))]
+    }
+}

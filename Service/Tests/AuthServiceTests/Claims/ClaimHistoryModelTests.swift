@@ -1,0 +1,221 @@
+import AuthContract
+import Testing
+
+@testable import AuthService
+
+/// The history in a store as simple as possible, against a model that knows the true time and every claim that was ever taken.
+///
+/// Clocks jump and fall back, claims are purged, the machine loses power, and all claims are lost. A request is accepted only if
+/// every claim that may have been taken for it is known, and it is refused only if something happened near its date.
+struct ClaimHistoryModelTests {
+    /// A store that keeps its claims in a dictionary, and asks its history.
+    private struct Store {
+        /// What a loss of power leaves.
+        struct Disk {
+            var claims: [Int: Int64] = [:]
+            var history = ClaimHistory()
+            var reading = Int64.min
+        }
+
+        /// The expiry of each known claim.
+        private var claims: [Int: Int64] = [:]
+        private var history = ClaimHistory()
+        private var disk = Disk()
+
+        /// Brings everything to the disk.
+        mutating func synchronize() {
+            disk = Disk(claims: claims, history: history, reading: history.latestReading ?? .min)
+        }
+
+        private mutating func read(_ now: Int64, _ monotonic: Int64) {
+            if case .wrong = history.read(now, monotonic: monotonic) {
+                let latest = ClaimHistory.latestKept(now: now)
+                claims = claims.filter { $0.value <= latest }
+                disk.reading = .min
+            }
+        }
+
+        mutating func claim(_ number: Int, date: Int64, now: Int64, monotonic: Int64, window: Int64) -> ClaimOutcome {
+            read(now, monotonic)
+            let expiry = UnixTime(date) + ReplayClaim.life
+            if let refusal = history.refusal(
+                timestamp: UnixTime(date), expiresAt: expiry, now: UnixTime(now), futureWindow: window)
+            {
+                return refusal
+            }
+            guard claims[number] == nil else { return .taken(ReplayClaim(high: 0, low: UInt64(number))) }
+            claims[number] = expiry.seconds
+            if history.mustBeDurable(timestamp: UnixTime(date), now: UnixTime(now), durable: disk.reading) {
+                synchronize()
+            }
+            return .claimed
+        }
+
+        /// Drops every claim that has expired by the latest reading.
+        mutating func purge() {
+            guard let latest = history.latestReading else { return }
+            let expired = claims.filter { $0.value <= latest }
+            guard let last = expired.values.max() else { return }
+            for number in expired.keys { claims[number] = nil }
+            history.purged(to: UnixTime(last))
+        }
+
+        mutating func losePower(now: Int64, monotonic: Int64) {
+            (claims, history) = (disk.claims, disk.history)
+            history.restart(monotonic: monotonic)
+            let last = history.latestReading
+            let finding = history.read(now, monotonic: monotonic)
+            let wrong: ClockHistory.WrongReadings? = if case .wrong(let wrong) = finding { wrong } else { nil }
+            history.lose(around: [last, now].compactMap { $0 }, and: wrong, isWhole: true)
+            if wrong != nil { claims = claims.filter { $0.value <= ClaimHistory.latestKept(now: now) } }
+            synchronize()
+        }
+
+        mutating func loseClaims(now: Int64, monotonic: Int64) {
+            let last = history.latestReading
+            history.recall(now, monotonic: monotonic)
+            history.lose(around: [last, now].compactMap { $0 }, isWhole: false)
+            (claims, history) = ([:], history.withoutClaims(now: now))
+            synchronize()
+        }
+    }
+
+    private struct Model {
+        var store = Store()
+        var numbers: SeededNumbers
+        var trueTime: Int64 = 1_750_000_000
+        var monotonic: Int64 = 1000
+        var error: Int64 = 0
+        var errorEnds: Int64 = 0
+        let window: Int64
+        /// The dates of accepted requests.
+        var accepted: [Int64] = []
+        /// Clock readings around which requests may be refused, with their true time.
+        var incidents: [(reading: Int64, at: Int64)] = []
+        var (claimed, refused, replays) = (0, 0, 0)
+        var story: [String] = []
+
+        init(seed: UInt64) {
+            numbers = SeededNumbers(seed: seed)
+            window = [0, 5, 60, 300].randomElement(using: &numbers) ?? 60
+        }
+
+        var wall: Int64 { trueTime + error }
+
+        mutating func tell(_ what: String) { story.append("\(trueTime), shown as \(wall): \(what)") }
+
+        mutating func happen(_ what: String) {
+            tell(what)
+            incidents.append((wall, trueTime))
+        }
+
+        mutating func pass(_ seconds: Int64) {
+            (trueTime, monotonic) = (trueTime + seconds, monotonic + seconds)
+            if error != 0, trueTime >= errorEnds { setError(0) }
+        }
+
+        mutating func setError(_ new: Int64) {
+            happen("the clock will be off by \(new)")
+            error = new
+            happen("the clock is off")
+        }
+
+        private func isFresh(_ date: Int64) -> Bool { (wall - 600...wall + window).contains(date) }
+
+        /// Whether a refusal of this date has a cause: a recent incident, or one whose reading is near the date.
+        private func mayRefuse(_ date: Int64) -> Bool {
+            incidents.contains { incident in
+                trueTime - incident.at <= ReplayClaim.life + 300 + 10
+                    || (incident.reading - ReplayClaim.life - 10...incident.reading + 310).contains(date)
+            }
+        }
+
+        mutating func send() {
+            let base = Bool.random(using: &numbers) ? wall : trueTime
+            let date = base + Int64.random(in: -5...max(4, Bool.random(using: &numbers) ? window : 4), using: &numbers)
+            guard isFresh(date) else { return }
+            if error != 0 { incidents.append((wall, trueTime)) }
+            let number = accepted.count
+            switch store.claim(number, date: date, now: wall, monotonic: monotonic, window: window) {
+            case .claimed:
+                tell("claimed \(date)")
+                accepted.append(date)
+                claimed += 1
+            case .taken: Issue.record("a fresh request was a replay")
+            case let outcome:
+                refused += 1
+                if error == 0, abs(date - trueTime) <= 5, !mayRefuse(date) {
+                    Issue.record("refused \(date) without a cause: \(outcome)\n\(story.joined(separator: "\n"))")
+                }
+            }
+        }
+
+        mutating func replay() {
+            if error != 0 { incidents.append((wall, trueTime)) }
+            let near = accepted.indices.filter { isFresh(accepted[$0]) }
+            for number in Set(near.suffix(3) + near.shuffled(using: &numbers).prefix(12)) {
+                replays += 1
+                let date = accepted[number]
+                if store.claim(number, date: date, now: wall, monotonic: monotonic, window: window) == .claimed {
+                    Issue.record("accepted twice: \(date) at \(wall)\n\(story.joined(separator: "\n"))")
+                }
+            }
+        }
+    }
+
+    // 619: the claims are lost, and the clock falls back by twelve minutes.
+    // 269: the clock is ahead by five minutes, falls back, is ahead by an hour, and falls back again.
+    @Test(arguments: Array(1...200) + [269, 619] as [UInt64])
+    func `a request is accepted only if every claim that may have been taken for it is known`(_ seed: UInt64) {
+        var model = Model(seed: seed)
+        let jumps: [Int64] = [4, 6, 40, 300, 661, 1300, 3600, 31_536_000, -4, -6, -40, -700, -3600]
+        for _ in 0..<1500 {
+            switch Int.random(in: 0..<1000, using: &model.numbers) {
+            case ..<500: model.send()
+            case ..<700: model.replay()
+            case ..<850: model.pass(.random(in: 1...25, using: &model.numbers))
+            case ..<900: model.store.synchronize()
+            case ..<970: model.store.purge()
+            case ..<985 where model.error == 0:
+                model.errorEnds = model.trueTime + .random(in: 1...60, using: &model.numbers)
+                model.setError(jumps.randomElement(using: &model.numbers) ?? 0)
+            case ..<985: model.pass(100)
+            case ..<995:
+                model.happen("power is lost")
+                model.pass(.random(in: 1...90, using: &model.numbers))
+                model.monotonic = 5
+                model.store.losePower(now: model.wall, monotonic: 5)
+                model.happen("the machine is back")
+            default:
+                model.replay()
+                model.happen("all claims are lost")
+                model.store.loseClaims(now: model.wall, monotonic: model.monotonic)
+            }
+        }
+        #expect(model.claimed > 50 && model.replays > 50, "\(model.claimed) claimed, \(model.replays) replays")
+    }
+
+    /// A server loses its claims. Nodes whose clocks differ made them, until their leases on that server ended.
+    @Test(arguments: 1...50 as ClosedRange<UInt64>)
+    func `a request that any node may have accepted before a loss is accepted by no node after it`(_ seed: UInt64) {
+        var numbers = SeededNumbers(seed: seed)
+        let tolerance = ClaimHistory.clockTolerance
+        for _ in 0..<200 {
+            let reading = Int64.random(in: 1_000_000...2_000_000, using: &numbers)
+            let window = Int64.random(in: 0...300, using: &numbers)
+            let history = ClaimHistory(
+                loss: HistoryLoss(
+                    around: [reading], clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
+            // The new server's clock is within the tolerance of the second node's, the former server's within that of the first.
+            let lossByFirst = reading + .random(in: -2 * tolerance...2 * tolerance, using: &numbers)
+            let madeAt = lossByFirst + Int64.random(in: -900...ClaimHistory.lease, using: &numbers)
+            let date = madeAt + Int64.random(in: -600...window, using: &numbers)
+            let judgedAt = reading + Int64.random(in: -2 * tolerance...900, using: &numbers)
+            guard (judgedAt - 600...judgedAt + window).contains(date) else { continue }
+            let refusal = history.refusal(
+                timestamp: UnixTime(date), expiresAt: UnixTime(date) + ReplayClaim.life, now: UnixTime(judgedAt),
+                futureWindow: window)
+            #expect(refusal != nil, "dated \(date - reading), judged \(judgedAt - reading) after the reading")
+        }
+    }
+}

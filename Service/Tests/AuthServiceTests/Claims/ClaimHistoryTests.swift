@@ -1,0 +1,227 @@
+import AuthContract
+import Testing
+
+@testable import AuthService
+
+/// The sentences of the protocol's *Replay* and *Loss of history* about what a store knows.
+struct ClaimHistoryTests {
+    private var history = ClaimHistory()
+    private let year: Int64 = 31_536_000
+
+    /// The history's refusal of a request with this date; nil: it can be judged.
+    private func refusal(_ date: Int64, at now: Int64? = nil, window: Int64 = 60) -> ClaimOutcome? {
+        history.refusal(
+            timestamp: UnixTime(date), expiresAt: UnixTime(date) + ReplayClaim.life, now: UnixTime(now ?? date),
+            futureWindow: window)
+    }
+
+    // MARK: How long a claim lives
+
+    @Test func `a claim lives for 660 s after the date of its request, longer than any request is fresh`() {
+        #expect(ReplayClaim.life == 660)
+        #expect(ReplayClaim.life > SignaturePolicy.maximumPastWindow)
+        #expect(ReplayClaim.longestLife == 960)
+    }
+
+    @Test func `a request is refused from the moment at which its claims would expire`() {
+        #expect(refusal(10_000, at: 10_659) == nil)
+        #expect(refusal(10_000, at: 10_660) == .expired)
+    }
+
+    @Test mutating func `a request whose claim expires no later than a purged one is refused`() {
+        history.purged(to: UnixTime(10_660))
+        history.purged(to: UnixTime(10_000))
+        #expect(refusal(10_000) == .expired)
+        #expect(refusal(10_001) == nil)
+    }
+
+    // MARK: What a loss refuses
+
+    @Test(arguments: [(60, 10_060), (300, 10_300), (5, 10_005), (0, 10_005)] as [(Int64, Int64)])
+    mutating func `a loss refuses dates from 660 s before T to the future window after T, at least 5 s`(
+        _ window: Int64, _ last: Int64
+    ) {
+        history.loseAll(around: UnixTime(10_000))
+        #expect(refusal(9339, window: window) == nil)
+        #expect(refusal(9340, window: window) == .historyLost(retryAfter: last - 9340 + 1))
+        #expect(refusal(last, window: window) == .historyLost(retryAfter: 1))
+        #expect(refusal(last + 1, window: window) == nil)
+    }
+
+    @Test mutating func `a request that is lost and expired is refused as lost, because a retry succeeds`() {
+        history.loseAll(around: UnixTime(10_000))
+        history.purged(to: UnixTime(10_660))
+        #expect(refusal(10_000) == .historyLost(retryAfter: 61))
+    }
+
+    @Test mutating func `while the disk is whole, 5 s after T suffice`() {
+        history.lose(around: [10_000], isWhole: true)
+        #expect(refusal(9340, window: 300) == .historyLost(retryAfter: 666))
+        #expect(refusal(10_005, window: 300) == .historyLost(retryAfter: 1))
+        #expect(refusal(10_006, window: 300) == nil)
+    }
+
+    @Test(arguments: [true, false])
+    mutating func `T is the last reading before the loss, the one that found it, the last right one and each wrong one`(
+        _ isWhole: Bool
+    ) {
+        history.lose(
+            around: [10_000, 20_000], and: .init(stretches: [30_000...30_100], lastRight: 25_000), isWhole: isWhole)
+        for reading: Int64 in [10_000, 20_000, 25_000, 30_000, 30_100] { #expect(refusal(reading) != nil) }
+        for between: Int64 in [10_061, 20_061, 25_061, 29_339, 30_161] { #expect(refusal(between) == nil) }
+    }
+
+    @Test func `a loss is a set of intervals: a clock that was a year ahead refuses no year`() {
+        let loss = HistoryLoss(around: [10_000, 10_000 + year], clocksApart: 0, lease: 0)
+        let history = ClaimHistory(loss: loss)
+        for date in [10_061, 1_000_000, 10_000 + year - 661] {
+            #expect(history.retryAfter(timestamp: UnixTime(date), futureWindow: 60) == nil)
+        }
+        #expect(history.retryAfter(timestamp: UnixTime(10_000 + year), futureWindow: 60) == 61)
+    }
+
+    /// A claim was made by the clock of any node, until that node's lease ended.
+    @Test func `clocks that differ and leases that last extend a loss`() {
+        let history = ClaimHistory(
+            loss: HistoryLoss(
+                around: [10_000], clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
+        for (date, seconds) in [(9279, nil), (9280, 846), (10_125, 1), (10_126, nil)] as [(Int64, Int64?)] {
+            #expect(history.retryAfter(timestamp: UnixTime(date), futureWindow: 60) == seconds, "\(date)")
+        }
+    }
+
+    // MARK: Wrong readings
+
+    @Test mutating func `after a wrong reading, the purged expiry returns, and what it purged is refused by date`() {
+        _ = history.read(10_000, monotonic: 0)
+        _ = history.read(10_000 + year, monotonic: 1)
+        history.purged(to: UnixTime(10_500))
+        history.purged(to: UnixTime(9000 + year))
+        #expect(refusal(10_010) == .expired)
+        #expect(
+            history.read(10_002, monotonic: 2)
+                == .wrong(.init(stretches: [10_000 + year...10_000 + year], lastRight: 10_000)))
+        #expect(history.purgedTo == 10_002)
+        // Any request that was accepted before the jump.
+        #expect(refusal(9340, at: 9900) == .historyLost(retryAfter: 961))
+        #expect(refusal(10_300, at: 10_002) == .historyLost(retryAfter: 1))
+        #expect(refusal(10_301, at: 10_002) == nil)
+        #expect(refusal(9342, at: 9900) != nil && refusal(9339, at: 9900) == .expired)
+        // The claims of that year are dropped: their dates are refused once the clock gets there.
+        #expect(refusal(10_000 + year) == .historyLost(retryAfter: 61))
+    }
+
+    @Test mutating func `a wrong reading that purged nothing refuses only what is too far ahead to be kept`() {
+        _ = history.read(10_000, monotonic: 0)
+        _ = history.read(20_000, monotonic: 1)
+        _ = history.read(10_002, monotonic: 2)
+        #expect(refusal(10_002) == nil && refusal(10_303) == nil)
+        #expect(refusal(19_339) == nil && refusal(19_340) != nil && refusal(20_060) != nil && refusal(20_061) == nil)
+        // A claim that expires by then is kept.
+        #expect(ClaimHistory.latestKept(now: 10_002) >= 10_002 + ReplayClaim.longestLife)
+    }
+
+    @Test mutating func `a second wrong reading that purges claims of the first refuses their dates`() {
+        // Ahead by 300 s for a moment. The claims of that moment are kept.
+        _ = history.read(10_000, monotonic: 0)
+        _ = history.read(10_300, monotonic: 0)
+        _ = history.read(10_001, monotonic: 1)
+        #expect(refusal(10_590, at: 10_300, window: 300) == nil)
+        // Ahead by an hour: they are purged.
+        _ = history.read(13_602, monotonic: 2)
+        history.purged(to: UnixTime(10_590 + 660))
+        _ = history.read(10_303, monotonic: 303)
+        #expect(refusal(10_590, at: 10_303, window: 300) == .historyLost(retryAfter: 1))
+        #expect(refusal(10_591, at: 10_303, window: 300) == nil)
+    }
+
+    @Test mutating func `a recorded reading reveals nothing that is not on record, except if all claims are lost`() {
+        for (wall, monotonic) in [(10_000, 0), (20_000, 1), (10_002, 2)] as [(Int64, Int64)] {
+            history.recall(wall, monotonic: monotonic)
+        }
+        #expect(refusal(10_000, at: 9990) == nil && refusal(20_000) == nil)
+        let lost = history.withoutClaims(now: 10_002)
+        #expect(lost.loss == history.lossWithoutClaims)
+        for date: Int64 in [9340, 10_060, 19_340, 20_060] {
+            #expect(lost.retryAfter(timestamp: UnixTime(date), futureWindow: 60) != nil, "\(date)")
+        }
+        for date: Int64 in [9339, 10_061, 19_339, 20_061] {
+            #expect(lost.retryAfter(timestamp: UnixTime(date), futureWindow: 60) == nil, "\(date)")
+        }
+        #expect(lost.clock == history.clock && lost.latestReading == 10_002)
+    }
+
+    @Test mutating func `claims that had expired when all were lost are not free for a clock that falls back`() {
+        history.purged(to: UnixTime(10_600))
+        #expect(history.withoutClaims(now: 10_500).purgedTo == 10_500)
+        _ = history.read(10_039, monotonic: 39)
+        _ = history.read(10_700, monotonic: 700)
+        history.loseAll(around: UnixTime(10_700))
+        var lost = history.withoutClaims(now: 10_700)
+        #expect(lost.purgedTo == 10_700)
+        _ = lost.read(10_100, monotonic: 701)
+        #expect(lost.retryAfter(timestamp: UnixTime(10_039), futureWindow: 60) != nil)
+        history.recall(purgedTo: 10_550)
+        #expect(history.purgedTo == 10_550)
+    }
+
+    @Test mutating func `a history that continues from a summary of its readings knows the same`() {
+        for (wall, monotonic) in [(10_000, 0), (10_010, 10), (20_000, 11)] as [(Int64, Int64)] {
+            _ = history.read(wall, monotonic: monotonic)
+        }
+        var (clock, again) = (ClockHistory(), ClaimHistory())
+        for reading in history.clock.summary { _ = clock.note(reading.wall, monotonic: reading.monotonic) }
+        again.resume(clock)
+        #expect(again == history)
+        // After a reboot, the last reading is the current time.
+        again.restart(monotonic: 3)
+        #expect(again.read(20_100, monotonic: 3) == .ahead)
+        #expect(again.read(20_000, monotonic: 4) != .steady)
+    }
+
+    @Test mutating func `recorded losses are added`() {
+        history.add(from: 10, to: 20, isOpen: false)
+        history.add(HistoryLoss(around: [10_000], clocksApart: 0, lease: 0))
+        #expect(history.retryAfter(timestamp: UnixTime(10), futureWindow: 60) == 11)
+        #expect(history.retryAfter(timestamp: UnixTime(10_060), futureWindow: 60) == 1)
+    }
+
+    // MARK: What is on the disk before the answer
+
+    @Test(arguments: [(-1, false), (4, false), (5, true), (60, true)] as [(Int64, Bool)])
+    mutating func `a claim of a request dated 5 s ahead is on the disk before the answer`(
+        _ ahead: Int64, _ isDurable: Bool
+    ) {
+        func mustBeDurable() -> Bool {
+            history.mustBeDurable(timestamp: UnixTime(10_000 + ahead), now: UnixTime(10_000), durable: 10_000)
+        }
+        #expect(mustBeDurable() == isDurable)
+        _ = history.read(10_000, monotonic: 0)
+        #expect(mustBeDurable() == isDurable)
+    }
+
+    @Test(arguments: [(9999, false), (9998, true), (Int64.min, true), (10_010, false)] as [(Int64, Bool)])
+    mutating func `so is a claim at a reading more than a second ahead of the one on the disk`(
+        _ durable: Int64, _ isDurable: Bool
+    ) {
+        func mustBeDurable(at now: Int64) -> Bool {
+            history.mustBeDurable(timestamp: UnixTime(now), now: UnixTime(now), durable: durable)
+        }
+        #expect(mustBeDurable(at: 10_000) == isDurable)
+        _ = history.read(10_000, monotonic: 0)
+        // The clock stepped back a little, and the latest reading counts.
+        #expect(mustBeDurable(at: 9997) == isDurable)
+    }
+
+    @Test(arguments: [Int64.min, -1, 0, .max]) mutating func `no time traps`(_ time: Int64) {
+        _ = history.read(0, monotonic: 0)
+        history.loseAll(around: UnixTime(time))
+        history.purged(to: UnixTime(time))
+        _ = history.read(time, monotonic: 1)
+        _ = history.read(.min, monotonic: time)
+        _ = refusal(time, window: .max)
+        _ = history.withoutClaims(now: time)
+        _ = history.mustBeDurable(timestamp: UnixTime(time), now: UnixTime(time), durable: time)
+        _ = HistoryLoss(around: [time], clocksApart: 60, lease: 5)
+    }
+}
