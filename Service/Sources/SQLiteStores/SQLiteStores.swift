@@ -131,7 +131,8 @@ public final class SQLiteStores: Sendable {
         switch role {
         case .administration:
             (heldChallenges, journal, noting, endNotes) = (nil, nil, nil, nil)
-            (challenges, replay) = (RefusingStores(), RefusingStores())
+            let refusing = RefusingStores(reason: "opened for administration, not as the service")
+            (challenges, replay) = (refusing, refusing)
         case .service:
             let (notes, continuation) = AsyncStream.makeStream(
                 of: JournalNote.self, bufferingPolicy: .bufferingNewest(1))

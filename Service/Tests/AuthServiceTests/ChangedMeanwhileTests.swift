@@ -96,7 +96,7 @@ struct ChangedMeanwhileTests {
         let world = try await World()
         _ = try await world.service.signingKeys.keySet()
         world.clock.advance(10)
-        await world.stores.fail(.removeSigningKeys)
+        await world.stores.fail(.saveSigningKeys)
         #expect(try await world.service.signingKeys.keySet()["keys"]?.array?.count == 2)
         // Clients may cache the key set for five minutes.
         #expect(SigningKeys.cacheLife == 300)
@@ -120,8 +120,8 @@ struct ChangedMeanwhileTests {
     func damagedSigningKey() async throws {
         let world = try await World()
         let damaged = StoredSigningKey(id: "damaged", sealedKey: [1, 2, 3], createdAt: world.clock.now)
-        let event = AuditEvent(.signingKeyRotated, at: world.clock.now, actor: "test")
-        #expect(try await world.stores.addSigningKey(damaged, after: nil, recording: event))
+        let change = SigningKeyChange(from: [], to: [damaged], at: world.clock.now, recording: nil)
+        #expect(try await world.stores.save(change))
         let refusal = try await expect(.serviceUnavailable) { try await world.service.signingKeys.keySet() }
         #expect(refusal?.retryAfter == 60)
     }

@@ -153,8 +153,9 @@ struct CredentialTests {
             try await credentials.authenticate(authorization: fresh, from: world.address)
         }
         // Another process revokes the credential. After the announcement, the store is read again.
-        let event = AuditEvent(.credentialRevoked, at: world.clock.now, actor: "test")
-        _ = try await world.stores.revoke(id, at: world.clock.now, recording: event)
+        let stored = try #require(try await world.stores.credential(id))
+        let revocation = try #require(stored.applying(.revoke, at: world.clock.now, by: "test"))
+        #expect(try await world.stores.save(revocation))
         credentials.forget()
         try await expect(.unauthorized) {
             try await credentials.authenticate(authorization: known, from: world.address)

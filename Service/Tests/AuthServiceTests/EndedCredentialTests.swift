@@ -103,7 +103,7 @@ import Testing
         clock.advance(1)
         let newest = try await make(life: 10 * kept)
         clock.advance(2 * kept)
-        await stores.fail(.removeCredentials)
+        await stores.fail(.saveCredential)
         await sweepTwice()
         await stores.recover()
         await credentials.sweep()

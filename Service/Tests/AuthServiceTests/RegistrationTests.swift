@@ -258,9 +258,10 @@ struct RegistrationTests {
         }
         let stored = try #require(try await sealed.stores.app(production.appID))
         let current = try #require(try await world.stores.app(production.appID))
-        _ = try await world.stores.replace(
-            current, with: stored, needsNoDevices: false,
-            recording: AuditEvent(.appChanged, at: world.clock.now, actor: "somebody"))
+        _ = try await world.stores.save(
+            AppChange(
+                from: current, to: stored.sealedJSON, needsNoDevices: false,
+                recording: AuditEvent(.appChanged, at: world.clock.now, actor: "somebody")))
         world.service.apps.forget()
         for operation in Operation.allCases {
             try await expect(.deviceRevoked) {
@@ -277,9 +278,10 @@ struct RegistrationTests {
         let production = try #require(try await strict.stores.app(try AppID(World.appID)))
         await world.stores.interrupt(.insertDevice) { stores in
             guard let known = try? stores.app(production.appID) else { return }
-            _ = try? stores.replace(
-                known, with: production, needsNoDevices: true,
-                recording: AuditEvent(.appChanged, at: World.start, actor: "test"))
+            _ = try? stores.save(
+                AppChange(
+                    from: known, to: production.sealedJSON, needsNoDevices: true,
+                    recording: AuditEvent(.appChanged, at: World.start, actor: "test")))
         }
         try await expect(.devModeNotAllowed) { try await world.register(enrolment) }
         #expect(try await world.stores.count(of: production.appID).isEmpty)
@@ -289,7 +291,7 @@ struct RegistrationTests {
     func registeredMeanwhile() async throws {
         let world = try await World(["build_channel": "staging"])
         let (app, key) = (try AppID(World.appID), DevicePublicKey(P256.Signing.PrivateKey().publicKey))
-        await world.stores.interrupt(.replaceApp) { stores in
+        await world.stores.interrupt(.saveApp) { stores in
             let device = DeviceRecord(
                 appID: app, deviceID: DeviceID(from: SystemRandom()), platform: .ios,
                 status: .registered, key: key, assurance: .unproven, registeredAt: World.start)

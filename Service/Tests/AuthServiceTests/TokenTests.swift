@@ -326,26 +326,10 @@ struct TokenTests {
             return keys
         }
 
-        func addSigningKey(
-            _ key: StoredSigningKey, after newest: String?, recording event: AuditEvent
-        ) async throws(StoreError) -> Bool {
-            try await stores.addSigningKey(key, after: newest, recording: event)
-        }
-
-        func revokeSigningKey(
-            _ id: String, newest: String, promoting successor: String?, adding key: StoredSigningKey?,
-            recording event: AuditEvent
-        ) async throws(StoreError) -> Bool {
-            try await stores.revokeSigningKey(
-                id, newest: newest, promoting: successor, adding: key, recording: event)
-        }
+        func save(_ change: SigningKeyChange) async throws(StoreError) -> Bool { try await stores.save(change) }
 
         func isRevokedSigningKey(_ id: String) async throws(StoreError) -> Bool {
             try await stores.isRevokedSigningKey(id)
-        }
-
-        func removeSigningKeys(_ ids: Set<String>) async throws(StoreError) {
-            try await stores.removeSigningKeys(ids)
         }
     }
 

@@ -241,7 +241,9 @@ struct UnprovenDeviceTests {
         let request = try await enrolment(world)
         let app = try AppID(World.appID)
         await world.stores.interrupt(.insertDevice) { stores in
-            _ = try? stores.remove(app, recording: AuditEvent(.appRemoved, at: World.start, actor: "test"))
+            guard let stored = try? stores.app(app) else { return }
+            let event = AuditEvent(.appRemoved, at: World.start, actor: "test")
+            _ = try? stores.save(AppChange(removing: stored, changing: [], recording: event))
         }
         try await expect(.unknownApp) { try await world.register(request, []) }
         try await nothingIsHeld(world)

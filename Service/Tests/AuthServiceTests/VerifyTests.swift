@@ -312,9 +312,10 @@ struct VerifyTests {
         let enforcing = try #require(try await other.stores.app(AppID(World.appID)))
         await world.stores.interrupt(.insertDevice) { stores in
             guard let known = try? stores.app(enforcing.appID) else { return }
-            _ = try? stores.replace(
-                known, with: enforcing, needsNoDevices: false,
-                recording: AuditEvent(.appChanged, at: World.start, actor: "test"))
+            _ = try? stores.save(
+                AppChange(
+                    from: known, to: enforcing.sealedJSON, needsNoDevices: false,
+                    recording: AuditEvent(.appChanged, at: World.start, actor: "test")))
         }
         let answer = try await world.register(enrolment)
         #expect(answer.status == .pending)

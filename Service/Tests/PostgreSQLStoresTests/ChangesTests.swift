@@ -52,9 +52,8 @@ extension AgainstPostgreSQL {
             var changes = pair.other.devices.externalChanges().makeAsyncIterator()
             _ = await changes.next()
             let app = StoredApp(appID: pair.device.appID, sealedJSON: "{}")
-            #expect(
-                try await pair.one.apps.replace(
-                    app, with: app, needsNoDevices: false, recording: sampleEvent(.appChanged)) == .replaced)
+            let change = AppChange(from: app, to: "{}", needsNoDevices: false, recording: sampleEvent(.appChanged))
+            #expect(try await pair.one.apps.save(change) == .saved)
             _ = await changes.next()
             await pair.close()
         }

@@ -1,3 +1,4 @@
+import AuthService
 import Crypto
 import Foundation
 import StoreServers

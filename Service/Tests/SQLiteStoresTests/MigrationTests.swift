@@ -19,8 +19,8 @@ struct MigrationTests {
         let folder = try TemporaryFolder()
         let stores = try SQLiteStores.open(folder)
         let key = StoredSigningKey(id: "kid", sealedKey: [1, 2, 3], createdAt: UnixTime(1_780_272_000))
-        let event = AuditEvent(.signingKeyRotated, at: key.createdAt, actor: "test")
-        #expect(try await stores.signingKeys.addSigningKey(key, after: nil, recording: event))
+        let change = SigningKeyChange(from: [], to: [key], at: key.createdAt, recording: nil)
+        #expect(try await stores.signingKeys.save(change))
         await stores.close()
         let queue = try DatabaseQueue(path: folder.database)
         try await queue.write { database in

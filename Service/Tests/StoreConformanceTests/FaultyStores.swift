@@ -59,18 +59,10 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
         return isDone
     }
 
-    func replace(
-        _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
-    ) async throws(StoreError) -> ReplaceOutcome {
-        let outcome = try await memory.replace(current, with: app, needsNoDevices: needsNoDevices, recording: event)
-        try await appending(event, to: .replaceApp, unless: outcome == .replaced)
+    func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome {
+        let outcome = try await memory.save(change)
+        try await appending(change.event, to: .saveApp, unless: outcome == .saved)
         return outcome
-    }
-
-    func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool {
-        let isDone = try await memory.remove(id, recording: event)
-        try await appending(event, to: .removeApp, unless: isDone)
-        return isDone
     }
 
     // MARK: Devices

@@ -24,8 +24,7 @@ struct FaultyStoresTests {
 
     @Test(arguments: [
         (MemoryStores.Call.insertApp, "A change of an app that is refused has no event"),
-        (.replaceApp, "A change of an app that is refused has no event"),
-        (.removeApp, "A change of an app that is refused has no event"),
+        (.saveApp, "A change of an app that is refused has no event"),
         (.insertDevice, "An insertion that is refused has no event"),
         (.save, "A change of a device that is refused has no event"),
         (.recordReceipt, "A newer receipt of the same attested key is not overwritten"),

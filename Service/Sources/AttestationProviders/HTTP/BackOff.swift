@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import AuthService
 
 /// Retries a few times, with growing pauses, within a total time.
 struct BackOff: Sendable {
@@ -11,7 +12,7 @@ struct BackOff: Sendable {
     }
 
     static let maximumAttempts = 3
-    private static let first = 0.25
+    private static let pauses = BackOffPause(first: 0.5, longest: 60)
 
     let random: any RandomSource
     let pause: @Sendable (Duration) async throws -> Void
@@ -26,7 +27,7 @@ struct BackOff: Sendable {
             switch await attempt(total - (ContinuousClock.now - start)) {
             case .done(let value): return value
             case .again(let seconds, let value):
-                let own = Self.first * Double(1 << number) * (0.5 + random.fraction() / 2)
+                let own = Self.pauses.seconds(after: number - 1, random)
                 let wait = Duration.seconds(max(own, Double(seconds ?? 0)))
                 guard number < Self.maximumAttempts, wait < total - (ContinuousClock.now - start),
                     (try? await pause(wait)) != nil
@@ -35,9 +36,4 @@ struct BackOff: Sendable {
             }
         }
     }
-}
-
-extension RandomSource {
-    /// A number from 0 up to but not including 1.
-    func fraction() -> Double { Double(bytes(2).reduce(0) { $0 << 8 | UInt32($1) }) / 65536 }
 }

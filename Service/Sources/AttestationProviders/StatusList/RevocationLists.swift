@@ -10,7 +10,7 @@ package struct RevocationSettings: Sendable {
     package var directory: String?
     /// The most seconds since the source last confirmed a list: three days by default. An older list is not used. Nil: no
     /// limit.
-    package var maximumAgeSeconds: Int64? = 3 * 86_400
+    package var maximumAgeSeconds: Int64? = RevocationListState.maximumAge
     /// The deadline of one fetch.
     package var deadline: Duration = .seconds(20)
 
@@ -184,9 +184,11 @@ package actor RevocationLists {
         entries[name]?.dueAt = clock.now + max(jittered, 1)
     }
 
+    private static let pauses = BackOffPause(first: 30, longest: 900)
+
     private func failed(_ failure: ListSource.Failure, _ name: String) {
         let failures = entries[name]?.failures ?? 0
-        let own = min(30 * Double(1 << min(failures, 5)), 900) * (0.5 + random.fraction() / 2)
+        let own = Self.pauses.seconds(after: failures, random)
         entries[name]?.dueAt = clock.now + max(Int64(own), min(failure.retryAfter ?? 0, 3600))
         entries[name]?.failures = failures + 1
         entries[name]?.failure = failure.description

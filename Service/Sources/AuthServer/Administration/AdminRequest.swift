@@ -1,5 +1,6 @@
 internal import AuthContract
 internal import AuthService
+internal import Foundation
 internal import StrictJSON
 
 /// An authenticated caller.
@@ -89,7 +90,7 @@ struct AdminQuery: Sendable {
             guard names.contains(name) else {
                 throw ContractError("the query's names are \(names.isEmpty ? "none" : names.joined(separator: ", "))")
             }
-            guard parts.count == 2, let value = Self.decoded(parts[1]) else {
+            guard parts.count == 2, let value = parts[1].removingPercentEncoding else {
                 throw ContractError("\(name) in the query must have a percent-encoded value")
             }
             guard values.updateValue(value, forKey: name) == nil else {
@@ -123,24 +124,5 @@ struct AdminQuery: Sendable {
             }
             return number
         }
-    }
-
-    private static func decoded(_ text: some StringProtocol) -> String? {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = rest.prefix(2)
-            guard digits.count == 2, let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16),
-                digits.allSatisfy({ $0 != UInt8(ascii: "+") })
-            else { return nil }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        let text = String(decoding: bytes, as: UTF8.self)
-        return text.utf8.elementsEqual(bytes) ? text : nil
     }
 }

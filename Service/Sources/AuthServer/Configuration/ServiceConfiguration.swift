@@ -200,7 +200,7 @@ package struct ServiceConfiguration: Sendable {
             .appleURL, .googleURL, .revocationsDirectory, .maximumConnectionsPerAddress, .postgresql, .redis:
             .null
         case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
-        case .revocationsMaximumAge: .integer(259_200)
+        case .revocationsMaximumAge: .integer(RevocationListState.maximumAge)
         case .otherOrigins, .trustedProxies, .nat64Prefixes: []
         case .insecureHTTP, .operationsInsecureHTTP: false
         case .maximumConnections: .integer(server.maximumConnections)

@@ -1,3 +1,4 @@
+internal import AuthService
 internal import Bytes
 internal import Foundation
 internal import NIOCore
@@ -79,8 +80,7 @@ struct IPAddress: Sendable, Hashable, CustomStringConvertible {
 
     private init(_ address: in6_addr) {
         let all = withUnsafeBytes(of: address) { Array($0) }
-        let isMapped = all.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
-        bytes = isMapped ? Array(all.suffix(4)) : all
+        bytes = ClientAddress.mappedIPv4(in: all) ?? all
     }
 
     /// Reads an element of `X-Forwarded-For`: an address, which some proxies write with its port.

@@ -38,8 +38,9 @@ extension ServerMetrics {
     }
 
     func signingKeys(_ keys: [StoredSigningKey]) {
+        let ring = SigningKeyRing(keys)
         let ends = keys.indices.map { index in
-            let end = SigningKeys.lastTokenEnds(ofKeyAt: index, in: keys)
+            let end = ring.lastTokenEnds(ofKeyAt: index)
             return ([("kid", keys[index].id)], end.map { Double($0.seconds) } ?? .infinity)
         }
         registry.replace(Self.signingKeyExpiry, with: ends)

@@ -6,6 +6,7 @@ internal import StrictJSON
 public final class AppRegistry: Sendable {
     private let store: any AppStore
     private let devices: any DeviceStore
+    private let credentials: any CredentialStore
     private let key: ServiceKey
     private let clock: any ServiceClock
     private let providers: any EvidenceProviders
@@ -14,14 +15,15 @@ public final class AppRegistry: Sendable {
     public let mask: SecretMask
 
     private static let maximumCached = 20_000
+    /// How often a decision is repeated because another change was faster.
+    private static let maximumAttempts = 8
 
     /// A registry over a store.
     init(
-        store: any AppStore, devices: any DeviceStore, key: ServiceKey, clock: any ServiceClock,
-        providers: any EvidenceProviders
+        store: any AppStore, devices: any DeviceStore, credentials: any CredentialStore, key: ServiceKey,
+        clock: any ServiceClock, providers: any EvidenceProviders
     ) {
-        self.store = store
-        self.devices = devices
+        (self.store, self.devices, self.credentials) = (store, devices, credentials)
         self.key = key
         mask = SecretMask(key)
         self.clock = clock
@@ -82,10 +84,10 @@ public final class AppRegistry: Sendable {
     /// Adds an app. False if its id is taken.
     public func add(_ record: AppRecord, actor: String) async throws -> Bool {
         try check(record)
-        try await checkAudiences(of: record)
-        try await checkNoAudience(is: record.appID)
+        let event = try record.adding(
+            beside: try await others(of: record, opening: true), at: clock.now, by: actor, masking: mask)
         defer { forget() }
-        return try await store.insert(try sealed(record), recording: event(.appAdded, record, actor))
+        return try await store.insert(try sealed(record), recording: event)
     }
 
     /// Replaces an app's record. False if there is none, or it is not `expected`. Throws if the channel changes and the app has
@@ -99,24 +101,30 @@ public final class AppRegistry: Sendable {
         _ record: AppRecord, replacing expected: AppRecord? = nil, actor: String
     ) async throws -> Bool {
         try check(record)
-        try await checkAudiences(of: record)
         defer { forget() }
-        guard let stored = try await store.app(record.appID) else { return false }
-        let current = try opened(stored)
-        guard expected == nil || current == expected else { return false }
-        try checkCompromises(of: record, replacing: current)
-        let outcome = try await store.replace(
-            stored, with: try sealed(record), needsNoDevices: current.buildChannel != record.buildChannel,
-            recording: event(.appChanged, record, actor, before: current))
-        switch outcome {
-        case .conflict: return false
-        case .hasDevices:
-            throw ContractError("build_channel cannot change once the app has devices", code: .conflict)
-        case .replaced:
-            // Also if the mode was `enforce` before, because repeating a change that failed halfway must complete it.
-            if record.mode == .enforce { try await holdObserved(of: record, actor: actor) }
-            return true
+        for _ in 0..<Self.maximumAttempts {
+            guard let stored = try await store.app(record.appID) else { return false }
+            let current = try opened(stored)
+            guard expected == nil || current == expected else { return false }
+            let (event, needsNoDevices) = try record.replacing(
+                current, beside: try await others(of: record, opening: false), at: clock.now, by: actor, masking: mask)
+            let change = AppChange(
+                from: stored, to: try sealed(record).sealedJSON, needsNoDevices: needsNoDevices, recording: event)
+            switch try await store.save(change) {
+            case .conflict: continue
+            case .hasDevices:
+                throw ContractError("build_channel cannot change once the app has devices", code: .conflict)
+            case .saved:
+                // Also if the mode was `enforce` before, because repeating a change that failed halfway must complete it.
+                if record.mode == .enforce { try await holdObserved(of: record, actor: actor) }
+                return true
+            }
         }
+        throw Self.changedEachTime
+    }
+
+    private static var changedEachTime: StoreError {
+        StoreError(.unavailable, "the app changed each time that it was read")
     }
 
     /// Makes the devices that were admitted under observation pending. It works in steps, so that each write ends well within
@@ -136,42 +144,11 @@ public final class AppRegistry: Sendable {
 
     static let pendingStep = 1000
 
-    /// A backend accepts tokens whose audience is its app's id. So no other app may issue tokens for that audience.
-    private func checkAudiences(of record: AppRecord) async throws {
-        let audiences = Set(record.signature.tokenAudiences)
-        guard !audiences.isEmpty else { return }
-        for other in try await store.apps() where other.appID != record.appID && audiences.contains(other.appID.text) {
-            throw ContractError(
-                "signature.token_audiences: \(other.appID) is the id of another app", code: .conflict)
-        }
-    }
-
-    /// The same rule for an app that is added later. `TokenIssuer` checks again, because two changes can run concurrently.
-    private func checkNoAudience(is id: AppID) async throws {
-        for stored in try await store.apps() where stored.appID != id {
-            // A record that cannot be opened must not block every other app.
-            guard let other = try? opened(stored), other.signature.tokenAudiences.contains(id.text) else { continue }
-            throw ContractError("app_id: \(id) is one of the token_audiences of \(other.appID)", code: .conflict)
-        }
-    }
-
-    /// A key that a compromise ended must not be accepted again by mistake. So a change either keeps every demand of
-    /// `keys.compromise` for the affected keys, or lifts all of them with null.
-    private func checkCompromises(of record: AppRecord, replacing current: AppRecord) throws(ContractError) {
-        let (demands, now) = (record.keys.compromises, clock.now)
-        let isKept = current.keys.compromises.allSatisfy { old in
-            demands.contains { new in
-                // A demand applies from `keysBefore` on. If it started later than today, it would release the keys that the old
-                // demand affects.
-                new.keysBefore >= old.keysBefore && new.keysBefore <= max(old.keysBefore, now)
-                    && new.rotateBy <= old.rotateBy
-            }
-        }
-        guard isKept || demands.isEmpty else {
-            let advice =
-                "keys.compromise: a demand that is set would be weaker; list it beside the new one, or set null to lift it"
-            throw ContractError(advice, code: .conflict)
-        }
+    /// The other apps, for a decision about this record. They matter to a new id, and to token audiences.
+    private func others(of record: AppRecord, opening: Bool) async throws(StoreError) -> OtherApps {
+        guard opening || !record.signature.tokenAudiences.isEmpty else { return OtherApps() }
+        let others = try await store.apps().filter { $0.appID != record.appID }
+        return OtherApps(ids: others.map(\.appID), records: opening ? others.compactMap { try? opened($0) } : [])
     }
 
     /// Throws if a record cannot be used, such as for an anchor that is not a certificate. A record made in code obeys the same
@@ -188,15 +165,16 @@ public final class AppRegistry: Sendable {
     /// Removes an app. False if it has devices or does not exist. `AuthService.removeApp` also forgets its credentials.
     func remove(_ id: AppID, actor: String) async throws(StoreError) -> Bool {
         defer { forget() }
-        return try await store.remove(id, recording: AuditEvent(.appRemoved, at: clock.now, actor: actor, appID: id))
-    }
-
-    private func event(
-        _ code: AuditEvent.Code, _ record: AppRecord, _ actor: String, before: AppRecord? = nil
-    ) -> AuditEvent {
-        var detail = JSONObject([("after", .object(record.json(secrets: .masked(mask))))])
-        if let before { detail["before"] = .object(before.json(secrets: .masked(mask))) }
-        return AuditEvent(code, at: clock.now, actor: actor, appID: record.appID, detail: detail)
+        for _ in 0..<Self.maximumAttempts {
+            guard let stored = try await store.app(id) else { return false }
+            let change = stored.removing(losing: try await credentials.credentials(), at: clock.now, by: actor)
+            switch try await store.save(change) {
+            case .conflict: continue
+            case .hasDevices: return false
+            case .saved: return true
+            }
+        }
+        throw Self.changedEachTime
     }
 
     // The whole record is sealed, so the store need not know which members are secret.

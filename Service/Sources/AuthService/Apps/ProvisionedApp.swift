@@ -106,9 +106,8 @@ public final class ProvisionedApp: Sendable {
         guard record.keys.rebindOnRotation else {
             throw Refusal(.invalidAttestation, "the app allows no new attestation on rotation")
         }
-        // A thief of the signing key could attest with another phone.
-        guard body.reason != .compromise, !device.isCompromised(under: record.keys, at: at) else {
-            throw Refusal(.invalidAttestation, "a compromised key may not bring a new App Attest key")
+        do { try device.requireMayRebind(body.reason, under: record.keys, at: at) } catch {
+            throw Refusal(error.code, error.description)
         }
         guard body.newKeyProof != nil else {
             throw Refusal(.invalidAttestation, "a rebind needs new_key_proof")

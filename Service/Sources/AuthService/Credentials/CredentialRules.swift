@@ -15,7 +15,8 @@ public struct CredentialRules: Sendable {
     private let lastSweep = Locked<UnixTime?>(nil)
 
     private static let maximumCached = 1000
-    private static let maximumNameBytes = 128
+    /// How often a decision is repeated because another change was faster.
+    private static let maximumAttempts = 8
     /// Seconds for which a credential stays listed after it expired or was revoked: 30 days.
     public static let listedAfterEnd: Int64 = 30 * 86_400
 
@@ -36,32 +37,11 @@ public struct CredentialRules: Sendable {
     public func create(
         name: String, role: CredentialRole, scope: CredentialScope, life: Int64, actor: String
     ) async throws -> (credential: Credential, text: Secret) {
-        switch scope {
-        case .allApps where role == .service:
-            throw ContractError("a service credential is for some apps: name them")
-        case .apps(let apps) where apps.isEmpty:
-            throw ContractError("a credential is for at least one app, or for all of them")
-        case .apps, .allApps: break
-        }
-        // PostgreSQL cannot store U+0000.
-        guard !name.utf8.contains(0) else { throw ContractError("the name of a credential cannot contain U+0000") }
-        guard (1...Self.maximumNameBytes).contains(name.utf8.count), (1...(10 * 366 * 86_400)).contains(life) else {
-            throw ContractError(
-                "a credential needs a name of 1 to \(Self.maximumNameBytes) bytes and a life of at most ten years")
-        }
         let id = Hexadecimal.encode(random.bytes(8))
         let secret = Base64.url.encode(random.bytes(32))
-        let now = clock.now
-        let credential = Credential(
-            id: id, name: name, role: role, scope: scope, secretHash: Self.hash(secret.utf8), createdAt: now,
-            expiresAt: now + life)
-        let event = AuditEvent(
-            .credentialCreated, at: now, actor: actor,
-            detail: JSONObject([
-                ("id", .string(id)), ("name", .string(name)), ("role", .string(role.rawValue)),
-                ("apps", .strings(scope.named.map(\.text).sorted())), ("all_apps", .bool(scope == .allApps)),
-                ("expires_at", .string(credential.expiresAt.iso8601)),
-            ]))
+        let (credential, event) = try Credential.created(
+            id: id, name: name, role: role, scope: scope, secretHash: Self.hash(secret.utf8), life: life, at: clock.now,
+            by: actor)
         guard try await store.insert(credential, recording: event) else {
             throw ContractError("apps: one of \(scope.named.map(\.text).sorted().joined(separator: ", ")) is not there")
         }
@@ -73,16 +53,21 @@ public struct CredentialRules: Sendable {
 
     /// Revokes a credential. False if it does not exist or was revoked before.
     public func revoke(_ id: String, actor: String) async throws(StoreError) -> Bool {
-        let event = AuditEvent(
-            .credentialRevoked, at: clock.now, actor: actor, detail: JSONObject([("id", .string(id))]))
         defer { cache.forget(id) }
-        return try await store.revoke(id, at: clock.now, recording: event)
+        for _ in 0..<Self.maximumAttempts {
+            guard let change = try await store.credential(id)?.applying(.revoke, at: clock.now, by: actor) else {
+                return false
+            }
+            if try await store.save(change) { return true }
+        }
+        throw StoreError(.unavailable, "the credential changed each time that it was read")
     }
 
     /// Removes credentials that ended long ago.
     ///
     /// They must have ended by the clock at this sweep and at the previous one. So a clock that is ahead for a moment removes
-    /// nothing.
+    /// nothing. The newest credential always stays: a database without any credential is a fresh one, for which the service
+    /// would create a first admin credential.
     func sweep() async {
         let now = clock.now
         let previous = lastSweep.withLock { last in
@@ -90,8 +75,12 @@ public struct CredentialRules: Sendable {
             return last
         }
         guard let previous else { return }
-        // If the removal fails, the next sweep repeats it.
-        _ = try? await store.remove(endedBefore: min(previous, now) - Self.listedAfterEnd)
+        let command = CredentialCommand.remove(endedBefore: min(previous, now) - Self.listedAfterEnd)
+        guard let listed = try? await list() else { return }
+        for change in listed.dropFirst().compactMap({ $0.applying(command, at: now, by: "service") }) {
+            // If a removal fails, the next sweep repeats it.
+            guard (try? await store.save(change)) != nil else { return }
+        }
     }
 
     /// Makes every credential be re-read, because another process changed the store.

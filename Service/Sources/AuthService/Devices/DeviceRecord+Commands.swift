@@ -129,10 +129,7 @@ extension DeviceRecord {
         }
         let isCompromised = isCompromised(under: app.keys, at: now)
         let newEvidence = rotation.reattestation?.evidence
-        // A thief of the signing key could attest with another phone.
-        guard newEvidence == nil || !(isCompromised || rotation.reason == .compromise) else {
-            throw DeviceConflict(.invalidAttestation, "a compromised key may not bring a new App Attest key")
-        }
+        if newEvidence != nil { try requireMayRebind(rotation.reason, under: app.keys, at: now) }
         guard rotation.reattestation == nil || rotation.judgedAppAttestKey == appAttest?.keyID else {
             throw DeviceConflict(.rotationFailed, "the App Attest key was replaced meanwhile")
         }
@@ -150,6 +147,15 @@ extension DeviceRecord {
         if rotation.reattestation != nil { assurance.labels.removeAll { $0 == Assurance.unprovenLabel } }
         if let newEvidence { appAttest = newEvidence }
         return (.keyRotated, detail)
+    }
+
+    /// Throws if a rotation may not bring a new App Attest key. A thief of the signing key could attest with another phone.
+    func requireMayRebind(
+        _ reason: RotationReason, under keys: KeyPolicy, at now: UnixTime
+    ) throws(DeviceConflict) {
+        guard reason != .compromise, !isCompromised(under: keys, at: now) else {
+            throw DeviceConflict(.invalidAttestation, "a compromised key may not bring a new App Attest key")
+        }
     }
 
     // MARK: Evidence

@@ -23,9 +23,7 @@ public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
             return
         }
         let bytes = withUnsafeBytes(of: &address) { Array($0) }
-        // The address of an IPv4 client on a dual-stack socket.
-        let isMapped = bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
-        if let four = isMapped ? Array(bytes.suffix(4)) : nat64.embeddedIPv4(in: bytes) {
+        if let four = Self.mappedIPv4(in: bytes) ?? nat64.embeddedIPv4(in: bytes) {
             network = four.map(String.init).joined(separator: ".")
         } else {
             network =
@@ -33,6 +31,12 @@ public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
                 .map { String(UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]), radix: 16) }.joined(separator: ":")
                 + "::/64"
         }
+    }
+
+    /// The IPv4 address in an IPv4-mapped IPv6 address of 16 bytes (RFC 4291 section 2.5.5.2): an IPv4 client on a dual-stack
+    /// socket. Nil for any other address.
+    package static func mappedIPv4(in bytes: [UInt8]) -> [UInt8]? {
+        bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF] ? Array(bytes.suffix(4)) : nil
     }
 
     public var description: String { network }

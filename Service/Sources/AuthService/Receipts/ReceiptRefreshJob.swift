@@ -81,12 +81,12 @@ public struct ReceiptRefreshJob: Sendable {
         do throws(StoreError) {
             let now = clock.now
             guard let due = try await store.takeDueReceipt(at: now, lease: now + ReceiptRefreshRules.lease) else {
-                return .seconds(60 * (1 + fraction() / 4))
+                return .seconds(60 * (1 + random.fraction() / 4))
             }
             let answer = await ask(due)
             // The answer to a cancelled request is meaningless. The receipt is due again after its lease.
             guard !Task.isCancelled else { return .zero }
-            let decision = rules.decide(answer, on: due, at: clock.now, jitter: fraction())
+            let decision = rules.decide(answer, on: due, at: clock.now, jitter: random.fraction())
             try await record(decision, of: due, flaggingAbove: await watch.threshold(due.appID))
             if let proof = decision.proof { await watch.record(proof, due) }
             return wait(after: decision.next, answer, &streak)
@@ -133,7 +133,7 @@ public struct ReceiptRefreshJob: Sendable {
         case .goOn:
             streak = 0
             // Jitter only lengthens the pause, because the budget is a bound and not an average.
-            return .seconds(3600 / Double(rules.policy.requestsPerHour) * (1 + fraction() / 4))
+            return .seconds(3600 / Double(rules.policy.requestsPerHour) * (1 + random.fraction() / 4))
         case .backOff(let seconds):
             if streak == 0 {
                 let level: Logger.Level = answer == .unauthorized ? .error : .warning
@@ -143,16 +143,13 @@ public struct ReceiptRefreshJob: Sendable {
         }
     }
 
+    private static let pauses = BackOffPause(first: 60, longest: 3600)
+
     /// First 30 to 60 seconds, then up to an hour. A longer pause that Apple asks for is kept, up to six hours.
     private func backOff(atLeast seconds: Int64?, _ streak: inout Int) -> Duration {
-        let own = min(60 * Double(1 << min(streak, 6)), 3600) * (0.5 + fraction() / 2)
-        streak = min(streak + 1, 64)
+        let own = Self.pauses.seconds(after: streak, random)
+        streak += 1
         return .seconds(max(own, Double(min(max(seconds ?? 0, 0), 6 * 3600))))
-    }
-
-    /// A number from 0 up to but not including 1.
-    private func fraction() -> Double {
-        Double(random.bytes(2).reduce(0) { $0 << 8 | UInt32($1) }) / 65536
     }
 }
 

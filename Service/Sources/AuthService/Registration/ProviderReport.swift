@@ -42,6 +42,9 @@ public struct IntegrityUsage: Sendable, Hashable {
 
 /// The state of a list of revoked attestation keys.
 public struct RevocationListState: Sendable, Hashable {
+    /// The most seconds since the source last confirmed a list, by default: three days. An older list is not used.
+    package static let maximumAge: Int64 = 3 * 86_400
+
     /// The URL or the file.
     public let source: String
     /// The number of entries; nil without a list.

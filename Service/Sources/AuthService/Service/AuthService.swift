@@ -54,7 +54,9 @@ public struct AuthService: Sendable {
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom()
     ) {
         self.clock = clock
-        apps = AppRegistry(store: stores.apps, devices: stores.devices, key: key, clock: clock, providers: providers)
+        apps = AppRegistry(
+            store: stores.apps, devices: stores.devices, credentials: stores.credentials, key: key, clock: clock,
+            providers: providers)
         self.providers = providers
         protection = Protection(settings, shared: stores.limits, clock: clock)
         challenges = ChallengeRules(store: stores.challenges, clock: clock, random: random)

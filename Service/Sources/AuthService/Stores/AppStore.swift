@@ -7,28 +7,62 @@ public struct StoredApp: Sendable, Hashable {
     /// The record as JSON text, secrets sealed with the service's key.
     public let sealedJSON: String
 
-    /// Memberwise initializer.
+    /// A record as it is stored.
     public init(appID: AppID, sealedJSON: String) {
         self.appID = appID
         self.sealedJSON = sealedJSON
     }
 }
 
-/// The outcome of replacing an app record.
-public enum ReplaceOutcome: Sendable, Hashable {
-    /// The new record is stored.
-    case replaced
-    /// The stored record is no longer the one that was read, or is not there.
+/// A decision about an app: the record that it was made from, and the record that it makes.
+public struct AppChange: Sendable, Hashable {
+    /// The record as it was read. The stored one must still be the same, byte for byte.
+    public let before: StoredApp
+    /// The record after the change; nil: the app is removed. Then its recorded refusals and pending proofs are erased.
+    public let after: StoredApp?
+    /// Whether the app must not have a device, whatever its status.
+    public let needsNoDevices: Bool
+    /// What happens to the credentials that name an app that is removed.
+    public let credentials: [CredentialChange]
+    /// The audit event of the change. Those of the credentials follow it.
+    public let event: AuditEvent
+
+    /// Replaces the record's text.
+    public init(from before: StoredApp, to sealedJSON: String, needsNoDevices: Bool, recording event: AuditEvent) {
+        (self.before, self.needsNoDevices, self.event) = (before, needsNoDevices, event)
+        after = StoredApp(appID: before.appID, sealedJSON: sealedJSON)
+        credentials = []
+    }
+
+    /// Removes an app. It must not have a device.
+    public init(removing before: StoredApp, changing credentials: [CredentialChange], recording event: AuditEvent) {
+        (self.before, self.credentials, self.event) = (before, credentials, event)
+        (after, needsNoDevices) = (nil, true)
+    }
+
+    /// Whether a removal was decided from these stored credentials: it changes each one that names the app and is not revoked.
+    public func isDecided(from stored: [Credential]) -> Bool {
+        let named = stored.filter { $0.revokedAt == nil && $0.scope.named.contains(before.appID) }
+        return Set(named) == Set(credentials.map(\.before))
+    }
+}
+
+/// The outcome of saving a change of an app.
+public enum AppSaveOutcome: Sendable, Hashable {
+    /// The change is stored.
+    case saved
+    /// The stored record or a credential is no longer the one that was read, or is not there.
     case conflict
     /// The app has devices, and the change needs an app without any.
     case hasDevices
 }
 
-/// Keeps app records.
+/// Keeps app records. A store knows no rule about them: it saves a decision if the record is still the one that the decision was
+/// made from.
 ///
 /// Guarantees:
 /// - Each change is atomic and durable when the call returns.
-/// - A change and its audit event are one transaction. A call that returns false changes nothing and appends no event.
+/// - A change and its audit events are one transaction. A call that saves nothing changes nothing and appends no event.
 /// - `sealedJSON` is stored and compared byte for byte. Two texts that are only canonically equivalent are different.
 public protocol AppStore: Sendable {
     /// The record of an app; nil if there is none.
@@ -40,20 +74,11 @@ public protocol AppStore: Sendable {
     /// Adds a record. Returns false if the id is taken; an id is free again once its record was removed.
     func insert(_ app: StoredApp, recording event: AuditEvent) async throws(StoreError) -> Bool
 
-    /// Replaces a record. Of several callers that start from one record, one succeeds.
+    /// Saves a change if the stored record is still `AppChange.before`. Of several callers that start from one record, one
+    /// succeeds.
     ///
-    /// - Parameters:
-    ///   - current: the record as it was read.
-    ///   - app: the new record.
-    ///   - needsNoDevices: whether the app must not have a device, whatever its status. This change and the insertion of a
-    ///     device that was judged under `current` never both succeed.
-    ///   - event: the audit event of the change.
-    func replace(
-        _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
-    ) async throws(StoreError) -> ReplaceOutcome
-
-    /// Removes a record, and what belongs to the app: its recorded refusals and pending proofs are erased, and each credential
-    /// that names it loses it (`Credential.losing`, with an event of its own). Returns false if the app still has devices,
-    /// whatever their status, or is not there.
-    func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool
+    /// A change that needs an app without devices and the insertion of a device that was judged under `before` never both
+    /// succeed. A removal conflicts unless `AppChange.isDecided(from:)` holds for the stored credentials: the removal of an app
+    /// and the insertion of a credential for it never both succeed.
+    func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome
 }

@@ -70,11 +70,10 @@ public struct Credential: Sendable, Hashable {
     /// When it was revoked; nil: it was not.
     public var revokedAt: UnixTime?
 
-    /// Memberwise initializer.
+    /// A credential as it is stored.
     public init(
         id: String, name: String, role: CredentialRole, scope: CredentialScope, secretHash: [UInt8],
-        createdAt: UnixTime,
-        expiresAt: UnixTime, revokedAt: UnixTime? = nil
+        createdAt: UnixTime, expiresAt: UnixTime, revokedAt: UnixTime? = nil
     ) {
         self.id = id
         self.name = name
@@ -87,47 +86,39 @@ public struct Credential: Sendable, Hashable {
     }
 }
 
-extension Credential {
-    /// This credential after the removal of an app, with its audit event. A credential for only that app ends with it, because
-    /// a later app with the same id is a different app.
-    ///
-    /// - Parameter event: the event of the removal.
-    /// - Returns: nil if the credential does not name the app, or has ended.
-    package func losing(_ app: AppID, by event: AuditEvent) -> (credential: Credential, event: AuditEvent)? {
-        guard case .apps(let apps) = scope, apps.contains(app), revokedAt == nil else { return nil }
-        var changed = self
-        let rest = apps.subtracting([app])
-        if rest.isEmpty { changed.revokedAt = event.at } else { changed.scope = .apps(rest) }
-        let detail = JSONObject([
-            ("id", .string(id)), ("reason", "app_removed"), ("app_id", .string(app.text)),
-            ("apps", .strings(rest.map(\.text).sorted())),
-        ])
-        let code: AuditEvent.Code = rest.isEmpty ? .credentialRevoked : .credentialNarrowed
-        return (changed, AuditEvent(code, at: event.at, actor: event.actor, appID: event.appID, detail: detail))
+/// A decision about a credential: the credential that it was made from, and the one that it makes.
+public struct CredentialChange: Sendable, Hashable {
+    /// The credential as it was read. It must still be the stored one.
+    public let before: Credential
+    /// The credential after the change, with the same id; only `scope` and `revokedAt` may differ. Nil: it is removed.
+    public let after: Credential?
+    /// The audit event of the change; nil: the change has none.
+    public let event: AuditEvent?
+
+    /// A change of this credential.
+    public init(from before: Credential, to after: Credential?, recording event: AuditEvent?) {
+        (self.before, self.after, self.event) = (before, after, event)
     }
 }
 
-/// Keeps credentials.
+/// Keeps credentials. A store knows no rule about them: it saves a decision if the credential is still the one that the decision
+/// was made from.
 ///
 /// A change and its audit event are one transaction. A call that throws or returns false changes nothing and appends no
 /// event.
 public protocol CredentialStore: Sendable {
-    /// Adds a credential. If its id exists, throws and keeps the existing credential. Returns false if an app that it names
-    /// does not exist: the removal of an app and the insertion of a credential for it never both succeed.
-    func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) -> Bool
-
     /// The credential with this id, even if it is revoked or expired; nil if there is none.
     func credential(_ id: String) async throws(StoreError) -> Credential?
 
     /// All credentials, the latest `createdAt` first, in whatever order they were added.
     func credentials() async throws(StoreError) -> [Credential]
 
-    /// Revokes a credential. Returns false if it does not exist or was revoked before: the first revocation stays.
-    func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) async throws(StoreError) -> Bool
+    /// Adds a credential. If its id exists, throws and keeps the existing credential. Returns false if an app that it names
+    /// does not exist: the removal of an app and the insertion of a credential for it never both succeed.
+    func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) -> Bool
 
-    /// Removes the credentials that expired or were revoked before a time. Returns their number.
+    /// Saves a change. Of several callers that start from one credential, one succeeds.
     ///
-    /// The newest credential always stays. A database without any credential is a fresh one, for which the service would create
-    /// a first admin credential.
-    func remove(endedBefore time: UnixTime) async throws(StoreError) -> Int
+    /// - Returns: false if the stored credential is not exactly `CredentialChange.before`, or is not there.
+    func save(_ change: CredentialChange) async throws(StoreError) -> Bool
 }

@@ -61,3 +61,20 @@ public protocol ServiceKeyStore: Sendable {
     /// of replaced rows. The other stores see the new values.
     func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int
 }
+
+extension [ServiceKeyCheck] {
+    /// The stored form: the values, separated by spaces.
+    package var storedText: String { map(\.text).joined(separator: " ") }
+
+    /// Reads the stored form; nil: there are no values yet.
+    package init(storedText text: String?) throws(StoreError) {
+        self = []
+        for word in text?.split(separator: " ", omittingEmptySubsequences: false) ?? [] {
+            // An empty list would be wrong: the service would adopt any key.
+            guard let check = ServiceKeyCheck(String(word)) else {
+                throw StoreError(.unreadable, "the check value of the service key is damaged")
+            }
+            append(check)
+        }
+    }
+}

@@ -12,7 +12,7 @@ public struct StoredSigningKey: Sendable, Hashable {
     /// enough.
     public var signsFrom: UnixTime?
 
-    /// Memberwise initializer.
+    /// A key as it is stored.
     public init(id: String, sealedKey: [UInt8], createdAt: UnixTime, signsFrom: UnixTime? = nil) {
         self.id = id
         self.sealedKey = sealedKey
@@ -21,36 +21,49 @@ public struct StoredSigningKey: Sendable, Hashable {
     }
 }
 
-/// Keeps signing keys.
-///
-/// A change and its audit event are one transaction. A call that returns false changes nothing and appends no event. The newest
-/// key is the one that was added last, whatever `createdAt` is.
+/// A decision about the signing keys: the keys that it was made from, and the keys that it makes.
+public struct SigningKeyChange: Sendable, Hashable {
+    /// The keys as they were read, oldest first. They must still be the stored ones.
+    public let before: [StoredSigningKey]
+    /// The keys after the change: those of `before` that stay, in the same order, and then the new ones.
+    public let after: [StoredSigningKey]
+    /// The key that is revoked: it is no longer listed, and never valid again. Nil: none is.
+    public let revoked: String?
+    /// The time of the change.
+    public let at: UnixTime
+    /// The audit event of the change; nil: the change has none.
+    public let event: AuditEvent?
+
+    /// A change of these keys.
+    public init(
+        from before: [StoredSigningKey], to after: [StoredSigningKey], revoking revoked: String? = nil, at: UnixTime,
+        recording event: AuditEvent?
+    ) {
+        (self.before, self.after, self.revoked, self.at, self.event) = (before, after, revoked, at, event)
+    }
+
+    /// The ids of the keys that go.
+    public var removed: [String] { before.map(\.id).filter { id in !after.contains { $0.id == id } } }
+    /// The new keys, oldest first.
+    public var added: [StoredSigningKey] { after.filter { key in !before.contains { $0.id == key.id } } }
+    /// The keys whose `signsFrom` changes.
+    public var promoted: [StoredSigningKey] {
+        after.filter { key in before.contains { $0.id == key.id && $0.signsFrom != key.signsFrom } }
+    }
+}
+
+/// Keeps signing keys. A store knows no rule about them: it saves a decision if the keys are still those that the decision was
+/// made from.
 public protocol SigningKeyStore: Sendable {
-    /// All keys, in the order they were added.
+    /// All keys, in the order they were added, whatever `createdAt` is.
     func signingKeys() async throws(StoreError) -> [StoredSigningKey]
-
-    /// Adds a key. Returns false if the newest key is no longer `newest` (nil: there is none): of several callers one succeeds.
-    func addSigningKey(
-        _ key: StoredSigningKey, after newest: String?, recording event: AuditEvent
-    ) async throws(StoreError) -> Bool
-
-    /// Revokes a key, lets another one sign at once, and adds a new one. Returns false if the newest key is no longer `newest`,
-    /// or the key to revoke does not exist.
-    ///
-    /// - Parameters:
-    ///   - id: the key to revoke. It is no longer listed, and `isRevokedSigningKey` returns true for it permanently.
-    ///   - newest: the newest key that the caller knows.
-    ///   - successor: the key whose `signsFrom` becomes the time of the event; nil: none.
-    ///   - key: the new newest key; nil: none is added.
-    ///   - event: the audit event of the change.
-    func revokeSigningKey(
-        _ id: String, newest: String, promoting successor: String?, adding key: StoredSigningKey?,
-        recording event: AuditEvent
-    ) async throws(StoreError) -> Bool
 
     /// Whether a key was revoked. False for an unknown key and for one that was only removed.
     func isRevokedSigningKey(_ id: String) async throws(StoreError) -> Bool
 
-    /// Removes keys whose tokens have all expired. Ignores unknown ids.
-    func removeSigningKeys(_ ids: Set<String>) async throws(StoreError)
+    /// Saves a change and its event in one transaction. Of several callers that start from the same keys, one succeeds.
+    ///
+    /// - Returns: false if the stored keys are not exactly `SigningKeyChange.before`. Then nothing changes, and no event is
+    ///   appended.
+    func save(_ change: SigningKeyChange) async throws(StoreError) -> Bool
 }

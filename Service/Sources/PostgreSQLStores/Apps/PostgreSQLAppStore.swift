@@ -25,34 +25,28 @@ struct PostgreSQLAppStore: AppStore {
         }
     }
 
-    func replace(
-        _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
-    ) async throws(StoreError) -> ReplaceOutcome {
-        guard current.appID == app.appID else { return .conflict }
-        return try await database.write(sealing: true) { (connection) throws(StoreError) in
-            if needsNoDevices, try connection.lock(app.appID), try connection.hasDevices(app.appID) {
-                return .hasDevices
+    func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome {
+        let (app, record) = (change.before.appID, change.before.sealedJSON)
+        return try await database.write(sealing: change.after != nil) { (connection) throws(StoreError) in
+            if change.needsNoDevices, try connection.lock(app), try connection.hasDevices(app) { return .hasDevices }
+            if let after = change.after {
+                let changed = try connection.change(
+                    "UPDATE apps SET record = $1 WHERE app_id = $2 AND record = $3",
+                    [.text(after.sealedJSON), .text(app.text), .text(record)], recording: change.event)
+                return changed > 0 ? .saved : .conflict
             }
-            let changed = try connection.change(
-                "UPDATE apps SET record = $1 WHERE app_id = $2 AND record = $3",
-                [.text(app.sealedJSON), .text(app.appID.text), .text(current.sealedJSON)], recording: event)
-            return changed > 0 ? .replaced : .conflict
-        }
-    }
-
-    func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool {
-        try await database.write { (connection) throws(StoreError) in
-            guard try connection.lock(id), try !connection.hasDevices(id) else { return false }
-            for credential in try PostgreSQLCredentialStore.locked(connection) {
-                guard let (changed, event) = credential.losing(id, by: event) else { continue }
-                _ = try connection.change(
-                    "UPDATE credentials SET apps = $2, revoked_at = $3 WHERE id = $1",
-                    [.text(changed.id), .text(changed.scope.storedText), .time(changed.revokedAt)], recording: event)
-            }
+            guard change.isDecided(from: try PostgreSQLCredentialStore.locked(connection)) else { return .conflict }
+            let removed = try connection.change(
+                "DELETE FROM apps WHERE app_id = $1 AND record = $2", [.text(app.text), .text(record)],
+                recording: change.event)
+            guard removed > 0 else { return .conflict }
             for table in ["evidence", "pending_proofs"] {
-                _ = try connection.rows("DELETE FROM \(table) WHERE app_id = $1", [.text(id.text)])
+                connection.finally(Statement("DELETE FROM \(table) WHERE app_id = $1", [.text(app.text)]))
             }
-            return try connection.change("DELETE FROM apps WHERE app_id = $1", [.text(id.text)], recording: event) > 0
+            for credential in change.credentials {
+                _ = try PostgreSQLCredentialStore.save(credential, on: connection)
+            }
+            return .saved
         }
     }
 }
@@ -66,12 +60,5 @@ extension Connection {
 
     fileprivate func hasDevices(_ app: AppID) throws(StoreError) -> Bool {
         try exists("SELECT 1 FROM devices WHERE app_id = $1 LIMIT 1", [.text(app.text)])
-    }
-}
-
-extension StoredApp {
-    fileprivate init(row: StoredRow) throws(StoreError) {
-        let id = try row.text("app_id")
-        self.init(appID: try row.parsed("app_id", id) { try AppID($0) }, sealedJSON: try row.text("record"))
     }
 }

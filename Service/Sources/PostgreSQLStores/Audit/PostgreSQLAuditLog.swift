@@ -1,6 +1,5 @@
 internal import AuthContract
 internal import AuthService
-internal import StrictJSON
 
 /// The audit log: a table that triggers protect from changes, and a hash chain that reveals changes made despite the triggers.
 struct PostgreSQLAuditLog: AuditLog {
@@ -48,48 +47,20 @@ struct PostgreSQLAuditLog: AuditLog {
                 } else {
                     try connection.row("SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1")
                 }
-            guard let row else { return nil }
-            return AuditLink(sequence: try row.integer("sequence"), hash: try row.bytes("hash"))
+            return if let row { try AuditLink(row: row) } else { nil }
         }
     }
 
     func firstBrokenLink() async throws(StoreError) -> Int64? {
         try await database.chainAll()
-        var link = AuditLink(sequence: 0, hash: AuditChain.origin)
-        while true {
-            let from = link
-            let step = try await database.read { (connection) throws(StoreError) in
-                try Self.follow(connection, from: from)
-            }
-            switch step {
-            case .broken(let sequence): return sequence
-            case .end: return nil
-            case .intact(let next): link = next
+        return try await AuditChain.firstBrokenLink { (link) async throws(StoreError) in
+            try await database.read { (connection) throws(StoreError) in
+                let rows = try connection.rows(
+                    "SELECT \(Self.columns) FROM audit WHERE sequence > $1 ORDER BY sequence LIMIT $2",
+                    [.integer(link.sequence), .integer(Self.step)])
+                return AuditChain.check(rows.rows, after: link)
             }
         }
-    }
-
-    private enum Step: Sendable {
-        case intact(AuditLink)
-        case broken(Int64)
-        case end
-    }
-
-    private static func follow(_ connection: isolated Connection, from start: AuditLink) throws(StoreError) -> Step {
-        var link = start
-        let rows = try connection.rows(
-            "SELECT \(columns) FROM audit WHERE sequence > $1 ORDER BY sequence LIMIT $2",
-            [.integer(start.sequence), .integer(step)])
-        for row in rows.rows {
-            // A row that cannot be read breaks the chain. It is not a failure of the store.
-            guard let sequence = try? row.integer("sequence"), sequence == link.sequence + 1,
-                let entry = try? AuditChain.Entry(row: row), let stored = try? row.bytes("hash")
-            else { return .broken(link.sequence + 1) }
-            let hash = AuditChain.hash(entry, after: link.hash)
-            guard hash == stored else { return .broken(sequence) }
-            link = AuditLink(sequence: sequence, hash: hash)
-        }
-        return link.sequence == start.sequence ? .end : .intact(link)
     }
 }
 
@@ -107,33 +78,4 @@ extension Connection {
                     .text(event.appID?.text), .text(event.deviceID?.text), .text(event.detailText),
                 ]))
     }
-}
-
-extension AuditChain.Entry {
-    init(row: StoredRow) throws(StoreError) {
-        self.init(
-            sequence: try row.integer("sequence"), code: try row.text("code"), at: try row.integer("at"),
-            actor: try row.text("actor"), appID: try row.optionalText("app_id"),
-            deviceID: try row.optionalText("device_id"), detail: try row.text("detail"))
-    }
-}
-
-extension RecordedAuditEvent {
-    fileprivate init(row: StoredRow) throws(StoreError) {
-        let entry = try AuditChain.Entry(row: row)
-        let event = AuditEvent(
-            try row.parsed("code", entry.code) { AuditEvent.Code(rawValue: $0) }, at: UnixTime(entry.at),
-            actor: entry.actor,
-            appID: try entry.appID.map { text throws(StoreError) in try row.parsed("app_id", text) { try AppID($0) } },
-            deviceID: try entry.deviceID.map { text throws(StoreError) in
-                try row.parsed("device_id", text) { try DeviceID($0) }
-            },
-            detail: try row.parsed("detail", entry.detail) { try JSONValue(parsing: $0, limits: .stored).object })
-        self.init(sequence: entry.sequence, event: event, hash: try row.bytes("hash"))
-    }
-}
-
-extension JSONValue.Limits {
-    /// Limits for text that this service wrote.
-    static let stored = JSONValue.Limits(bytes: 1 << 20, depth: 64)
 }

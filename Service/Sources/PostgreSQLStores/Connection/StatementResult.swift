@@ -35,7 +35,7 @@ final class StatementResult {
 }
 
 /// A row whose columns are read by type. Rows come from outside the process: another type or a damaged value is an error.
-struct StoredRow {
+struct StoredRow: StoredColumns {
     private let rows: StatementResult
     private let number: Int32
 
@@ -44,15 +44,10 @@ struct StoredRow {
         self.number = number
     }
 
-    func integer(_ column: String) throws(StoreError) -> Int64 { try require(optionalInteger(column), column) }
-
-    func text(_ column: String) throws(StoreError) -> String { try require(optionalText(column), column) }
-
-    func bytes(_ column: String) throws(StoreError) -> [UInt8] { try require(optionalBytes(column), column) }
-
     func bool(_ column: String) throws(StoreError) -> Bool {
-        let value = try require(value(column), column)
-        guard value.type == DataType.bool, value.bytes.count == 1 else { throw damaged(column) }
+        guard let value = try value(column), value.type == DataType.bool, value.bytes.count == 1 else {
+            throw damaged(column)
+        }
         return value.bytes[0] != 0
     }
 
@@ -83,14 +78,6 @@ struct StoredRow {
         return Array(bytes)
     }
 
-    /// Reads a column with the parser of its type.
-    func parsed<Raw, Value>(
-        _ column: String, _ raw: Raw, _ parse: (Raw) throws -> Value?
-    ) throws(StoreError) -> Value {
-        guard let value = (try? parse(raw)).flatMap({ $0 }) else { throw damaged(column) }
-        return value
-    }
-
     /// The type and the bytes of a column, which are valid while the row is; nil for NULL.
     private func value(_ column: String) throws(StoreError) -> (type: Oid, bytes: UnsafeRawBufferPointer)? {
         guard let index = rows.columns[column] else { throw damaged(column) }
@@ -104,14 +91,5 @@ struct StoredRow {
         var text = Hexadecimal.encode(Array(bytes))
         for offset in [20, 16, 12, 8] { text.insert("-", at: text.index(text.startIndex, offsetBy: offset)) }
         return text
-    }
-
-    private func require<Value>(_ value: Value?, _ column: String) throws(StoreError) -> Value {
-        guard let value else { throw damaged(column) }
-        return value
-    }
-
-    private func damaged(_ column: String) -> StoreError {
-        StoreError(.unreadable, "a row's \(column) is malformed")
     }
 }

@@ -54,32 +54,19 @@ struct PostgreSQLCredentialStore: CredentialStore {
             .map { (row) throws(StoreError) in try Credential(row: row) }
     }
 
-    func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) async throws(StoreError) -> Bool {
-        try await database.write { (connection) throws(StoreError) in
-            try connection.change(
-                "UPDATE credentials SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL",
-                [.time(at), .text(id)], recording: event) > 0
-        }
+    func save(_ change: CredentialChange) async throws(StoreError) -> Bool {
+        try await database.write { (connection) throws(StoreError) in try Self.save(change, on: connection) }
     }
 
-    func remove(endedBefore time: UnixTime) async throws(StoreError) -> Int {
-        try await database.write { (connection) throws(StoreError) in
-            try connection.change(
-                """
-                DELETE FROM credentials WHERE (expires_at < $1 OR revoked_at < $1)
-                AND id <> (SELECT id FROM credentials ORDER BY created_at DESC, id LIMIT 1)
-                """, [.time(time)], recording: nil)
+    static func save(_ change: CredentialChange, on connection: isolated Connection) throws(StoreError) -> Bool {
+        let id = Parameter.text(change.before.id)
+        let row = try connection.row("SELECT \(columns) FROM credentials WHERE id = $1 FOR UPDATE", [id])
+        guard let row, try Credential(row: row) == change.before else { return false }
+        guard let after = change.after else {
+            return try connection.change("DELETE FROM credentials WHERE id = $1", [id], recording: change.event) > 0
         }
-    }
-}
-
-extension Credential {
-    fileprivate init(row: StoredRow) throws(StoreError) {
-        self.init(
-            id: try row.text("id"), name: try row.text("name"),
-            role: try row.parsed("role", row.text("role")) { CredentialRole(rawValue: $0) },
-            scope: try row.parsed("apps", row.text("apps")) { CredentialScope(storedText: $0) },
-            secretHash: try row.bytes("secret_hash"), createdAt: UnixTime(try row.integer("created_at")),
-            expiresAt: UnixTime(try row.integer("expires_at")), revokedAt: try row.optionalTime("revoked_at"))
+        return try connection.change(
+            "UPDATE credentials SET apps = $2, revoked_at = $3 WHERE id = $1",
+            [id, .text(after.scope.storedText), .time(after.revokedAt)], recording: change.event) > 0
     }
 }

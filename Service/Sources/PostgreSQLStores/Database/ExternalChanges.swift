@@ -10,13 +10,6 @@ internal import Logging
 final class ExternalChanges: Sendable {
     static let channel = "synheart_auth"
 
-    private struct State: Sendable {
-        var listeners: [Int: AsyncStream<Void>.Continuation] = [:]
-        var lastListener = 0
-        var connection: Connection?
-        var isFinished = false
-    }
-
     /// The shortest time between two signals to a listener, so that a busy fleet does not empty the caches with every change.
     private static let interval: Duration = .milliseconds(250)
     /// The interval of checks of the connection. A hung server sends no notifications.
@@ -32,7 +25,9 @@ final class ExternalChanges: Sendable {
     private let holdsServiceLock: Bool
     /// The payload of this node's own notifications, which are ignored.
     private let node: NodeName
-    private let state = Locked(State())
+    private let listeners = ChangeListeners()
+    /// The connection that serves the current listeners.
+    private let connection = Locked<Connection?>(nil)
 
     init(
         address: ServerAddress, settings: [Statement], lineage: Lineage, logger: Logger, holdsServiceLock: Bool,
@@ -47,54 +42,38 @@ final class ExternalChanges: Sendable {
     let isListening = Locked(false)
 
     func stream() -> AsyncStream<Void> {
-        // One buffered signal is enough: it says that something changed, not how often.
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let isFirst = state.withLock { state in
-            guard !state.isFinished else {
-                continuation.finish()
-                return false
-            }
-            state.lastListener += 1
-            let number = state.lastListener
-            state.listeners[number] = continuation
-            continuation.onTermination = { [weak self] _ in self?.remove(number) }
-            return state.connection == nil
+        listeners.stream { [weak self] in
+            guard let self else { return }
+            if listeners.isEmpty { stop() } else { start() }
         }
-        if isFirst { start() }
-        return stream
     }
 
     func finish() {
-        let (listeners, connection) = state.withLock { state in
-            state.isFinished = true
-            defer { (state.listeners, state.connection) = ([:], nil) }
-            return (Array(state.listeners.values), state.connection)
-        }
-        for listener in listeners { listener.finish() }
-        connection?.thread.signal.raise()
+        listeners.finish()
+        stop()
     }
 
     /// Signals to the listeners that something changed.
-    func announce() {
-        for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
-    }
+    func announce() { listeners.announce() }
 
-    private func remove(_ number: Int) {
-        let connection = state.withLock { state -> Connection? in
-            state.listeners[number] = nil
-            guard state.listeners.isEmpty else { return nil }
-            defer { state.connection = nil }
-            return state.connection
+    /// Ends the connection if nothing listens.
+    private func stop() {
+        let ended = connection.withLock { current -> Connection? in
+            guard listeners.isEmpty else { return nil }
+            defer { current = nil }
+            return current
         }
-        connection?.thread.signal.raise()
+        ended?.thread.signal.raise()
     }
 
+    /// Opens a connection unless there is one.
     private func start() {
+        guard connection.withLock({ $0 == nil }) else { return }
         let connection = Connection(
             address: address, settings: settings, lineage: lineage, name: "postgresql-listen")
-        let isFirst = state.withLock { state in
-            guard state.connection == nil, !state.isFinished, !state.listeners.isEmpty else { return false }
-            state.connection = connection
+        let isFirst = self.connection.withLock { current in
+            guard current == nil, !listeners.isEmpty else { return false }
+            current = connection
             return true
         }
         guard isFirst else { return connection.thread.finish() }
@@ -119,7 +98,7 @@ final class ExternalChanges: Sendable {
     }
 
     /// Whether this connection still serves the current listeners.
-    private func isCurrent(_ connection: Connection) -> Bool { state.withLock { $0.connection === connection } }
+    private func isCurrent(_ connection: Connection) -> Bool { self.connection.withLock { $0 === connection } }
 
     /// Waits for changes during one heartbeat. Opens the connection first if it is closed.
     private func listen(on connection: isolated Connection) throws(StoreError) {

@@ -31,13 +31,3 @@ enum KeyTable {
             [.text(app.text), .bytes(evidence?.keyID), .uuid(device)])
     }
 }
-
-extension KeyBinding {
-    init(row: StoredRow) throws(StoreError) {
-        let (app, device, role) = (try row.text("app_id"), try row.text("device_id"), try row.text("role"))
-        self.init(
-            appID: try row.parsed("app_id", app) { try AppID($0) },
-            deviceID: try row.parsed("device_id", device) { try DeviceID($0) },
-            role: try row.parsed("role", role) { KeyBinding.Role(rawValue: $0) })
-    }
-}

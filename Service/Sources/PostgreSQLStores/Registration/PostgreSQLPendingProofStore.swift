@@ -38,13 +38,3 @@ struct PostgreSQLPendingProofStore: PendingProofStore {
         }
     }
 }
-
-extension PendingProof {
-    fileprivate init(row: StoredRow) throws(StoreError) {
-        let (app, device) = (try row.text("app_id"), try row.text("device_id"))
-        self.init(
-            appID: try row.parsed("app_id", app) { try AppID($0) },
-            deviceID: try row.parsed("device_id", device) { try DeviceID($0) },
-            arrivedAt: UnixTime(try row.integer("arrived_at")), sealedRequest: try row.bytes("sealed_request"))
-    }
-}

@@ -9,22 +9,13 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
     func keyChecks() async throws(StoreError) -> [ServiceKeyCheck] {
         let statement = Statement("SELECT value FROM facts WHERE name = $1", [.text(Self.fact)])
         let text = try await database.lookUp(statement) { (row) throws(StoreError) in try row.text("value") }
-        guard let text else { return [] }
-        var checks: [ServiceKeyCheck] = []
-        for word in text.split(separator: " ", omittingEmptySubsequences: false) {
-            // Do not return an empty list: the service would adopt any key.
-            guard let check = ServiceKeyCheck(String(word)) else {
-                throw StoreError(.unreadable, "the check value of the service key is damaged")
-            }
-            checks.append(check)
-        }
-        return checks
+        return try [ServiceKeyCheck](storedText: text)
     }
 
     func replaceKeyChecks(
         _ current: [ServiceKeyCheck], with checks: [ServiceKeyCheck], recording event: AuditEvent?
     ) async throws(StoreError) -> Bool {
-        let (before, after) = (Self.text(current), Self.text(checks))
+        let (before, after) = (current.storedText, checks.storedText)
         return try await database.write { (connection) throws(StoreError) in
             // Waits for transactions that rely on the current values.
             _ = try connection.rows("SELECT \(AdvisoryLock.serviceKey.sql)")
@@ -94,8 +85,6 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
         ]).last?.first
         return try row?.text("value").split(separator: " ").map { String($0) } ?? []
     }
-
-    private static func text(_ checks: [ServiceKeyCheck]) -> String { checks.map(\.text).joined(separator: " ") }
 
     private struct Place {
         let table: String

@@ -29,34 +29,25 @@ struct SQLiteAppStore: AppStore {
         }
     }
 
-    func replace(
-        _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
-    ) async throws(StoreError) -> ReplaceOutcome {
-        guard current.appID == app.appID else { return .conflict }
+    func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome {
+        let (app, record) = (change.before.appID, change.before.sealedJSON)
         return try await database.write { database in
-            if needsNoDevices, try database.hasDevices(app.appID) { return .hasDevices }
-            let changed = try database.change(
-                "UPDATE apps SET record = ? WHERE app_id = ? AND record = ?",
-                [app.sealedJSON, app.appID.text, current.sealedJSON], recording: event)
-            return changed > 0 ? .replaced : .conflict
-        }
-    }
-
-    func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool {
-        try await database.write { database in
-            guard try !database.hasDevices(id),
-                try database.change("DELETE FROM apps WHERE app_id = ?", [id.text], recording: event) > 0
-            else { return false }
-            for credential in try SQLiteCredentialStore.all(database) {
-                guard let (changed, event) = credential.losing(id, by: event) else { continue }
-                _ = try database.change(
-                    "UPDATE credentials SET apps = ?, revoked_at = ? WHERE id = ?",
-                    [changed.scope.storedText, changed.revokedAt?.seconds, changed.id], recording: event)
+            if change.needsNoDevices, try database.hasDevices(app) { return .hasDevices }
+            if let after = change.after {
+                let changed = try database.change(
+                    "UPDATE apps SET record = ? WHERE app_id = ? AND record = ?",
+                    [after.sealedJSON, app.text, record], recording: change.event)
+                return changed > 0 ? .saved : .conflict
             }
+            guard change.isDecided(from: try SQLiteCredentialStore.all(database)),
+                try database.change(
+                    "DELETE FROM apps WHERE app_id = ? AND record = ?", [app.text, record], recording: change.event) > 0
+            else { return .conflict }
+            for credential in change.credentials { _ = try SQLiteCredentialStore.save(credential, in: database) }
             for table in ["evidence", "pending_proofs"] {
-                try database.execute(sql: "DELETE FROM \(table) WHERE app_id = ?", arguments: [id.text])
+                try database.execute(sql: "DELETE FROM \(table) WHERE app_id = ?", arguments: [app.text])
             }
-            return true
+            return .saved
         }
     }
 }
@@ -65,12 +56,5 @@ extension Database {
     fileprivate func hasDevices(_ app: AppID) throws -> Bool {
         try Bool.fetchOne(
             self, sql: "SELECT EXISTS (SELECT 1 FROM devices WHERE app_id = ?)", arguments: [app.text]) ?? true
-    }
-}
-
-extension StoredApp {
-    fileprivate init(row: StoredRow) throws(StoreError) {
-        let id = try row.text("app_id")
-        self.init(appID: try row.parsed("app_id", id) { try AppID($0) }, sealedJSON: try row.text("record"))
     }
 }

@@ -1,3 +1,4 @@
+internal import AuthService
 internal import Foundation
 
 /// The folder of the journal: a lock, and segments in the order of their numbers.

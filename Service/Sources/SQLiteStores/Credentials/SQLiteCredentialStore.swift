@@ -32,11 +32,13 @@ struct SQLiteCredentialStore: CredentialStore {
     }
 
     func credential(_ id: String) async throws(StoreError) -> Credential? {
-        try await database.read { database in
-            try Row.fetchOne(
-                database.cachedStatement(sql: "SELECT * FROM credentials WHERE id = ?"), arguments: [id]
-            ).map { try Credential(row: StoredRow($0)) }
-        }
+        try await database.read { try Self.credential(id, in: $0) }
+    }
+
+    private static func credential(_ id: String, in database: Database) throws -> Credential? {
+        try Row.fetchOne(
+            database.cachedStatement(sql: "SELECT * FROM credentials WHERE id = ?"), arguments: [id]
+        ).map { try Credential(row: StoredRow($0)) }
     }
 
     func credentials() async throws(StoreError) -> [Credential] {
@@ -48,34 +50,18 @@ struct SQLiteCredentialStore: CredentialStore {
             .map { try Credential(row: StoredRow($0)) }
     }
 
-    func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) async throws(StoreError) -> Bool {
-        try await database.write { database in
-            try database.change(
-                "UPDATE credentials SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [at.seconds, id],
-                recording: event) > 0
-        }
+    func save(_ change: CredentialChange) async throws(StoreError) -> Bool {
+        try await database.write { try Self.save(change, in: $0) }
     }
 
-    func remove(endedBefore time: UnixTime) async throws(StoreError) -> Int {
-        try await database.write { database in
-            try database.execute(
-                sql: """
-                    DELETE FROM credentials WHERE (expires_at < ?1 OR revoked_at < ?1)
-                    AND id <> (SELECT id FROM credentials ORDER BY created_at DESC, id LIMIT 1)
-                    """, arguments: [time.seconds])
-            return database.changesCount
+    static func save(_ change: CredentialChange, in database: Database) throws -> Bool {
+        let id = change.before.id
+        guard try credential(id, in: database) == change.before else { return false }
+        guard let after = change.after else {
+            return try database.change("DELETE FROM credentials WHERE id = ?", [id], recording: change.event) > 0
         }
-    }
-}
-
-extension Credential {
-    fileprivate init(row: StoredRow) throws(StoreError) {
-        self.init(
-            id: try row.text("id"), name: try row.text("name"),
-            role: try row.parsed("role", row.text("role")) { CredentialRole(rawValue: $0) },
-            scope: try row.parsed("apps", row.text("apps")) { CredentialScope(storedText: $0) },
-            secretHash: try row.bytes("secret_hash"), createdAt: UnixTime(try row.integer("created_at")),
-            expiresAt: UnixTime(try row.integer("expires_at")),
-            revokedAt: try row.optionalInteger("revoked_at").map { UnixTime($0) })
+        return try database.change(
+            "UPDATE credentials SET apps = ?, revoked_at = ? WHERE id = ?",
+            [after.scope.storedText, after.revokedAt?.seconds, id], recording: change.event) > 0
     }
 }

@@ -1,3 +1,4 @@
+public import AuthService
 internal import Foundation
 internal import GRDB
 

@@ -1,3 +1,4 @@
+internal import AuthService
 internal import Foundation
 
 /// The path of a database file with every symbolic link resolved.

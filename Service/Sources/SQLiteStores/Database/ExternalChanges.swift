@@ -6,16 +6,14 @@ internal import Bytes
 final class ExternalChanges: Sendable {
     private struct State: Sendable {
         weak var database: StoreDatabase?
-        var listeners: [Int: AsyncStream<Void>.Continuation] = [:]
-        var lastListener = 0
         var polling: Task<Void, Never>?
-        var isFinished = false
         /// The version at the last poll. The first version is read at opening: a listener may get a signal for an earlier
         /// change, but never misses a later one.
         var lastVersion: Int64
     }
 
     private let interval: Duration
+    private let listeners = ChangeListeners()
     private let state: Locked<State>
 
     init(interval: Duration, version: Int64) {
@@ -28,15 +26,24 @@ final class ExternalChanges: Sendable {
         state.withLock { $0.database = database }
     }
 
-    func stream() -> AsyncStream<Void> {
-        // One buffered signal is enough: it says that something changed, not how often.
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    func stream() -> AsyncStream<Void> { listeners.stream { [weak self] in self?.update() } }
+
+    func finish() {
+        listeners.finish()
+        update()
+    }
+
+    /// Signals to the listeners that something changed.
+    func announce() { listeners.announce() }
+
+    /// Starts polling for the first listener, and ends it after the last one.
+    private func update() {
         state.withLock { state in
-            guard !state.isFinished else { return continuation.finish() }
-            state.lastListener += 1
-            let number = state.lastListener
-            state.listeners[number] = continuation
-            continuation.onTermination = { [weak self] _ in self?.remove(number) }
+            guard !listeners.isEmpty else {
+                state.polling?.cancel()
+                state.polling = nil
+                return
+            }
             guard state.polling == nil else { return }
             state.polling = Task { [weak self, interval] in
                 while !Task.isCancelled {
@@ -45,32 +52,6 @@ final class ExternalChanges: Sendable {
                 }
             }
         }
-        return stream
-    }
-
-    func finish() {
-        let listeners = state.withLock { state in
-            state.isFinished = true
-            state.polling?.cancel()
-            state.polling = nil
-            defer { state.listeners = [:] }
-            return Array(state.listeners.values)
-        }
-        for listener in listeners { listener.finish() }
-    }
-
-    private func remove(_ number: Int) {
-        state.withLock { state in
-            state.listeners[number] = nil
-            guard state.listeners.isEmpty else { return }
-            state.polling?.cancel()
-            state.polling = nil
-        }
-    }
-
-    /// Signals to the listeners that something changed.
-    func announce() {
-        for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
 
     private func poll() async {

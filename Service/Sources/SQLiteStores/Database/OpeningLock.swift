@@ -1,3 +1,4 @@
+internal import AuthService
 internal import Foundation
 
 /// Serializes processes that create or migrate a database. It is an advisory lock on the folder, so no lock file remains.

@@ -10,14 +10,7 @@ extension Database {
                 sql: """
                     SELECT app_id, device_id, role FROM keys JOIN devices USING (device_id) WHERE thumbprint = ?
                     """), arguments: [thumbprint]
-        ).map { row in
-            let row = StoredRow(row)
-            let (app, device, role) = (try row.text("app_id"), try row.text("device_id"), try row.text("role"))
-            return KeyBinding(
-                appID: try row.parsed("app_id", app) { try AppID($0) },
-                deviceID: try row.parsed("device_id", device) { try DeviceID($0) },
-                role: try row.parsed("role", role) { KeyBinding.Role(rawValue: $0) })
-        }
+        ).map { try KeyBinding(row: StoredRow($0)) }
     }
 
     func bind(_ key: DevicePublicKey, to device: DeviceID, as role: KeyBinding.Role) throws {

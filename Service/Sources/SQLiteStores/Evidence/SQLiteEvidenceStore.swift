@@ -90,16 +90,3 @@ struct SQLiteEvidenceStore: EvidenceStore {
         }
     }
 }
-
-extension EvidenceSummary {
-    fileprivate init(row: StoredRow) throws(StoreError) {
-        let app = try row.text("app_id")
-        self.init(
-            id: try row.text("id"), appID: try row.parsed("app_id", app) { try AppID($0) },
-            deviceID: try row.optionalText("device_id").map { text throws(StoreError) in
-                try row.parsed("device_id", text) { try DeviceID($0) }
-            },
-            recordedAt: UnixTime(try row.integer("recorded_at")), expiresAt: UnixTime(try row.integer("expires_at")),
-            format: try row.text("format"), code: try row.text("code"), step: try row.text("step"))
-    }
-}

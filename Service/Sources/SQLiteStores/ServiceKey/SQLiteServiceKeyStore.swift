@@ -8,24 +8,14 @@ struct SQLiteServiceKeyStore: ServiceKeyStore {
     private static let fact = "service_key_checks"
 
     func keyChecks() async throws(StoreError) -> [ServiceKeyCheck] {
-        let text = try await database.read { try Self.text($0) }
-        guard let text else { return [] }
-        var checks: [ServiceKeyCheck] = []
-        for word in text.split(separator: " ", omittingEmptySubsequences: false) {
-            // Do not return an empty list: the service would adopt any key.
-            guard let check = ServiceKeyCheck(String(word)) else {
-                throw StoreError(.unreadable, "the check value of the service key is damaged")
-            }
-            checks.append(check)
-        }
-        return checks
+        try [ServiceKeyCheck](storedText: await database.read { try Self.text($0) })
     }
 
     func replaceKeyChecks(
         _ current: [ServiceKeyCheck], with checks: [ServiceKeyCheck], recording event: AuditEvent?
     ) async throws(StoreError) -> Bool {
-        let before = current.isEmpty ? nil : Self.text(current)
-        let after = Self.text(checks)
+        let before = current.isEmpty ? nil : current.storedText
+        let after = checks.storedText
         return try await database.write { database in
             guard try Self.text(database) == before else { return false }
             try database.execute(
@@ -79,8 +69,6 @@ struct SQLiteServiceKeyStore: ServiceKeyStore {
     private static func text(_ database: Database) throws -> String? {
         try String.fetchOne(database, sql: "SELECT value FROM facts WHERE name = ?", arguments: [fact])
     }
-
-    private static func text(_ checks: [ServiceKeyCheck]) -> String { checks.map(\.text).joined(separator: " ") }
 
     private static func place(of kind: SealedRow.Kind) -> (table: String, id: String, scope: String, value: String) {
         switch kind {

@@ -29,10 +29,9 @@ extension StoreConformance {
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
                 _ = try await stores.apps.insert(app, recording: samples.event(.appAdded))
                 let won = try await concurrently(64) { number in
-                    let new = StoredApp(appID: samples.app, sealedJSON: #"{"number":\#(number)}"#)
-                    let outcome = try await stores.apps.replace(
-                        app, with: new, needsNoDevices: number % 2 == 0, recording: samples.event(.appChanged))
-                    return outcome == .replaced
+                    let new = #"{"number":\#(number)}"#
+                    let change = samples.change(app, to: new, needsNoDevices: number % 2 == 0)
+                    return try await stores.apps.save(change) == .saved
                 }
                 try expect(won.count { $0 }, is: 1, "the number of winners")
                 let winner = try unwrap(won.firstIndex(of: true), "winner")
@@ -44,33 +43,37 @@ extension StoreConformance {
             ConformanceCheck("An unknown app is neither replaced nor removed") { stores in
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
-                let event = samples.event(.appChanged)
-                try expect(
-                    try await stores.apps.replace(app, with: app, needsNoDevices: false, recording: event),
-                    is: .conflict,
-                    "replacing")
-                try expect(try await stores.apps.remove(samples.app, recording: event), is: false, "removing")
+                try expect(try await stores.apps.save(samples.change(app, to: "{}")), is: .conflict, "replacing")
+                try expect(try await stores.apps.save(samples.removal(of: app)), is: .conflict, "removing")
                 let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
                 try expect(events, is: [], "the log")
             },
-            ConformanceCheck("An app is not replaced by a record of another app") { stores in
+            ConformanceCheck("An app is changed and removed only as it was read, byte for byte") { stores in
                 let samples = try Samples(stores)
-                let apps = try [samples.app, Samples.appID()].map { StoredApp(appID: $0, sealedJSON: "{}") }
-                let event = samples.event(.appChanged)
+                // The same text for a reader, in composed and decomposed form.
+                let apps = try [("\u{E9}", samples.app), ("e\u{301}", Samples.appID())].map { text, app in
+                    StoredApp(appID: app, sealedJSON: #"{"name":"\#(text)"}"#)
+                }
+                let event = samples.event(.appAdded)
                 for app in apps { _ = try await stores.apps.insert(app, recording: event) }
-                let other = StoredApp(appID: apps[1].appID, sealedJSON: #"{"number":1}"#)
-                let replaced = try await stores.apps.replace(
-                    apps[0], with: other, needsNoDevices: false, recording: event)
-                try expect(replaced, is: .conflict, "replacing")
-                for app in apps { try expect(try await stores.apps.app(app.appID), is: app, "the app after") }
+                for json in [apps[1].sealedJSON, "{}"] {
+                    let outdated = StoredApp(appID: samples.app, sealedJSON: json)
+                    for change in [samples.change(outdated, to: "{ }"), samples.removal(of: outdated)] {
+                        try expect(try await stores.apps.save(change), is: .conflict, "changing from \(json)")
+                    }
+                }
+                for app in apps {
+                    let stored = try await stores.apps.app(app.appID)?.sealedJSON
+                    try expect(stored.map { Array($0.utf8) }, is: Array(app.sealedJSON.utf8), "the app after")
+                }
+                try expect(try await stores.codes(samples), is: [.appAdded, .appAdded], "the log")
             },
             ConformanceCheck("An app with devices is not removed, also when they have deregistered") { stores in
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
                 _ = try await stores.apps.insert(app, recording: samples.event(.appAdded))
                 try await stores.add(samples.device(status: .deregistered), samples)
-                let removed = try await stores.apps.remove(samples.app, recording: samples.event(.appRemoved))
-                try expect(removed, is: false, "removing")
+                try expect(try await stores.apps.save(samples.removal(of: app)), is: .hasDevices, "removing")
                 try expect(try await stores.apps.app(samples.app), is: app, "the app after")
             },
             ConformanceCheck("An app without devices is removed and can be added again") { stores in
@@ -78,7 +81,7 @@ extension StoreConformance {
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
                 let event = samples.event(.appRemoved)
                 _ = try await stores.apps.insert(app, recording: event)
-                try expect(try await stores.apps.remove(samples.app, recording: event), is: true, "removing")
+                try expect(try await stores.apps.save(samples.removal(of: app)), is: .saved, "removing")
                 try expect(try await stores.apps.app(samples.app), is: nil, "the app after")
                 try expect(try await stores.apps.insert(app, recording: event), is: true, "inserting again")
             },

@@ -42,8 +42,8 @@ extension StoreConformance {
                 let credential = samples.credential()
                 try await stores.add(credential, samples)
                 let revoked = try await concurrently(64) { number in
-                    try await stores.credentials.revoke(
-                        credential.id, at: stores.now + Int64(number), recording: samples.event(.credentialRevoked))
+                    try await stores.credentials.save(
+                        samples.revocation(of: credential, at: stores.now + Int64(number)))
                 }
                 try expect(revoked.count { $0 }, is: 1, "how many revocations took effect")
                 let winner = try unwrap(revoked.firstIndex(of: true), "winner")
@@ -54,48 +54,37 @@ extension StoreConformance {
             },
             ConformanceCheck("An unknown credential is not revoked") { stores in
                 let samples = try Samples(stores)
-                let revoked = try await stores.credentials.revoke(
-                    samples.text(), at: stores.now, recording: samples.event(.credentialRevoked))
-                try expect(!revoked, "it was revoked")
+                let revocation = samples.revocation(of: samples.credential(), at: stores.now)
+                try expect(try await !stores.credentials.save(revocation), "it was revoked")
                 try expect(try await stores.codes(samples), is: [], "the log")
             },
-            ConformanceCheck("Credentials that ended before a time are removed, and no others") { stores in
-                let samples = try Samples(stores)
-                // Long ago, so that no credential of another check ended before.
-                let time = stores.now - 1_000_000
-                let removed = [
-                    samples.credential(createdAt: time - 9, expiresAt: time - 1),
-                    samples.credential(createdAt: time - 9, revokedAt: time - 1),
-                    samples.credential(createdAt: time - 9, expiresAt: time - 1, revokedAt: time),
-                ]
-                let kept = [
-                    samples.credential(createdAt: time - 9, expiresAt: time),
-                    samples.credential(createdAt: time - 9, revokedAt: time), samples.credential(createdAt: time - 9),
-                    samples.credential(createdAt: stores.now + 1_000_000),
-                ]
-                for credential in removed + kept {
-                    try await stores.add(credential, samples)
+            ConformanceCheck("A credential is changed and removed only as it was read") { stores in
+                let (samples, other) = (try Samples(stores), try Samples(stores))
+                try await stores.provide(other.app, samples)
+                let (credential, bystander) = (samples.credential(), samples.credential())
+                for credential in [credential, bystander] { try await stores.add(credential, samples) }
+                var (widened, ended) = (credential, credential)
+                widened.scope = .apps([samples.app, other.app])
+                ended.revokedAt = stores.now
+                for outdated in [widened, ended] {
+                    for after in [credential, nil] {
+                        let change = CredentialChange(
+                            from: outdated, to: after, recording: samples.event(.credentialNarrowed))
+                        try expect(try await !stores.credentials.save(change), "an outdated change was saved")
+                    }
                 }
-                try expect(try await stores.credentials.remove(endedBefore: time), is: 3, "how many were removed")
-                for credential in removed {
-                    try expect(try await stores.credentials.credential(credential.id), is: nil, "one that ended")
-                }
-                for credential in kept {
-                    try expect(
-                        try await stores.credentials.credential(credential.id), is: credential, "one that stays")
-                }
-                try expect(try await stores.credentials.remove(endedBefore: time), is: 0, "how many the second time")
-            },
-            ConformanceCheck("The newest credential is not removed, however long ago it ended") { stores in
-                let samples = try Samples(stores)
-                let time = stores.now - 1_000_000
-                let newest = samples.credential(createdAt: stores.now + 2_000_000, expiresAt: time - 1)
-                try await stores.add(newest, samples)
-                _ = try await stores.credentials.remove(endedBefore: time)
-                try expect(try await stores.credentials.credential(newest.id), is: newest, "the newest one")
-                let next = samples.credential(createdAt: stores.now + 2_000_001)
-                try await stores.add(next, samples)
-                try expect(try await stores.credentials.remove(endedBefore: time), is: 1, "how many after a newer one")
+                try expect(try await stores.credentials.credential(credential.id), is: credential, "the credential")
+                let wider = CredentialChange(
+                    from: credential, to: widened, recording: samples.event(.credentialNarrowed))
+                try expect(try await stores.credentials.save(wider), "the change was not saved")
+                try expect(try await stores.credentials.credential(credential.id), is: widened, "after the change")
+                let removal = CredentialChange(from: widened, to: nil, recording: nil)
+                try expect(try await stores.credentials.save(removal), "the removal was not saved")
+                try expect(try await !stores.credentials.save(removal), "the removal was saved twice")
+                try expect(try await stores.credentials.credential(credential.id), is: nil, "after the removal")
+                try expect(try await stores.credentials.credential(bystander.id), is: bystander, "another one")
+                let wanted: [AuditEvent.Code] = [.credentialNarrowed, .credentialCreated, .credentialCreated]
+                try expect(try await stores.codes(samples), is: wanted, "the log")
             },
             ConformanceCheck("A credential for an app that is not there is refused") { stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
@@ -120,10 +109,9 @@ extension StoreConformance {
                     try await stores.evidence.keep(one.refusal(), within: .standard)
                     try await stores.pendingProofs.keep(one.proof())
                 }
-                let event = samples.event(.appRemoved)
-                try expect(try await stores.apps.remove(samples.app, recording: event), "the app was not removed")
+                try await stores.remove(samples.app, samples)
                 let ended = try await stores.credentials.credential(alone.id)
-                try expect(ended?.revokedAt, is: event.at, "when the app's own credential ended")
+                try expect(ended?.revokedAt, is: stores.now, "when the app's own credential ended")
                 let narrowed = try await stores.credentials.credential(shared.id)
                 try expect(narrowed?.scope, is: .apps([other.app]), "the apps of a shared credential")
                 try expect(narrowed?.revokedAt, is: nil, "when a shared credential ended")
@@ -141,21 +129,41 @@ extension StoreConformance {
                 let late = try await stores.evidence.evidence(of: samples.app, before: nil, limit: 10)
                 try expect(late, is: [], "a refusal that is kept after the removal")
             },
+            ConformanceCheck("An app is removed only with every credential that names it") { stores in
+                let (samples, other) = (try Samples(stores), try Samples(stores))
+                for app in [samples.app, other.app] { try await stores.provide(app, samples) }
+                let (known, late) = (samples.credential(), samples.credential(scope: .apps([samples.app, other.app])))
+                for credential in [known, late] { try await stores.add(credential, samples) }
+                var outdated = late
+                outdated.scope = .apps([samples.app])
+                let all = samples.credential(role: .admin, scope: .allApps)
+                try await stores.add(all, samples)
+                for credentials in [[], [known], [known, outdated], [known, late, all]] {
+                    let changes = credentials.map { samples.revocation(of: $0, at: stores.now) }
+                    let removal = samples.removal(of: Samples.record(of: samples.app), changing: changes)
+                    try expect(try await stores.apps.save(removal), is: .conflict, "removing with \(changes.count)")
+                }
+                for credential in [known, late, all] {
+                    let stored = try await stores.credentials.credential(credential.id)
+                    try expect(stored, is: credential, "a credential after the refused removals")
+                }
+                try expect(try await stores.apps.app(samples.app) != nil, "the app is gone")
+                try expect(try await !stores.codes(samples).contains(.appRemoved), "a removal is in the log")
+                try await stores.remove(samples.app, samples)
+            },
             ConformanceCheck("Removals of its apps and a revocation at once end a credential for good") { stores in
                 for round in 0..<64 {
                     let (samples, other) = (try Samples(stores), try Samples(stores))
                     for app in [samples.app, other.app] { try await stores.provide(app, samples) }
                     let credential = samples.credential(scope: .apps([samples.app, other.app]))
                     try await stores.add(credential, samples)
-                    async let first = stores.apps.remove(samples.app, recording: samples.event(.appRemoved))
+                    async let first: Void = stores.remove(samples.app, samples)
                     // Both apps, or one of them and a revocation.
-                    async let second =
+                    async let second: Void =
                         round.isMultiple(of: 2)
-                        ? stores.apps.remove(other.app, recording: other.event(.appRemoved))
-                        : stores.credentials.revoke(
-                            credential.id, at: stores.now, recording: samples.event(.credentialRevoked))
-                    try expect(try await first, "the app was not removed")
-                    try expect(try await second, "the other app was not removed, or the credential not revoked")
+                        ? stores.remove(other.app, other) : stores.revoke(credential.id, samples)
+                    try await first
+                    try await second
                     let stored = try await stores.credentials.credential(credential.id)
                     try expect(stored?.revokedAt != nil, "the credential goes on")
                 }
@@ -167,8 +175,8 @@ extension StoreConformance {
                     let credential = samples.credential()
                     async let inserted = stores.credentials.insert(
                         credential, recording: samples.event(.credentialCreated))
-                    async let removed = stores.apps.remove(samples.app, recording: samples.event(.appRemoved))
-                    try expect(try await removed, "the app was not removed")
+                    async let removed: Void = stores.remove(samples.app, samples)
+                    try await removed
                     let isInserted = try await inserted
                     let stored = try await stores.credentials.credential(credential.id)
                     try expect(stored != nil, is: isInserted, "whether the credential is there")
@@ -181,6 +189,22 @@ extension StoreConformance {
 
 extension Samples {
     fileprivate func text() -> String { Hexadecimal.encode(bytes(8)) }
+
+    fileprivate func revocation(of credential: Credential, at time: UnixTime) -> CredentialChange {
+        var after = credential
+        after.revokedAt = time
+        return CredentialChange(from: credential, to: after, recording: event(.credentialRevoked))
+    }
+
+    /// The change of a credential that loses an app.
+    fileprivate func loss(of app: AppID, to credential: Credential) -> CredentialChange? {
+        let rest = credential.scope.named.subtracting([app])
+        guard credential.revokedAt == nil, credential.scope.named.contains(app) else { return nil }
+        if rest.isEmpty { return revocation(of: credential, at: now) }
+        var after = credential
+        after.scope = .apps(rest)
+        return CredentialChange(from: credential, to: after, recording: event(.credentialNarrowed))
+    }
 
     fileprivate func credential(
         id: String? = nil, role: CredentialRole = .service, scope: CredentialScope? = nil, createdAt: UnixTime? = nil,
@@ -198,6 +222,28 @@ extension StoresUnderTest {
         for app in credential.scope.named { try await provide(app, samples) }
         let inserted = try await credentials.insert(credential, recording: samples.event(.credentialCreated))
         try expect(inserted, "the credential was not inserted")
+    }
+
+    /// Removes an app. Decides again as often as another change is faster.
+    fileprivate func remove(_ app: AppID, _ samples: Samples) async throws {
+        while true {
+            let known = try unwrap(try await apps.app(app), "app to remove")
+            let changes = try await credentials.credentials().compactMap { samples.loss(of: app, to: $0) }
+            switch try await apps.save(samples.removal(of: known, changing: changes)) {
+            case .saved: return
+            case .conflict: continue
+            case .hasDevices: throw Unmet(found: "the app has devices")
+            }
+        }
+    }
+
+    /// Revokes a credential unless it has ended.
+    fileprivate func revoke(_ id: String, _ samples: Samples) async throws {
+        while true {
+            let credential = try unwrap(try await credentials.credential(id), "credential to revoke")
+            guard credential.revokedAt == nil else { return }
+            if try await credentials.save(samples.revocation(of: credential, at: now)) { return }
+        }
     }
 
     /// The codes of the events of the check's app, newest first.

@@ -132,8 +132,8 @@ extension StoreConformance {
                     let samples = try Samples(stores)
                     try await stores.provide(samples.app, samples)
                     async let outcome = stores.insert(samples.device(), samples)
-                    async let removed = stores.apps.remove(samples.app, recording: samples.event(.appRemoved))
-                    let (inserted, gone) = (try await outcome == .inserted, try await removed)
+                    async let removed = stores.apps.save(samples.removal(of: Samples.record(of: samples.app)))
+                    let (inserted, gone) = (try await outcome == .inserted, try await removed == .saved)
                     try expect(inserted, is: !gone, "the insertion beside the removal")
                     let count = try await stores.devices.count(of: samples.app).values.reduce(0, +)
                     try expect(count, is: inserted ? 1 : 0, "the number of devices")
@@ -157,14 +157,11 @@ extension StoreConformance {
                 for round in 0..<64 {
                     let samples = try Samples(stores)
                     try await stores.provide(samples.app, samples)
-                    let (record, other) = (
-                        Samples.record(of: samples.app), StoredApp(appID: samples.app, sealedJSON: "{ }")
-                    )
+                    let change = samples.change(Samples.record(of: samples.app), to: "{ }", needsNoDevices: true)
                     async let outcome = stores.insert(samples.device(), samples)
-                    async let replaced = stores.apps.replace(
-                        record, with: other, needsNoDevices: true, recording: samples.event(.appChanged))
+                    async let replaced = stores.apps.save(change)
                     let outcomes = (try await outcome, try await replaced)
-                    guard outcomes == (.inserted, .hasDevices) || outcomes == (.appChanged, .replaced) else {
+                    guard outcomes == (.inserted, .hasDevices) || outcomes == (.appChanged, .saved) else {
                         throw Unmet(found: "round \(round): \(outcomes)")
                     }
                 }

@@ -14,23 +14,16 @@ extension StoreConformance {
                 try await stores.expectNoEvent(
                     samples,
                     [
-                        ("inserting an app twice", { try await $0.apps.insert(other, recording: $1) }),
-                        (
-                            "replacing a record that has changed",
-                            {
-                                try await $0.apps.replace(other, with: app, needsNoDevices: false, recording: $1)
-                                    == .replaced
-                            }
-                        ),
-                        (
-                            "replacing a record that needs an app without devices",
-                            {
-                                try await $0.apps.replace(app, with: other, needsNoDevices: true, recording: $1)
-                                    == .replaced
-                            }
-                        ),
-                        ("removing an app with devices", { try await $0.apps.remove(samples.app, recording: $1) }),
-                    ])
+                        ("inserting an app twice", { try await $0.apps.insert(other, recording: $1) })
+                    ]
+                        + [
+                            ("replacing a record that has changed", samples.change(other, to: "{}")),
+                            (
+                                "replacing a record that needs an app without devices",
+                                samples.change(app, to: "{ }", needsNoDevices: true)
+                            ),
+                            ("removing an app with devices", samples.removal(of: app)),
+                        ].map { what, change in (what, { stores, _ in try await stores.apps.save(change) == .saved }) })
             },
             ConformanceCheck("An insertion that is refused has no event") { stores in
                 let samples = try Samples(stores)

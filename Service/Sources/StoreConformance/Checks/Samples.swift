@@ -86,6 +86,16 @@ struct Samples: Sendable {
         }
     }
 
+    /// A change of an app's record, with its audit event.
+    func change(_ app: StoredApp, to json: String, needsNoDevices: Bool = false) -> AppChange {
+        AppChange(from: app, to: json, needsNoDevices: needsNoDevices, recording: event(.appChanged, app: app.appID))
+    }
+
+    /// A removal of an app that these credentials do not name.
+    func removal(of app: StoredApp, changing credentials: [CredentialChange] = []) -> AppChange {
+        AppChange(removing: app, changing: credentials, recording: event(.appRemoved, app: app.appID))
+    }
+
     /// The stored record of an app, as `provide` inserts it.
     static func record(of app: AppID) -> StoredApp { StoredApp(appID: app, sealedJSON: "{}") }
 }

@@ -6,41 +6,36 @@ extension StoreConformance {
         [
             ConformanceCheck("Signing keys are read unchanged, oldest first") { stores in
                 let samples = try Samples(stores)
-                let keys = [samples.signingKey(), samples.signingKey(), samples.signingKey()]
-                for key in keys {
-                    let newest = try await stores.signingKeys.signingKeys().last?.id
-                    let added = try await stores.signingKeys.addSigningKey(
-                        key, after: newest, recording: samples.event(.signingKeyRotated))
-                    try expect(added, "a key was not added")
-                }
+                var keys = [samples.signingKey(), samples.signingKey(), samples.signingKey()]
+                keys[1].signsFrom = stores.now + 7
+                for key in keys { try await stores.add([key], samples) }
                 try expect(try await stores.signingKeys.signingKeys().suffix(3), is: keys[...], "the list")
                 try expect(try await stores.codes(samples).count, is: 3, "the number of events")
             },
             ConformanceCheck("A signing key is added only after the newest one") { stores in
                 let samples = try Samples(stores)
                 let first = samples.signingKey()
-                _ = try await stores.signingKeys.addSigningKey(
-                    first, after: try await stores.signingKeys.signingKeys().last?.id,
-                    recording: samples.event(.signingKeyRotated))
-                for newest in [nil, "another"] {
-                    let added = try await stores.signingKeys.addSigningKey(
-                        samples.signingKey(), after: newest, recording: samples.event(.signingKeyRotated))
-                    try expect(!added, "it was added after \(newest ?? "none")")
+                try await stores.add([first], samples)
+                let stored = try await stores.signingKeys.signingKeys()
+                let another = samples.signingKey()
+                let older = Array(stored.dropLast())
+                for before in [[], older, older + [another], stored + [another]] where before != stored {
+                    let change = samples.change(before, to: before + [samples.signingKey()])
+                    try expect(try await !stores.signingKeys.save(change), "it was added after \(before.count) keys")
                 }
-                try expect(try await stores.signingKeys.signingKeys().last, is: first, "the newest key")
+                try expect(try await stores.signingKeys.signingKeys(), is: stored, "the keys")
                 try expect(try await stores.codes(samples).count, is: 1, "the number of events")
             },
             ConformanceCheck("Of 64 signing keys added after one key one succeeds") { stores in
                 let samples = try Samples(stores)
-                let newest = try await stores.signingKeys.signingKeys().last?.id
+                let stored = try await stores.signingKeys.signingKeys()
                 let keys = (0..<64).map { _ in samples.signingKey() }
                 let added = try await concurrently(64) { number in
-                    try await stores.signingKeys.addSigningKey(
-                        keys[number], after: newest, recording: samples.event(.signingKeyRotated))
+                    try await stores.signingKeys.save(samples.change(stored, to: stored + [keys[number]]))
                 }
                 try expect(added.count { $0 }, is: 1, "how many were added")
                 let winner = try unwrap(added.firstIndex(of: true), "winner")
-                try expect(try await stores.signingKeys.signingKeys().last, is: keys[winner], "the newest key")
+                try expect(try await stores.signingKeys.signingKeys(), is: stored + [keys[winner]], "the keys")
                 try expect(try await stores.codes(samples).count, is: 1, "the number of events")
             },
             ConformanceCheck(
@@ -48,60 +43,57 @@ extension StoreConformance {
             ) {
                 stores in
                 let samples = try Samples(stores)
-                var keys = [samples.signingKey(), samples.signingKey()]
-                for key in keys {
-                    _ = try await stores.signingKeys.addSigningKey(
-                        key, after: try await stores.signingKeys.signingKeys().last?.id,
-                        recording: samples.event(.signingKeyRotated))
-                }
-                func revoke(
-                    _ id: String, newest: String, promoting successor: String? = nil, adding key: StoredSigningKey?
-                ) async throws -> Bool {
-                    try await stores.signingKeys.revokeSigningKey(
-                        id, newest: newest, promoting: successor, adding: key,
-                        recording: samples.event(.signingKeyRevoked))
-                }
-                func left() async throws -> [StoredSigningKey] {
-                    try await stores.signingKeys.signingKeys().suffix(keys.count)
-                }
+                let keys = [samples.signingKey(), samples.signingKey()]
+                try await stores.add(keys, samples)
+                let before = try await stores.signingKeys.signingKeys()
+                let others = Array(before.dropLast(2))
                 let added = samples.signingKey()
-                try expect(
-                    try await revoke(keys[0].id, newest: keys[0].id, adding: added), is: false,
-                    "with another newest key")
-                try expect(
-                    try await revoke("not there", newest: keys[1].id, adding: added), is: false,
-                    "a key that is not there")
-                try expect(try await left(), is: keys, "the keys after both")
+                func revoke(
+                    _ id: String, from known: [StoredSigningKey], to after: [StoredSigningKey]
+                ) async throws -> Bool {
+                    try await stores.signingKeys.save(
+                        samples.change(known, to: after, revoking: id, .signingKeyRevoked))
+                }
+                for known in [others + [keys[0]], others + [keys[1]], others + [keys[1], keys[0]], before + [added]] {
+                    let isSaved = try await revoke(keys[0].id, from: known, to: others + [added])
+                    try expect(!isSaved, "a key was revoked with other keys")
+                }
+                var promoted = keys[1]
+                promoted.signsFrom = stores.now
+                let isSaved = try await revoke(keys[0].id, from: others + [promoted, keys[1]], to: others)
+                try expect(!isSaved, "a key was revoked with another time of signing")
+                try expect(try await stores.signingKeys.signingKeys(), is: before, "the keys after these")
                 for key in keys + [added] {
                     try expect(try await stores.signingKeys.isRevokedSigningKey(key.id), is: false, "revoked before")
                 }
-                let revoked = keys
-                try expect(try await revoke(keys[1].id, newest: keys[1].id, adding: added), is: true, "the newest")
-                keys = [keys[0], added]
-                try expect(try await left(), is: keys, "the keys after the newest was revoked")
-                try expect(
-                    try await revoke(keys[0].id, newest: added.id, promoting: added.id, adding: nil), is: true,
-                    "an older one")
-                keys = [added]
-                keys[0].signsFrom = stores.now
-                try expect(try await left(), is: keys, "the keys after the older one was revoked")
-                for key in revoked {
+                var now = others + [keys[0], added]
+                try expect(try await revoke(keys[1].id, from: before, to: now), is: true, "the newest")
+                try expect(try await stores.signingKeys.signingKeys(), is: now, "the keys after the newest")
+                var left = added
+                left.signsFrom = stores.now
+                let isRevoked = try await revoke(keys[0].id, from: now, to: others + [left])
+                try expect(isRevoked, is: true, "an older one")
+                now = others + [left]
+                try expect(try await stores.signingKeys.signingKeys(), is: now, "the keys after the older one")
+                for key in keys {
                     try expect(try await stores.signingKeys.isRevokedSigningKey(key.id), is: true, "revoked after")
                 }
                 try expect(try await stores.signingKeys.isRevokedSigningKey(added.id), is: false, "the one left")
-                try expect(try await stores.codes(samples).count, is: 4, "the number of events")
+                try expect(try await stores.codes(samples).count, is: 3, "the number of events")
             },
             ConformanceCheck("Only the named signing keys are removed") { stores in
                 let samples = try Samples(stores)
                 let keys = [samples.signingKey(), samples.signingKey(), samples.signingKey()]
+                try await stores.add(keys, samples)
+                let before = try await stores.signingKeys.signingKeys()
+                let after = before.filter { $0 != keys[0] && $0 != keys[2] }
+                let removal = SigningKeyChange(from: before, to: after, at: stores.now, recording: nil)
+                try expect(try await stores.signingKeys.save(removal), "they were not removed")
+                try expect(try await stores.signingKeys.signingKeys(), is: after, "the keys left")
                 for key in keys {
-                    _ = try await stores.signingKeys.addSigningKey(
-                        key, after: try await stores.signingKeys.signingKeys().last?.id,
-                        recording: samples.event(.signingKeyRotated))
+                    try expect(try await stores.signingKeys.isRevokedSigningKey(key.id), is: false, "revoked")
                 }
-                try await stores.signingKeys.removeSigningKeys([keys[0].id, keys[1].id, "not there"])
-                let left = try await stores.signingKeys.signingKeys().filter { keys.contains($0) }
-                try expect(left, is: [keys[2]], "the keys left")
+                try expect(try await stores.codes(samples).count, is: 1, "the number of events")
             },
         ]
     }
@@ -110,5 +102,19 @@ extension StoreConformance {
 extension Samples {
     fileprivate func signingKey() -> StoredSigningKey {
         StoredSigningKey(id: Base64.url.encode(bytes()), sealedKey: bytes(60), createdAt: now)
+    }
+
+    fileprivate func change(
+        _ before: [StoredSigningKey], to after: [StoredSigningKey], revoking id: String? = nil,
+        _ code: AuditEvent.Code = .signingKeyRotated
+    ) -> SigningKeyChange {
+        SigningKeyChange(from: before, to: after, revoking: id, at: now, recording: event(code))
+    }
+}
+
+extension StoresUnderTest {
+    fileprivate func add(_ keys: [StoredSigningKey], _ samples: Samples) async throws {
+        let stored = try await signingKeys.signingKeys()
+        try expect(try await signingKeys.save(samples.change(stored, to: stored + keys)), "a key was not added")
     }
 }

@@ -24,37 +24,26 @@ extension MemoryStores: AppStore {
     }
 
     /// See `AppStore`.
-    public func replace(
-        _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
-    ) throws(StoreError) -> ReplaceOutcome {
-        try check(.replaceApp)
-        guard current.appID == app.appID, isStored(current) else { return .conflict }
-        guard !needsNoDevices || !hasDevices(app.appID) else { return .hasDevices }
-        appRecords[app.appID] = app
-        record(event)
-        return .replaced
-    }
-
-    /// See `AppStore`.
-    public func remove(_ id: AppID, recording event: AuditEvent) throws(StoreError) -> Bool {
-        try check(.removeApp)
-        guard appRecords[id] != nil, !hasDevices(id) else { return false }
-        appRecords[id] = nil
-        record(event)
-        for (index, credential) in credentialRecords.enumerated() {
-            guard let (changed, event) = credential.losing(id, by: event) else { continue }
-            credentialRecords[index] = changed
-            record(event)
+    public func save(_ change: AppChange) throws(StoreError) -> AppSaveOutcome {
+        try check(.saveApp)
+        let id = change.before.appID
+        guard isStored(change.before) else { return .conflict }
+        guard !change.needsNoDevices || !deviceRecords.values.contains(where: { $0.appID == id }) else {
+            return .hasDevices
         }
-        keptEvidence.removeAll { $0.summary.appID == id }
-        proofs = proofs.filter { $0.value.appID != id }
-        return true
+        if change.after == nil {
+            guard change.isDecided(from: credentialRecords) else { return .conflict }
+            keptEvidence.removeAll { $0.summary.appID == id }
+            proofs = proofs.filter { $0.value.appID != id }
+        }
+        appRecords[id] = change.after
+        record(change.event)
+        for credential in change.credentials { _ = apply(credential) }
+        return .saved
     }
 
     /// Whether the stored record is this one. As bytes: texts that are only canonically equivalent are different records.
     func isStored(_ app: StoredApp) -> Bool {
         appRecords[app.appID].map { $0.sealedJSON.utf8.elementsEqual(app.sealedJSON.utf8) } ?? false
     }
-
-    private func hasDevices(_ id: AppID) -> Bool { deviceRecords.values.contains { $0.appID == id } }
 }

@@ -1,4 +1,3 @@
-public import AuthContract
 public import AuthService
 
 extension MemoryStores: CredentialStore {
@@ -27,25 +26,15 @@ extension MemoryStores: CredentialStore {
     }
 
     /// See `CredentialStore`.
-    public func revoke(_ id: String, at: UnixTime, recording event: AuditEvent) throws(StoreError) -> Bool {
-        try check(.revokeCredential)
-        guard let index = credentialRecords.firstIndex(where: { $0.id == id && $0.revokedAt == nil }) else {
-            return false
-        }
-        credentialRecords[index].revokedAt = at
-        record(event)
-        return true
+    public func save(_ change: CredentialChange) throws(StoreError) -> Bool {
+        try check(.saveCredential)
+        return apply(change)
     }
 
-    /// See `CredentialStore`.
-    public func remove(endedBefore time: UnixTime) throws(StoreError) -> Int {
-        try check(.removeCredentials)
-        let newest = try credentials().first?.id
-        let count = credentialRecords.count
-        credentialRecords.removeAll { credential in
-            credential.id != newest
-                && (credential.expiresAt < time || credential.revokedAt.map { $0 < time } ?? false)
-        }
-        return count - credentialRecords.count
+    func apply(_ change: CredentialChange) -> Bool {
+        guard let place = credentialRecords.firstIndex(of: change.before) else { return false }
+        credentialRecords.replaceSubrange(place...place, with: change.after.map { [$0] } ?? [])
+        if let event = change.event { record(event) }
+        return true
     }
 }

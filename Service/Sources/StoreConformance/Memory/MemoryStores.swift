@@ -12,7 +12,7 @@ public actor MemoryStores {
         /// A call of `ReplayStore`.
         case claim
         /// A call of `AppStore`.
-        case app, apps, insertApp, replaceApp, removeApp
+        case app, apps, insertApp, saveApp
         /// A call of `DeviceStore`.
         case device, binding, insertDevice, save
         /// A call of `DeviceStore`.
@@ -24,9 +24,9 @@ public actor MemoryStores {
         /// A call of `ReceiptStore`.
         case takeDueReceipt, recordReceipt
         /// A call of `CredentialStore`.
-        case insertCredential, credential, credentials, revokeCredential, removeCredentials
+        case insertCredential, credential, credentials, saveCredential
         /// A call of `SigningKeyStore`.
-        case signingKeys, addSigningKey, removeSigningKeys, revokeSigningKey
+        case signingKeys, saveSigningKeys
         /// A call of `PendingProofStore`.
         case keepProof, pendingProofs, eraseProof
         /// A call of `EvidenceStore`.
@@ -54,7 +54,7 @@ public actor MemoryStores {
     var knownKeyChecks: [ServiceKeyCheck] = []
     private var failures: [Call: StoreError] = [:]
     private var interruptions: [Call: @Sendable (isolated MemoryStores) -> Void] = [:]
-    private let changes = ChangeSignal()
+    private let changes = ChangeListeners()
 
     /// Empty stores.
     ///
@@ -86,7 +86,7 @@ public actor MemoryStores {
     }
 
     /// Signals a change, as if another process had made it.
-    public nonisolated func signalExternalChange() { changes.signal() }
+    public nonisolated func signalExternalChange() { changes.announce() }
 
     /// See `DeviceStore`.
     public nonisolated func externalChanges() -> AsyncStream<Void> { changes.stream() }

@@ -116,15 +116,7 @@ import Testing
             try await store.insert(app, recording: event)
         }
 
-        func replace(
-            _ current: StoredApp, with app: StoredApp, needsNoDevices: Bool, recording event: AuditEvent
-        ) async throws(StoreError) -> ReplaceOutcome {
-            try await store.replace(current, with: app, needsNoDevices: needsNoDevices, recording: event)
-        }
-
-        func remove(_ id: AppID, recording event: AuditEvent) async throws(StoreError) -> Bool {
-            try await store.remove(id, recording: event)
-        }
+        func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome { try await store.save(change) }
     }
 
     /// - Parameter read: the number of the read, 1 or 2, after which the other change happens.

@@ -1,6 +1,6 @@
 /// Numbers from a seed (SplitMix64).
 struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
+    var state: UInt64
 
     init(seed: UInt64) { state = seed &+ 1 }
 

@@ -1,0 +1,79 @@
+internal import AuthContract
+internal import StrictJSON
+
+/// The other apps, as far as a decision about one app needs them.
+struct OtherApps: Sendable {
+    var ids: [AppID] = []
+    /// The records that can be opened. A damaged one must not block every other app.
+    var records: [AppRecord] = []
+}
+
+/// Decides what may happen to an app from its record alone. The stores know none of these rules.
+extension AppRecord {
+    /// The audit event of adding this record.
+    func adding(
+        beside others: OtherApps, at now: UnixTime, by actor: String, masking mask: SecretMask
+    ) throws(ContractError) -> AuditEvent {
+        try requireOwnAudiences(beside: others)
+        // The same rule as for the audiences. `TokenIssuer` checks again, because two changes can run concurrently.
+        for other in others.records where other.signature.tokenAudiences.contains(appID.text) {
+            throw ContractError("app_id: \(appID) is one of the token_audiences of \(other.appID)", code: .conflict)
+        }
+        return event(.appAdded, at: now, by: actor, masking: mask)
+    }
+
+    /// The audit event of replacing the record `current` by this one, and whether the app must not have a device.
+    func replacing(
+        _ current: AppRecord, beside others: OtherApps, at now: UnixTime, by actor: String, masking mask: SecretMask
+    ) throws(ContractError) -> (event: AuditEvent, needsNoDevices: Bool) {
+        try requireOwnAudiences(beside: others)
+        try requireCompromises(of: current, at: now)
+        return (
+            event(.appChanged, at: now, by: actor, before: current, masking: mask), current.buildChannel != buildChannel
+        )
+    }
+
+    /// A backend accepts tokens whose audience is its app's id. So no other app may issue tokens for that audience.
+    private func requireOwnAudiences(beside others: OtherApps) throws(ContractError) {
+        let audiences = Set(signature.tokenAudiences)
+        for other in others.ids where audiences.contains(other.text) {
+            throw ContractError("signature.token_audiences: \(other) is the id of another app", code: .conflict)
+        }
+    }
+
+    /// A key that a compromise ended must not be accepted again by mistake. So a change either keeps every demand of
+    /// `keys.compromise` for the affected keys, or lifts all of them with null.
+    private func requireCompromises(of current: AppRecord, at now: UnixTime) throws(ContractError) {
+        let demands = keys.compromises
+        let isKept = current.keys.compromises.allSatisfy { old in
+            demands.contains { new in
+                // A demand applies from `keysBefore` on. If it started later than today, it would release the keys that the old
+                // demand affects.
+                new.keysBefore >= old.keysBefore && new.keysBefore <= max(old.keysBefore, now)
+                    && new.rotateBy <= old.rotateBy
+            }
+        }
+        guard isKept || demands.isEmpty else {
+            let advice =
+                "keys.compromise: a demand that is set would be weaker; list it beside the new one, or set null to lift it"
+            throw ContractError(advice, code: .conflict)
+        }
+    }
+
+    private func event(
+        _ code: AuditEvent.Code, at now: UnixTime, by actor: String, before: AppRecord? = nil, masking mask: SecretMask
+    ) -> AuditEvent {
+        var detail = JSONObject([("after", .object(json(secrets: .masked(mask))))])
+        if let before { detail["before"] = .object(before.json(secrets: .masked(mask))) }
+        return AuditEvent(code, at: now, actor: actor, appID: appID, detail: detail)
+    }
+}
+
+extension StoredApp {
+    /// The removal of this app. Each of these credentials that names the app loses it.
+    func removing(losing credentials: [Credential], at now: UnixTime, by actor: String) -> AppChange {
+        AppChange(
+            removing: self, changing: credentials.compactMap { $0.applying(.lose(appID), at: now, by: actor) },
+            recording: AuditEvent(.appRemoved, at: now, actor: actor, appID: appID))
+    }
+}

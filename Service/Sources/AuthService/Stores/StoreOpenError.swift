@@ -1,0 +1,54 @@
+/// Why a store could not be opened. The description is for the person who starts the service, and contains no secret.
+public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The kind of a failure.
+    public struct Code: RawRepresentable, Sendable, Hashable {
+        /// A short name for logs.
+        public let rawValue: String
+
+        /// A code with this raw value.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The file or the database belongs to another program.
+        public static let notADatabase = Self(rawValue: "notADatabase")
+        /// A newer version of this software wrote the data, and this version cannot work with them.
+        public static let newerVersion = Self(rawValue: "newerVersion")
+        /// Any other error of the system or of the server.
+        public static let unavailable = Self(rawValue: "unavailable")
+
+        /// The folder of the file does not exist.
+        public static let noSuchFolder = Self(rawValue: "noSuchFolder")
+        /// The file or its folder cannot be read.
+        public static let notReadable = Self(rawValue: "notReadable")
+        /// The file or its folder cannot be written.
+        public static let notWritable = Self(rawValue: "notWritable")
+        /// Another service has the file open.
+        public static let inUse = Self(rawValue: "inUse")
+        /// The file has more than one hard link.
+        public static let severalNames = Self(rawValue: "severalNames")
+        /// The content is damaged.
+        public static let damaged = Self(rawValue: "damaged")
+
+        /// The URL cannot be read.
+        public static let malformedURL = Self(rawValue: "malformedURL")
+        /// No server that takes writes answers.
+        public static let unreachable = Self(rawValue: "unreachable")
+        /// A server answers and refuses: the password, the user, the database, TLS.
+        public static let refused = Self(rawValue: "refused")
+        /// The server is older than PostgreSQL 15, or the database's encoding is not UTF-8.
+        public static let unsupported = Self(rawValue: "unsupported")
+        /// The tables do not exist, or are of an older version.
+        public static let needsMigration = Self(rawValue: "needsMigration")
+        /// A right of the user is missing.
+        public static let notAllowed = Self(rawValue: "notAllowed")
+    }
+
+    public let code: Code
+    /// What failed, where, and what to do.
+    public let description: String
+
+    /// An error with a description for a person.
+    public init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+}

@@ -1,0 +1,204 @@
+internal import AuthContract
+internal import StrictJSON
+
+// The rows of the SQL stores, read as strictly as a client's input.
+
+extension DeviceRecord {
+    package init(row: some StoredColumns) throws(StoreError) {
+        let (key, scheme) = (try row.bytes("key"), try row.integer("highest_scheme"))
+        var previousKey: DevicePublicKey?
+        if let bytes = try row.optionalBytes("previous_key") {
+            previousKey = try row.parsed("previous_key", bytes) { try DevicePublicKey($0) }
+        }
+        self.init(
+            appID: try row.parsed("app_id") { try AppID($0) },
+            deviceID: try row.parsed("device_id") { try DeviceID($0) },
+            platform: try row.parsed("platform") { Platform(rawValue: $0) },
+            status: try row.parsed("status") { DeviceStatus(rawValue: $0) },
+            key: try row.parsed("key", key) { try DevicePublicKey($0) }, previousKey: previousKey,
+            previousKeyUntil: try row.optionalTime("previous_key_until"),
+            assurance: try row.parsed("assurance") {
+                try Assurance(JSONFields(JSONValue(parsing: $0, limits: .stored)))
+            },
+            appAttest: try AppAttestEvidence(row: row), registeredAt: try row.time("registered_at"),
+            keyRotatedAt: try row.optionalTime("key_rotated_at"), lastSeen: try row.optionalTime("last_seen"),
+            highestScheme: try row.parsed("highest_scheme", scheme) {
+                Int(exactly: $0).flatMap { SignatureScheme(rawValue: $0) }
+            },
+            mustRotate: try RotationDemand(row: row),
+            admittedUnderObservation: try row.bool("admitted_under_observation"),
+            localID: try row.optionalText("local_id"), version: try row.integer("version"))
+    }
+}
+
+extension RotationDemand {
+    fileprivate init?(row: some StoredColumns) throws(StoreError) {
+        guard let by = try row.optionalTime("must_rotate_by") else { return nil }
+        let stored = try row.optional("must_rotate_reason") { RotationReason(rawValue: $0) }
+        guard let reason = stored ?? row.reasonOfOldDemands else { throw row.damaged("must_rotate_reason") }
+        self.init(by: by, reason: reason)
+    }
+}
+
+extension AppAttestEvidence {
+    fileprivate init?(row: some StoredColumns) throws(StoreError) {
+        guard let keyID = try row.optionalBytes("attested_key_id") else { return nil }
+        let (counter, failures) = (try row.integer("attested_counter"), try row.integer("receipt_failures"))
+        var riskMetric: Int?
+        if let metric = try row.optionalInteger("attested_risk_metric") {
+            riskMetric = try row.parsed("attested_risk_metric", metric) { Int(exactly: $0) }
+        }
+        self.init(
+            keyID: keyID, publicKey: try row.bytes("attested_public_key"), appID: try row.text("attested_app_id"),
+            environment: try row.text("attested_environment"), attestedExtensions: try row.bool("attested_extensions"),
+            counter: try row.parsed("attested_counter", counter) { UInt32(exactly: $0) },
+            receipt: try row.optionalBytes("attested_receipt"),
+            receiptOutcome: try row.optionalText("attested_receipt_outcome"), riskMetric: riskMetric,
+            refresh: ReceiptRefresh(
+                dueAt: try row.optionalTime("receipt_due_at"), askedAt: try row.optionalTime("receipt_asked_at"),
+                outcome: try row.optionalText("receipt_exchange_outcome"),
+                failures: try row.parsed("receipt_failures", failures) { Int(exactly: $0) }))
+    }
+
+    package static let columns =
+        [
+            "attested_key_id", "attested_public_key", "attested_app_id", "attested_environment",
+            "attested_extensions", "attested_counter", "attested_receipt", "attested_receipt_outcome",
+            "attested_risk_metric",
+        ] + refreshColumns
+
+    package static let refreshColumns = [
+        "receipt_due_at", "receipt_asked_at", "receipt_exchange_outcome", "receipt_failures",
+    ]
+}
+
+extension Assurance {
+    package var storedText: String { JSONValue.object(json).text() }
+}
+
+extension KeyBinding {
+    package init(row: some StoredColumns) throws(StoreError) {
+        self.init(
+            appID: try row.parsed("app_id") { try AppID($0) },
+            deviceID: try row.parsed("device_id") { try DeviceID($0) },
+            role: try row.parsed("role") { KeyBinding.Role(rawValue: $0) })
+    }
+}
+
+extension StoredApp {
+    package init(row: some StoredColumns) throws(StoreError) {
+        self.init(appID: try row.parsed("app_id") { try AppID($0) }, sealedJSON: try row.text("record"))
+    }
+}
+
+extension Credential {
+    package init(row: some StoredColumns) throws(StoreError) {
+        self.init(
+            id: try row.text("id"), name: try row.text("name"),
+            role: try row.parsed("role") { CredentialRole(rawValue: $0) },
+            scope: try row.parsed("apps") { CredentialScope(storedText: $0) },
+            secretHash: try row.bytes("secret_hash"), createdAt: try row.time("created_at"),
+            expiresAt: try row.time("expires_at"), revokedAt: try row.optionalTime("revoked_at"))
+    }
+}
+
+extension StoredSigningKey {
+    package init(row: some StoredColumns) throws(StoreError) {
+        self.init(
+            id: try row.text("id"), sealedKey: try row.bytes("sealed_key"), createdAt: try row.time("created_at"),
+            signsFrom: try row.optionalTime("signs_from"))
+    }
+}
+
+extension PendingProof {
+    package init(row: some StoredColumns) throws(StoreError) {
+        self.init(
+            appID: try row.parsed("app_id") { try AppID($0) },
+            deviceID: try row.parsed("device_id") { try DeviceID($0) }, arrivedAt: try row.time("arrived_at"),
+            sealedRequest: try row.bytes("sealed_request"))
+    }
+}
+
+extension EvidenceSummary {
+    package init(row: some StoredColumns) throws(StoreError) {
+        self.init(
+            id: try row.text("id"), appID: try row.parsed("app_id") { try AppID($0) },
+            deviceID: try row.optional("device_id") { try DeviceID($0) }, recordedAt: try row.time("recorded_at"),
+            expiresAt: try row.time("expires_at"), format: try row.text("format"), code: try row.text("code"),
+            step: try row.text("step"))
+    }
+}
+
+extension AuditChain.Entry {
+    package init(row: some StoredColumns) throws(StoreError) {
+        self.init(
+            sequence: try row.integer("sequence"), code: try row.text("code"), at: try row.integer("at"),
+            actor: try row.text("actor"), appID: try row.optionalText("app_id"),
+            deviceID: try row.optionalText("device_id"), detail: try row.text("detail"))
+    }
+}
+
+extension RecordedAuditEvent {
+    package init(row: some StoredColumns) throws(StoreError) {
+        let event = AuditEvent(
+            try row.parsed("code") { AuditEvent.Code(rawValue: $0) }, at: try row.time("at"),
+            actor: try row.text("actor"), appID: try row.optional("app_id") { try AppID($0) },
+            deviceID: try row.optional("device_id") { try DeviceID($0) },
+            detail: try row.parsed("detail") { try JSONValue(parsing: $0, limits: .stored).object })
+        self.init(sequence: try row.integer("sequence"), event: event, hash: try row.bytes("hash"))
+    }
+}
+
+extension AuditLink {
+    package init(row: some StoredColumns) throws(StoreError) {
+        self.init(sequence: try row.integer("sequence"), hash: try row.bytes("hash"))
+    }
+}
+
+extension AuditChain {
+    /// The result of checking some events.
+    package enum Step: Sendable {
+        /// The events continue the chain up to this link.
+        case intact(AuditLink)
+        /// The event with this number does not continue the chain.
+        case broken(Int64)
+        /// There were no events.
+        case end
+    }
+
+    /// Checks that these rows continue the chain after a link.
+    package static func check(_ rows: [some StoredColumns], after start: AuditLink) -> Step {
+        var link = start
+        for row in rows {
+            // A row that cannot be read breaks the chain. It is not a failure of the store.
+            guard let sequence = try? row.integer("sequence"), sequence == link.sequence + 1,
+                let entry = try? Entry(row: row), let stored = try? row.bytes("hash")
+            else { return .broken(link.sequence + 1) }
+            let hash = hash(entry, after: link.hash)
+            guard hash == stored else { return .broken(sequence) }
+            link = AuditLink(sequence: sequence, hash: hash)
+        }
+        return rows.isEmpty ? .end : .intact(link)
+    }
+
+    /// The number of the first event that does not continue the chain; nil if all do.
+    ///
+    /// - Parameter step: reads and checks the next events after a link.
+    package static func firstBrokenLink(
+        _ step: (AuditLink) async throws(StoreError) -> Step
+    ) async throws(StoreError) -> Int64? {
+        var link = AuditLink(sequence: 0, hash: origin)
+        while true {
+            switch try await step(link) {
+            case .broken(let sequence): return sequence
+            case .end: return nil
+            case .intact(let next): link = next
+            }
+        }
+    }
+}
+
+extension JSONValue.Limits {
+    /// Limits for text that this service wrote.
+    static let stored = JSONValue.Limits(bytes: 1 << 20, depth: 64)
+}
