@@ -1,4 +1,4 @@
-internal import AuthContract
+@_spi(Service) internal import AuthContract
 internal import Logging
 
 /// Logs one line for each request with its outcome and time. It never logs a body, a signature, a proof or a device id.
@@ -18,7 +18,7 @@ struct RequestLog: Sendable {
         requestID: String, method: String, route: String?, answer: APIResponse, reason: String?, took: Duration,
         app: AppID? = nil, device: DeviceID? = nil
     ) {
-        let level: Logger.Level = answer.status >= 500 ? .error : answer.tellsOfSetup ? .warning : .info
+        let level = Logger.Level(rawValue: answer.severity.rawValue) ?? .error
         // Below the logger's level, skip hashing the id and building the line.
         guard level >= logger.logLevel else { return }
         let microseconds = took.components.seconds * 1_000_000 + took.components.attoseconds / 1_000_000_000_000

@@ -1,4 +1,4 @@
-package import AuthContract
+@_spi(Service) package import AuthContract
 package import AuthService
 internal import NIOConcurrencyHelpers
 
@@ -169,13 +169,9 @@ package struct ServerMetrics: Sendable {
     func publicRequest(_ route: Route?, _ answer: APIResponse, took: Duration) {
         requests.count(StartingSeries.Outcome(route: route, status: answer.status, outcome: answer.outcome))
         latencies[route]?.observe(took.inSeconds)
-        switch answer.outcome {
-        case ErrorCode.nonceReplay.rawValue: registry.count(Name.replays)
-        case ErrorCode.devModeNotAllowed.rawValue: securityEvent(.developmentModeRefused)
-        case ErrorCode.unauthorized.rawValue, ErrorCode.forbidden.rawValue:
-            securityEvent(.serviceCredentialRefused)
-        default: break
-        }
+        guard let code = ErrorCode(rawValue: answer.outcome) else { return }
+        if code == .nonceReplay { registry.count(Name.replays) }
+        if let event = code.securityEvent.flatMap(SecurityEvent.init) { securityEvent(event) }
     }
 
     func registration(_ request: RegisterRequest, _ result: String) {

@@ -1,4 +1,4 @@
-internal import AuthContract
+@_spi(Service) internal import AuthContract
 internal import AuthService
 internal import HTTPTypes
 internal import HummingbirdCore
@@ -15,9 +15,11 @@ struct APIResponse: Sendable {
     /// The outcome in log and metrics: `ok`, a status of the contract, or an error code.
     var outcome = "ok"
 
-    /// Whether the outcome is about the operator's set-up and not about the client.
-    var tellsOfSetup: Bool {
-        [ErrorCode.misdirectedRequest.rawValue, "observed_\(ErrorCode.misdirectedRequest.rawValue)"].contains(outcome)
+    /// The severity of the log line. A refusal that is only observed has that of its code.
+    var severity: ErrorCode.Severity {
+        if status >= 500 { return .error }
+        let code = outcome.hasPrefix("observed_") ? outcome.dropFirst(9) : outcome[...]
+        return ErrorCode(rawValue: String(code))?.severity ?? .info
     }
 
     static func json(_ body: some WireBody, outcome: String = "ok") -> APIResponse {

@@ -1,4 +1,4 @@
-internal import AuthContract
+@_spi(Service) internal import AuthContract
 internal import StrictJSON
 
 /// Judges signed requests: cheap checks first, replay last, fail closed. The order is that of the contract (*Verification
@@ -75,11 +75,7 @@ struct RequestVerifier: Sendable {
             await raiseScheme(verified)
             return .accepted(verified)
         } catch {
-            // An unknown id costs a read of the store. A wrong signature costs a verification for each origin.
-            let costly: [ErrorCode] = [.invalidSignature, .misdirectedRequest, .notRegistered, .unknownApp]
-            if operation != .foreign, costly.contains(error.code) {
-                await protection.countFailure(from: address)
-            }
+            if operation != .foreign, error.code.isCostly { await protection.countFailure(from: address) }
             return .refused(error, app: app, signed: signed)
         }
     }
