@@ -32,12 +32,12 @@ APP = "com.example.app"
 class Service:
     """The binary, on two free ports, over a database of its own."""
 
-    def __init__(self, binary):
+    def __init__(self, binary, *options):
         self.folder = tempfile.TemporaryDirectory()
         environment = {k: v for k, v in os.environ.items() if not k.startswith("SYNHEART_AUTH_")}
         self.process = subprocess.Popen(
             [binary, "serve", "--database", f"{self.folder.name}/db.sqlite", "--port", "0", "--operations-port", "0",
-             "--public-origin", "https://auth.example.com", "--print-admin-credential", "--log-level", "error"],
+             "--print-admin-credential", "--log-level", "error", *options],
             stdout=subprocess.PIPE, text=True, env=environment)
         self.admin = self.process.stdout.readline().split()[1]
         words = dict(word.split("=") for word in self.process.stdout.readline().split()[1:])
@@ -317,7 +317,7 @@ def drive(client):
 
 
 def main():
-    service = Service(sys.argv[1])
+    service = Service(sys.argv[1], "--public-origin", "https://auth.example.com")
     try:
         document = Document.of(service)
         drive(Client(service, document))

@@ -18,7 +18,8 @@ struct RequestLog: Sendable {
         requestID: String, method: String, route: String?, answer: APIResponse, reason: String?, took: Duration,
         app: AppID? = nil, device: DeviceID? = nil
     ) {
-        let level = Logger.Level(rawValue: (answer.code?.severity ?? .info).rawValue) ?? .error
+        let severity = answer.code?.severity ?? (answer.status >= 500 ? .error : .info)
+        let level = Logger.Level(rawValue: severity.rawValue) ?? .error
         // Below the logger's level, skip hashing the id and building the line.
         guard level >= logger.logLevel else { return }
         let microseconds = took.components.seconds * 1_000_000 + took.components.attoseconds / 1_000_000_000_000
