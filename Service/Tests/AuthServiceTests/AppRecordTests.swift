@@ -310,6 +310,16 @@ struct AppRecordTests {
         try await expect(.unknownApp) { try await world.challenge() }
     }
 
+    @Test("an app is removed only as it was read")
+    func removedAsRead() async throws {
+        let world = try await World()
+        let id = try AppID(World.appID)
+        let read = try #require(try await world.service.apps.record(id))
+        try await world.change(["name": "Renamed"])
+        #expect(try await world.service.removeApp(id, replacing: read, actor: "test") == false)
+        #expect(try await world.service.removeApp(id, replacing: world.service.apps.record(id), actor: "test"))
+    }
+
     @Test("another node uses a record for five seconds at most")
     func rememberedRecord() async throws {
         let world = try await World()

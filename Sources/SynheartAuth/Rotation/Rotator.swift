@@ -78,7 +78,7 @@ struct Rotator: Sendable {
         }
     }
 
-    private func pending() async throws(SynheartAuthError) -> PendingRotation {
+    func pending() async throws(SynheartAuthError) -> PendingRotation {
         guard case .rotation(let pending) = try await context.ledger.load().journal else {
             throw Self.failed("no rotation is under way")
         }
@@ -88,65 +88,13 @@ struct Rotator: Sendable {
     /// Gives up the pending key, because it is lost or its hardware attestation cannot name a new challenge.
     ///
     /// - Throws: If a copy of its rotation may still take effect.
-    private func forgetKey() async throws(SynheartAuthError) {
+    func forgetKey() async throws(SynheartAuthError) {
         let pending = try await pending()
         guard pending.thumbprint != nil else { return }
         guard pending.lastCopy == nil else {
             throw Self.failed("an earlier copy of the rotation may still take effect")
         }
         try await context.ledger.apply(.rotationKeyForgotten)
-    }
-
-    /// The new key, and its signature that proves possession.
-    private struct NewKey: Sendable {
-        let publicKey: DevicePublicKey
-        let proof: RequestSignature
-    }
-
-    /// The new key. Once a copy of its rotation may be on its way, it is the key that the journal names.
-    ///
-    /// - Throws: `ROTATION_FAILED` if that key is lost while a copy may still take effect.
-    private func makeKey(for deviceID: DeviceID, challenge: [UInt8]?) async throws(SynheartAuthError) -> NewKey {
-        let pending = try await pending()
-        if pending.thumbprint != nil {
-            if let key = try await earlierKey(pending, deviceID) { return key }
-            try await forgetKey()
-        }
-        do throws(KeyStoreError) {
-            let key = try await context.keys(.createKey) { store throws(KeyStoreError) in
-                try store.create(pending.alias, challenge: challenge)
-            }
-            return try await prove(key, pending.alias, deviceID)
-        } catch {
-            // A key that never signed is not a lost one.
-            let code: KeyStoreError.Code = error.isKeyLost ? .failed : error.code
-            throw context.error(KeyStoreError(code, status: error.status, reason: error.reason))
-        }
-    }
-
-    /// The key that the journal names; nil if it is gone, or loads but cannot sign any more.
-    private func earlierKey(
-        _ pending: PendingRotation, _ deviceID: DeviceID
-    ) async throws(SynheartAuthError) -> NewKey? {
-        let reference = pending.thumbprint.map { IdentityRecord.KeyReference(alias: pending.alias, thumbprint: $0) }
-        guard let reference, let key = try await context.publicKey(reference) else { return nil }
-        do throws(KeyStoreError) {
-            return try await prove(key, pending.alias, deviceID)
-        } catch {
-            let error = await context.judged(error, reference, isSigning: true)
-            if error.code == .keyInvalidated { return nil }
-            throw error
-        }
-    }
-
-    private func prove(
-        _ key: DevicePublicKey, _ alias: KeyAlias, _ deviceID: DeviceID
-    ) async throws(KeyStoreError) -> NewKey {
-        let message = KeyProof.rotation(deviceID: deviceID, newPublicKeyText: key.base64)
-        let proof = try await context.keys(.sign) { store throws(KeyStoreError) in
-            try store.sign(message, with: alias)
-        }
-        return NewKey(publicKey: key, proof: proof)
     }
 
     private func send(

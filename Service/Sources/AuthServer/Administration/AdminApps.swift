@@ -46,7 +46,9 @@ extension AdminAPI {
     func removeApp(_ request: AdminRequest) async throws -> APIResponse {
         let record = try await existingApp(request)
         try request.precondition.check(record)
-        guard try await service.removeApp(record.appID, actor: request.actor) else {
+        let expected = request.precondition.isConditional ? record : nil
+        guard try await service.removeApp(record.appID, replacing: expected, actor: request.actor) else {
+            try request.precondition.check(try await existingApp(request))
             let reason = "The app has devices: disable it instead"
             throw Refusal(.conflict, reason, hint: reason)
         }

@@ -52,7 +52,7 @@ enum Precondition: Sendable {
 
     /// Whether the header names versions and not `*`.
     var isConditional: Bool {
-        if case .none = self { false } else { true }
+        if case .oneOf = self { true } else { false }
     }
 
     /// Refuses a record whose version the header does not name.

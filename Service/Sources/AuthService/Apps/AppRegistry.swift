@@ -162,11 +162,13 @@ public final class AppRegistry: Sendable {
         _ = try ProvisionedApp(record, stored: StoredApp(appID: record.appID, sealedJSON: ""), providers: providers)
     }
 
-    /// Removes an app. False if it has devices or does not exist. `AuthService.removeApp` also forgets its credentials.
-    func remove(_ id: AppID, actor: String) async throws(StoreError) -> Bool {
+    /// Removes an app. False if it has devices, does not exist, or its record is not `expected` (nil: any).
+    /// `AuthService.removeApp` also forgets its credentials.
+    func remove(_ id: AppID, replacing expected: AppRecord?, actor: String) async throws(StoreError) -> Bool {
         defer { forget() }
         for _ in 0..<Self.maximumAttempts {
             guard let stored = try await store.app(id) else { return false }
+            if let expected, try opened(stored) != expected { return false }
             let change = stored.removing(losing: try await credentials.credentials(), at: clock.now, by: actor)
             switch try await store.save(change) {
             case .conflict: continue

@@ -30,6 +30,9 @@ public struct CredentialRules: Sendable {
         self.random = random
     }
 
+    /// The most credentials that one sweep removes, each in a transaction of its own.
+    private static let removedAtOnce = 100
+
     /// The prefix of every credential, so that secret scanners find a leaked one.
     private static let prefix = "sya_"
 
@@ -77,7 +80,8 @@ public struct CredentialRules: Sendable {
         guard let previous else { return }
         let command = CredentialCommand.remove(endedBefore: min(previous, now) - Self.listedAfterEnd)
         guard let listed = try? await list() else { return }
-        for change in listed.dropFirst().compactMap({ $0.applying(command, at: now, by: "service") }) {
+        let changes = listed.dropFirst().compactMap { $0.applying(command, at: now, by: "service") }
+        for change in changes.prefix(Self.removedAtOnce) {
             // If a removal fails, the next sweep repeats it.
             guard (try? await store.save(change)) != nil else { return }
         }

@@ -21,15 +21,15 @@ public struct AuthService: Sendable {
     public let clock: any ServiceClock
 
     private let providers: any EvidenceProviders
-    private let protection: Protection
+    let protection: Protection
     private let challenges: ChallengeRules
-    private let devices: DeviceDirectory
-    private let deviceStore: any DeviceStore
+    let devices: DeviceDirectory
+    let deviceStore: any DeviceStore
     private let changes: DeviceChanges
     private let verifier: RequestVerifier
     private let registration: RegistrationRules
-    private let pendingProofs: PendingProofs?
-    private let recorder: EvidenceRecorder
+    let pendingProofs: PendingProofs?
+    let recorder: EvidenceRecorder
     private let rotation: RotationRules
     private let tokens: TokenIssuer
     let seen = SeenDevices()
@@ -250,71 +250,15 @@ public struct AuthService: Sendable {
 
     // MARK: For operators
 
-    /// Removes an app with its credentials, recorded refusals and pending proofs. Returns false if the app has devices or does
-    /// not exist.
-    public func removeApp(_ id: AppID, actor: String) async throws(StoreError) -> Bool {
+    /// Removes an app with its credentials, recorded refusals and pending proofs. Returns false if the app has devices, does not
+    /// exist, or its record is not `expected` (nil: any).
+    public func removeApp(
+        _ id: AppID, replacing expected: AppRecord? = nil, actor: String
+    ) async throws(StoreError) -> Bool {
         defer { credentials.forget() }
-        return try await apps.remove(id, actor: actor)
+        return try await apps.remove(id, replacing: expected, actor: actor)
     }
 
     /// The requests of this process to providers, and the state of its revocation lists.
     public func providerReport() async -> ProviderReport { await providers.report() }
-
-    // MARK: In the background
-
-    /// Sets new rate limits and bounds while the service runs. The number of cached devices does not change.
-    public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
-
-    /// Runs the background work until it is cancelled: follows changes by other processes, writes last-seen times, settles
-    /// pending proofs, erases expired evidence, removes credentials that ended long ago. Each kind has its own loop, so a slow
-    /// provider delays nothing else.
-    public func run(noteEvery interval: Duration = .seconds(30)) async {
-        await withDiscardingTaskGroup { group in
-            group.addTask {
-                for await _ in deviceStore.externalChanges() {
-                    devices.forgetAll()
-                    apps.forget()
-                    credentials.forget()
-                    await signingKeys.forget()
-                }
-            }
-            if protection.shared != nil {
-                group.addTask {
-                    while (try? await Task.sleep(for: .seconds(1))) != nil { await exchangeShares() }
-                }
-            }
-            for work in [noteSeen, settlePendingProofs, eraseExpiredEvidence, removeEndedCredentials] {
-                group.addTask {
-                    while (try? await Task.sleep(for: interval)) != nil { await work() }
-                }
-            }
-        }
-        await noteSeen()
-    }
-
-    /// Exchanges the numbers of each app's live claims with other nodes. `run` does it every second.
-    package func exchangeShares() async { await protection.exchangeShares() }
-
-    /// Judges pending registrations whose provider can be reached again. `run` does it too.
-    public func settlePendingProofs() async { await pendingProofs?.settle() }
-
-    /// Records a refused receipt of Apple, if its app asks for it.
-    func record(_ proof: @escaping @Sendable () -> RefusedProof, of due: DueReceipt) async {
-        guard let app = try? await apps.enabled(due.appID) else { return }
-        await recorder.record(proof, .refresh, of: app, device: due.deviceID)
-    }
-
-    /// Erases expired evidence. `run` does it too.
-    public func eraseExpiredEvidence() async { await recorder.sweep() }
-
-    /// Removes credentials that ended more than `CredentialRules.listedAfterEnd` ago. `run` does it too.
-    public func removeEndedCredentials() async { await credentials.sweep() }
-
-    /// Writes last-seen times to the store, in steps.
-    func noteSeen() async {
-        for step in seen.take() {
-            // If a write fails, the next requests bring newer times. The other steps would likely fail too.
-            do { try await deviceStore.noteSeen(step) } catch { return }
-        }
-    }
 }

@@ -45,6 +45,11 @@ public struct AppChange: Sendable, Hashable {
         let named = stored.filter { $0.revokedAt == nil && $0.scope.named.contains(before.appID) }
         return Set(named) == Set(credentials.map(\.before))
     }
+
+    /// The error of a store that removed the app and then did not find a credential as `isDecided(from:)` had found it.
+    package var halfDecided: StoreError {
+        StoreError(.unavailable, "a credential of \(before.appID) changed while the app was removed")
+    }
 }
 
 /// The outcome of saving a change of an app.
@@ -79,6 +84,6 @@ public protocol AppStore: Sendable {
     ///
     /// A change that needs an app without devices and the insertion of a device that was judged under `before` never both
     /// succeed. A removal conflicts unless `AppChange.isDecided(from:)` holds for the stored credentials: the removal of an app
-    /// and the insertion of a credential for it never both succeed.
+    /// and the insertion of a credential for it never both succeed. The record is compared before devices are looked for.
     func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome
 }

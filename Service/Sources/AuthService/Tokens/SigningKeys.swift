@@ -81,9 +81,9 @@ public actor SigningKeys {
 
     /// Creates a standby key and returns its id. The standby before it signs as soon as it has been published for long enough.
     public func rotate(actor: String) async throws(Refusal) -> String {
-        let made = try made()
         var newest: String?
         for _ in 0..<Self.maximumAttempts {
+            let made = try made()
             let ring = try await complete()
             guard newest == nil || newest == ring.keys.last?.id else {
                 throw Refusal(.serviceUnavailable, "another process rotated the signing keys just now", retryAfter: 1)
@@ -150,11 +150,12 @@ public actor SigningKeys {
         throw Self.changedEachTime
     }
 
-    /// Removes keys whose last token has expired. If another change is faster, the next call removes them from the store.
+    /// Removes keys whose last token has expired. If another change is faster, its keys are the result, and the next call removes
+    /// the spent ones.
     private func withoutSpent(_ ring: SigningKeyRing, now: UnixTime) async throws(Refusal) -> SigningKeyRing {
         guard let change = ring.applying(.removeSpent, at: now, by: "service") else { return ring }
-        _ = try await storeCall { () async throws(StoreError) in try await store.save(change) }
-        return SigningKeyRing(change.after)
+        let isSaved = try await storeCall { () async throws(StoreError) in try await store.save(change) }
+        return isSaved ? SigningKeyRing(change.after) : try await complete()
     }
 
     private func stored() async throws(Refusal) -> SigningKeyRing {

@@ -28,7 +28,10 @@ struct PostgreSQLAppStore: AppStore {
     func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome {
         let (app, record) = (change.before.appID, change.before.sealedJSON)
         return try await database.write(sealing: change.after != nil) { (connection) throws(StoreError) in
-            if change.needsNoDevices, try connection.lock(app), try connection.hasDevices(app) { return .hasDevices }
+            if change.needsNoDevices {
+                guard try connection.lock(change.before) else { return .conflict }
+                if try connection.hasDevices(app) { return .hasDevices }
+            }
             if let after = change.after {
                 let changed = try connection.change(
                     "UPDATE apps SET record = $1 WHERE app_id = $2 AND record = $3",
@@ -44,7 +47,7 @@ struct PostgreSQLAppStore: AppStore {
                 connection.finally(Statement("DELETE FROM \(table) WHERE app_id = $1", [.text(app.text)]))
             }
             for credential in change.credentials {
-                _ = try PostgreSQLCredentialStore.save(credential, on: connection)
+                guard try PostgreSQLCredentialStore.save(credential, on: connection) else { throw change.halfDecided }
             }
             return .saved
         }
@@ -53,9 +56,11 @@ struct PostgreSQLAppStore: AppStore {
 
 extension Connection {
     /// Locks the row of an app until the transaction ends. Insertions of devices, credentials and evidence lock it too, so the
-    /// next statement sees everything that they committed. Returns false if the app does not exist.
-    fileprivate func lock(_ app: AppID) throws(StoreError) -> Bool {
-        try exists("SELECT 1 FROM apps WHERE app_id = $1 FOR UPDATE", [.text(app.text)])
+    /// next statement sees everything that they committed. Returns false if the stored record is not this one, byte for byte.
+    fileprivate func lock(_ app: StoredApp) throws(StoreError) -> Bool {
+        try exists(
+            "SELECT 1 FROM apps WHERE app_id = $1 AND record = $2 FOR UPDATE",
+            [.text(app.appID.text), .text(app.sealedJSON)])
     }
 
     fileprivate func hasDevices(_ app: AppID) throws(StoreError) -> Bool {

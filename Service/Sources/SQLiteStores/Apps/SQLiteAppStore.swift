@@ -32,7 +32,10 @@ struct SQLiteAppStore: AppStore {
     func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome {
         let (app, record) = (change.before.appID, change.before.sealedJSON)
         return try await database.write { database in
-            if change.needsNoDevices, try database.hasDevices(app) { return .hasDevices }
+            if change.needsNoDevices {
+                guard try database.holds(change.before) else { return .conflict }
+                if try database.hasDevices(app) { return .hasDevices }
+            }
             if let after = change.after {
                 let changed = try database.change(
                     "UPDATE apps SET record = ? WHERE app_id = ? AND record = ?",
@@ -43,7 +46,9 @@ struct SQLiteAppStore: AppStore {
                 try database.change(
                     "DELETE FROM apps WHERE app_id = ? AND record = ?", [app.text, record], recording: change.event) > 0
             else { return .conflict }
-            for credential in change.credentials { _ = try SQLiteCredentialStore.save(credential, in: database) }
+            for credential in change.credentials {
+                guard try SQLiteCredentialStore.save(credential, in: database) else { throw change.halfDecided }
+            }
             for table in ["evidence", "pending_proofs"] {
                 try database.execute(sql: "DELETE FROM \(table) WHERE app_id = ?", arguments: [app.text])
             }
@@ -53,6 +58,13 @@ struct SQLiteAppStore: AppStore {
 }
 
 extension Database {
+    /// Whether the stored record is this one, byte for byte.
+    fileprivate func holds(_ app: StoredApp) throws -> Bool {
+        try Bool.fetchOne(
+            self, sql: "SELECT EXISTS (SELECT 1 FROM apps WHERE app_id = ? AND record = ?)",
+            arguments: [app.appID.text, app.sealedJSON]) ?? false
+    }
+
     fileprivate func hasDevices(_ app: AppID) throws -> Bool {
         try Bool.fetchOne(
             self, sql: "SELECT EXISTS (SELECT 1 FROM devices WHERE app_id = ?)", arguments: [app.text]) ?? true

@@ -74,6 +74,12 @@ extension StoreConformance {
                 _ = try await stores.apps.insert(app, recording: samples.event(.appAdded))
                 try await stores.add(samples.device(status: .deregistered), samples)
                 try expect(try await stores.apps.save(samples.removal(of: app)), is: .hasDevices, "removing")
+                let outdated = StoredApp(appID: samples.app, sealedJSON: "{ }")
+                for change in [
+                    samples.removal(of: outdated), samples.change(outdated, to: "{}", needsNoDevices: true),
+                ] {
+                    try expect(try await stores.apps.save(change), is: .conflict, "changing from another record")
+                }
                 try expect(try await stores.apps.app(samples.app), is: app, "the app after")
             },
             ConformanceCheck("An app without devices is removed and can be added again") { stores in

@@ -1,0 +1,61 @@
+internal import AuthContract
+
+// The work of the service beside requests.
+
+extension AuthService {
+    /// Sets new rate limits and bounds while the service runs. The number of cached devices does not change.
+    public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
+
+    /// Runs the background work until it is cancelled: follows changes by other processes, writes last-seen times, settles
+    /// pending proofs, erases expired evidence, removes credentials that ended long ago. Each kind has its own loop, so a slow
+    /// provider delays nothing else.
+    public func run(noteEvery interval: Duration = .seconds(30)) async {
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                for await _ in deviceStore.externalChanges() {
+                    devices.forgetAll()
+                    apps.forget()
+                    credentials.forget()
+                    await signingKeys.forget()
+                }
+            }
+            if protection.shared != nil {
+                group.addTask {
+                    while (try? await Task.sleep(for: .seconds(1))) != nil { await exchangeShares() }
+                }
+            }
+            for work in [noteSeen, settlePendingProofs, eraseExpiredEvidence, removeEndedCredentials] {
+                group.addTask {
+                    while (try? await Task.sleep(for: interval)) != nil { await work() }
+                }
+            }
+        }
+        await noteSeen()
+    }
+
+    /// Exchanges the numbers of each app's live claims with other nodes. `run` does it every second.
+    package func exchangeShares() async { await protection.exchangeShares() }
+
+    /// Judges pending registrations whose provider can be reached again. `run` does it too.
+    public func settlePendingProofs() async { await pendingProofs?.settle() }
+
+    /// Records a refused receipt of Apple, if its app asks for it.
+    func record(_ proof: @escaping @Sendable () -> RefusedProof, of due: DueReceipt) async {
+        guard let app = try? await apps.enabled(due.appID) else { return }
+        await recorder.record(proof, .refresh, of: app, device: due.deviceID)
+    }
+
+    /// Erases expired evidence. `run` does it too.
+    public func eraseExpiredEvidence() async { await recorder.sweep() }
+
+    /// Removes credentials that ended more than `CredentialRules.listedAfterEnd` ago. `run` does it too.
+    public func removeEndedCredentials() async { await credentials.sweep() }
+
+    /// Writes last-seen times to the store, in steps.
+    func noteSeen() async {
+        for step in seen.take() {
+            // If a write fails, the next requests bring newer times. The other steps would likely fail too.
+            do { try await deviceStore.noteSeen(step) } catch { return }
+        }
+    }
+}

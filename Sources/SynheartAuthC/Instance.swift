@@ -1,0 +1,86 @@
+internal import SynheartAuth
+
+/// The instance that a handle owns.
+final class Instance: Sendable {
+    /// The default deadline of every call except `send`, which has its own.
+    static let usualDeadline = Duration.seconds(120)
+
+    let sdk: SynheartAuth
+    let sleeper: any Sleeper
+    let deadline = Locked(Instance.usualDeadline)
+    private let configuration: Locked<SynheartAuth.Configuration>
+    private let calls = Locked(Calls())
+    private let observation = Locked<Task<Void, Never>?>(nil)
+
+    /// The calls under way, which `cancelCalls` ends.
+    private struct Calls: Sendable {
+        var last: UInt64 = 0
+        var running: [UInt64: OnceValue<Void>] = [:]
+    }
+
+    deinit { observation.withLock { $0?.cancel() } }
+
+    init(_ configuration: SynheartAuth.Configuration) {
+        sdk = SynheartAuth(configuration)
+        sleeper = configuration.sleeper
+        self.configuration = Locked(configuration)
+    }
+
+    /// The instance of a handle. The handle still owns it.
+    static func of(_ handle: OpaquePointer) -> Instance {
+        Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(handle)).takeUnretainedValue()
+    }
+
+    func change(_ change: (inout SynheartAuth.Configuration) -> Void) {
+        configuration.withLock { configuration in
+            change(&configuration)
+            sdk.reconfigure(configuration)
+        }
+    }
+
+    /// Tells the observer what happens from now on, in place of an earlier one.
+    func observe(_ observer: HostObserver) {
+        change { $0.logger = observer }
+        let changes = sdk.stateChanges
+        observation.withLock { task in
+            task?.cancel()
+            task = Task { for await change in changes { observer.changed(change) } }
+        }
+    }
+
+    func cancelCalls() {
+        let running = calls.withLock { Array($0.running.values) }
+        for call in running { call.give(()) }
+    }
+
+    /// How a host's call ended.
+    enum Ending<Value: Sendable>: Sendable {
+        case value(Value)
+        case deadlinePassed, cancelled
+    }
+
+    /// Runs `body` until the limit has passed or the host cancels its calls. The operation runs on.
+    func value<Value: Sendable>(
+        within limit: Duration, _ body: @escaping @Sendable () async -> Value
+    ) async -> Ending<Value> {
+        let end = OnceValue<Void>()
+        let isCancelled = Locked(false)
+        let id = calls.withLock { calls in
+            calls.last += 1
+            calls.running[calls.last] = end
+            return calls.last
+        }
+        defer { calls.withLock { $0.running[id] = nil } }
+        let sleeper = sleeper
+        let work = Task { await withDeadline(limit, sleeper, body) }
+        // Cancelled, it gives nil. Once it has ended, this does nothing.
+        Task {
+            await end.value
+            isCancelled.withLock { $0 = true }
+            work.cancel()
+        }
+        defer { end.give(()) }
+        if let value = await work.value { return .value(value) }
+        return isCancelled.withLock { $0 } ? .cancelled : .deadlinePassed
+    }
+}
