@@ -7,7 +7,7 @@ actor DeviceIdentity {
     nonisolated let context: IdentityContext
     private let resets: Resets
     private var registration: Running<Registration, Void>?
-    private var rotation: Running<KeyRotation, RotationAim>?
+    private var rotation: Running<KeyRotation, RotationGoal>?
     private var maintenance: Task<Void, Never>?
     private var tokenFetches: [String?: Operation<DeviceToken>] = [:]
     private var tokens = TokenCache()
@@ -56,7 +56,7 @@ actor DeviceIdentity {
 
     /// Rotates. Joins a running rotation if it achieves at least the same. A weaker running rotation ends at its next
     /// pause.
-    func rotate(_ aim: RotationAim) async throws(SynheartAuthError) -> KeyRotation {
+    func rotate(_ aim: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
         while let running = rotation {
             if running.aim.covers(aim) { return try await Self.value(of: running.task) }
             running.backOff.end()
@@ -77,7 +77,7 @@ actor DeviceIdentity {
     /// Rotates for the reason that the service demands; without a demand as scheduled.
     func rotateAsDemanded() async throws(SynheartAuthError) {
         let demand = try await context.ledger.load().rotationDemand
-        _ = try await rotate(RotationAim(reason: demand?.reason ?? .scheduled))
+        _ = try await rotate(RotationGoal(reason: demand?.reason ?? .scheduled))
     }
 
     /// Binds a new App Attest key in place of a lost one, by a rotation.
@@ -87,7 +87,7 @@ actor DeviceIdentity {
         if let key = try await context.ledger.load().attestationKey, key.isUsed { return }
         guard !isRebindRefused else { throw .rebindRefused(cause: .assertionKeyLost()) }
         do throws(SynheartAuthError) {
-            _ = try await rotate(RotationAim(rebinds: true))
+            _ = try await rotate(RotationGoal(rebinds: true))
         } catch {
             if error.code == .attestationFailed, error.recovery == .reset { isRebindRefused = true }
             throw error
@@ -119,7 +119,7 @@ actor DeviceIdentity {
     /// Finishes an interrupted rotation. Returns false if there is none.
     func finishRotation() async throws(SynheartAuthError) -> Bool {
         guard case .rotation(let pending) = try await context.ledger.load().journal else { return false }
-        _ = try await rotate(RotationAim(reason: pending.reason))
+        _ = try await rotate(RotationGoal(reason: pending.reason))
         return true
     }
 
@@ -127,7 +127,7 @@ actor DeviceIdentity {
         let record = try await context.ledger.load()
         switch record.journal {
         case .rotation(let pending) where record.identity == .active:
-            _ = try await rotate(RotationAim(reason: pending.reason))
+            _ = try await rotate(RotationGoal(reason: pending.reason))
         case .disposal:
             try await context.exclusively { [context] () async throws(SynheartAuthError) in
                 try await Rotator(context: context).disposeLeftover()

@@ -151,7 +151,7 @@ public final class SynheartAuth: Sendable {
     @discardableResult
     public func rotateKey(appID: String, reason: RotationReason = .scheduled) async throws -> KeyRotation {
         try await forCaller { () async throws(SynheartAuthError) in
-            try await identity(appID).rotate(RotationAim(reason: reason))
+            try await identity(appID).rotate(RotationGoal(reason: reason))
         }
     }
 

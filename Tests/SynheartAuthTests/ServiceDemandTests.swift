@@ -143,7 +143,7 @@ import Testing
 
     @Test("a body that waited too long for its turn never runs, and the line goes on")
     func turnsGivenUp() async throws {
-        let line = TaskLine()
+        let line = SerialTaskQueue()
         let sleeper = TestSleeper(TestClock())
         let (held, ran) = (OnceValue<Void>(), Locked<[Int]>([]))
         let first = Task {

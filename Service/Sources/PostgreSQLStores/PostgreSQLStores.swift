@@ -65,7 +65,7 @@ public final class PostgreSQLStores: Sendable {
     /// Proofs that wait for their provider, sealed.
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
-    public let evidence: any EvidenceStore
+    public let evidence: any RecordingStore
     /// The check values of the service key, and every row that it sealed.
     public let serviceKeys: any ServiceKeyStore
 
@@ -140,7 +140,7 @@ public final class PostgreSQLStores: Sendable {
         signingKeys = PostgreSQLSigningKeyStore(database: database)
         receipts = PostgreSQLReceiptStore(database: database)
         pendingProofs = PostgreSQLPendingProofStore(database: database)
-        evidence = PostgreSQLEvidenceStore(database: database)
+        evidence = PostgreSQLRecordingStore(database: database)
         serviceKeys = PostgreSQLServiceKeyStore(database: database)
         guard role == .service else {
             let refusing = RefusingStores(reason: "opened for administration, not as the service")

@@ -60,7 +60,7 @@ public final class RedisStores: Sendable {
         let url: RedisURL
         let options: Options
         let settings: Router.Settings
-        let buckets: Buckets
+        let buckets: KeyPartitions
         let clock: any ServiceClock
 
         init(_ text: String, _ options: Options, _ clock: any ServiceClock) throws(RedisOpenError) {
@@ -80,8 +80,8 @@ public final class RedisStores: Sendable {
                 settings.connection.tls = try Self.tls(trusting: url.trustFile ?? options.trustFile)
             }
             self.settings = settings
-            buckets = Buckets(
-                count: url.form == .cluster ? Buckets.ofACluster : 1, prefix: url.prefix ?? options.prefix)
+            buckets = KeyPartitions(
+                count: url.form == .cluster ? KeyPartitions.ofACluster : 1, prefix: url.prefix ?? options.prefix)
         }
 
         /// The settings of connections to Sentinels, and of those that ask a Cluster's nodes for the masters.
@@ -96,9 +96,9 @@ public final class RedisStores: Sendable {
             switch url.form {
             case .single: SingleServer(endpoint: url.endpoints[0], settings: asking)
             case .sentinel(let master):
-                Sentinels(endpoints: url.endpoints, master: master, respondents: Respondents(asking))
+                Sentinels(endpoints: url.endpoints, master: master, respondents: QueryConnections(asking))
             case .cluster:
-                ClusterMap(seeds: url.endpoints, buckets: buckets, respondents: Respondents(asking))
+                ClusterMap(seeds: url.endpoints, buckets: buckets, respondents: QueryConnections(asking))
             }
         }
 

@@ -56,7 +56,7 @@ public final class SQLiteStores: Sendable {
     /// Proofs that wait for their provider, sealed.
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
-    public let evidence: any EvidenceStore
+    public let evidence: any RecordingStore
     /// The check values of the service key, and every row that it sealed.
     public let serviceKeys: any ServiceKeyStore
 
@@ -75,7 +75,7 @@ public final class SQLiteStores: Sendable {
 
     let database: StoreDatabase
     let freeSpace: FreeSpace
-    private let heldChallenges: HeldChallenges?
+    private let heldChallenges: InMemoryChallengeStore?
     private let journal: ClaimJournal?
     /// Records the journal's state in the database.
     private let noting: Task<Void, Never>?
@@ -126,7 +126,7 @@ public final class SQLiteStores: Sendable {
         signingKeys = SQLiteSigningKeyStore(database: database)
         receipts = SQLiteReceiptStore(database: database)
         pendingProofs = SQLitePendingProofStore(database: database)
-        evidence = SQLiteEvidenceStore(database: database)
+        evidence = SQLiteRecordingStore(database: database)
         serviceKeys = SQLiteServiceKeyStore(database: database)
         switch role {
         case .administration:
@@ -144,7 +144,7 @@ public final class SQLiteStores: Sendable {
             try database.note(journal.note)
             noting = Task { for await note in notes { await database.keep(note) } }
             endNotes = continuation
-            let held = HeldChallenges(clock: clock, maximum: options.maximumChallenges)
+            let held = InMemoryChallengeStore(clock: clock, maximum: options.maximumChallenges)
             held.restore(try database.takeSavedChallenges())
             (heldChallenges, challenges) = (held, held)
             self.journal = journal

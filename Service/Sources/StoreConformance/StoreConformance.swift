@@ -30,7 +30,7 @@ public enum StoreConformance {
         case signingKeys
         /// `PendingProofStore`.
         case pendingProofs
-        /// `EvidenceStore`.
+        /// `RecordingStore`.
         case evidence
         /// `ServiceKeyStore`.
         case serviceKeys
@@ -87,7 +87,7 @@ public struct StoresUnderTest: Sendable {
     /// Proofs of devices in `devices` that wait for their provider.
     public var pendingProofs: any PendingProofStore
     /// Recorded refusals.
-    public var evidence: any EvidenceStore
+    public var evidence: any RecordingStore
     /// The check values of the service key, and the sealed rows of the other stores.
     public var serviceKeys: any ServiceKeyStore
     /// The present, as the stores' own clock shows it.
@@ -98,7 +98,7 @@ public struct StoresUnderTest: Sendable {
         challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
         audit: any AuditLog, receipts: any ReceiptStore, credentials: any CredentialStore,
         signingKeys: any SigningKeyStore, pendingProofs: any PendingProofStore,
-        evidence: any EvidenceStore, serviceKeys: any ServiceKeyStore, now: UnixTime
+        evidence: any RecordingStore, serviceKeys: any ServiceKeyStore, now: UnixTime
     ) {
         self.challenges = challenges
         self.replay = replay
@@ -117,7 +117,7 @@ public struct StoresUnderTest: Sendable {
     /// Stores that one object implements.
     public init(
         _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore & CredentialStore
-            & SigningKeyStore & PendingProofStore & EvidenceStore & ServiceKeyStore, now: UnixTime
+            & SigningKeyStore & PendingProofStore & RecordingStore & ServiceKeyStore, now: UnixTime
     ) {
         self.init(
             challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, receipts: stores,

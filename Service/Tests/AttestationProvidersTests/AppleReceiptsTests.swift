@@ -123,7 +123,7 @@ import Testing
                 appID: try AuthContract.AppID("app"), deviceID: DeviceID(from: SystemRandom()), platform: .ios,
                 status: .registered, key: DevicePublicKey(P256.Signing.PrivateKey().publicKey),
                 assurance: Assurance(app: .appAttest, key: .appVouched),
-                appAttest: AppAttestEvidence(
+                appAttest: AppAttestKeyState(
                     keyID: apple.key.keyID, publicKey: apple.key.x963, appID: appID.text, environment: "production",
                     receipt: first, receiptOutcome: "verified", refresh: ReceiptRefresh(dueAt: noon)),
                 registeredAt: noon)

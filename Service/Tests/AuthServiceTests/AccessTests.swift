@@ -23,7 +23,7 @@ struct AccessTests {
         }
     }
 
-    static let columns: [Operation] = [.status, .rotateKey, .deregister, .token, .foreign]
+    static let columns: [Operation] = [.status, .rotateKey, .deregister, .token, .otherService]
     static let cells: [Cell] = [
         (.registeredCurrentKey, [nil, nil, nil, nil, nil]),
         (.previousKeyInOverlap, [nil, .rotationFailed, .invalidSignature, .invalidSignature, nil]),
@@ -159,7 +159,7 @@ struct AccessTests {
         case .rotateKey: _ = try await world.rotated(device)
         case .deregister: try await world.deregister(device)
         case .token: try await world.token(device)
-        case .foreign: try await world.verify(device)
+        case .otherService: try await world.verify(device)
         }
     }
 }

@@ -23,7 +23,7 @@ struct ChangedProtectionTests {
 
     @Test("a lower share of claims refuses until claims end, and a higher one admits at once")
     func claims() throws {
-        let (shares, app) = (ClaimShares(maximum: 10), try AppID("a"))
+        let (shares, app) = (LiveClaimQuota(maximum: 10), try AppID("a"))
         #expect(shares.take(4, of: app, until: now + 660, now: now) == nil)
         shares.apply(maximum: 3)
         #expect(shares.take(1, of: app, until: now + 660, now: now) != nil)

@@ -54,7 +54,7 @@ struct DevelopmentModeTests {
         let enrolment = try await world.enrolment(P256.Signing.PrivateKey())
         try await expect(.devModeNotAllowed) { try await world.register(enrolment, [header]) }
         let device = try await Self.device(world)
-        for operation in Operation.allCases where operation != .foreign {
+        for operation in Operation.allCases where operation != .otherService {
             let request = try world.signed(device, for: operation).adding(header.0, value)
             try await expect(.devModeNotAllowed) { try await world.service.authenticate(request, for: operation) }
         }

@@ -16,7 +16,7 @@ struct DeviceRecordTests {
             status: .registered, key: DevicePublicKey(P256.Signing.PrivateKey().publicKey),
             assurance: Assurance(app: .appAttest, key: .appVouched),
             appAttest: metric.map {
-                AppAttestEvidence(
+                AppAttestKeyState(
                     keyID: [1], publicKey: [2], appID: "TEAMID1234.com.example.app", environment: "production",
                     riskMetric: $0)
             },

@@ -293,7 +293,7 @@ struct EvidenceTests {
         try await world.world.add(World.record(["app_id": "com.example.other"]))
         // It does not open under another id or as another app's evidence either.
         for (id, app) in [("another", summary.appID), (summary.id, try AppID("com.example.other"))] {
-            let moved = StoredEvidence(
+            let moved = RecordedRefusal(
                 summary: EvidenceSummary(
                     id: id, appID: app, deviceID: nil, recordedAt: summary.recordedAt, expiresAt: summary.expiresAt,
                     format: summary.format, code: summary.code, step: summary.step),

@@ -36,14 +36,14 @@ struct LastSeenTests {
     // The stores refuse more devices than one step at once.
     @Test func `every device is written, in steps`() async throws {
         for device in devices { world.service.seen.record(device, at: world.clock.now) }
-        await world.service.noteSeen()
+        await world.service.writeLastSeen()
         #expect(try await seen() == devices.count)
     }
 
     @Test func `a store that fails is not asked for the other steps`() async throws {
         for device in devices { world.service.seen.record(device, at: world.clock.now) }
-        await world.stores.interrupt(.noteSeen) { $0.fail(.noteSeen) }
-        await world.service.noteSeen()
+        await world.stores.interrupt(.writeLastSeen) { $0.fail(.writeLastSeen) }
+        await world.service.writeLastSeen()
         #expect(try await seen() <= LastSeen.step)
     }
 }

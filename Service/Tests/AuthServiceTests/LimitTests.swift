@@ -18,7 +18,7 @@ struct LimitTests {
 
     @Test("an app's claims count until the minute in which they expire is over, and the wait ends with it")
     func claimShares() throws {
-        let (shares, app) = (ClaimShares(maximum: 2), try AppID(World.appID))
+        let (shares, app) = (LiveClaimQuota(maximum: 2), try AppID(World.appID))
         // The claims expire in the minute that begins at 600.
         #expect(shares.take(2, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
         #expect(shares.take(1, of: app, until: UnixTime(700), now: UnixTime(541)) == 119)
@@ -29,7 +29,7 @@ struct LimitTests {
 
     @Test("claims that are given back free their share, and those that stay do not")
     func claimsGivenBack() throws {
-        let (shares, app) = (ClaimShares(maximum: 4), try AppID(World.appID))
+        let (shares, app) = (LiveClaimQuota(maximum: 4), try AppID(World.appID))
         #expect(shares.take(4, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
         shares.giveBack(2, of: app, until: UnixTime(601))
         #expect(shares.take(2, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
@@ -43,7 +43,7 @@ struct LimitTests {
 
     @Test("a count that other nodes may believe is announced until they heard that it fell")
     func announcedShares() throws {
-        let (shares, app) = (ClaimShares(maximum: 1000), try AppID(World.appID))
+        let (shares, app) = (LiveClaimQuota(maximum: 1000), try AppID(World.appID))
         #expect(shares.take(9, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
         #expect(shares.announcements(now: UnixTime(541)) == [:])
         #expect(shares.take(11, of: app, until: UnixTime(601), now: UnixTime(541)) == nil)
@@ -116,7 +116,7 @@ struct LimitTests {
 
     @Test("an app key counts as attested without an extension map unless its attestation had one")
     func attestedExtensions() {
-        let evidence = AppAttestEvidence(keyID: [], publicKey: [], appID: "", environment: "production")
+        let evidence = AppAttestKeyState(keyID: [], publicKey: [], appID: "", environment: "production")
         #expect(!evidence.attestedExtensions && evidence.counter == 0)
     }
 
@@ -154,7 +154,7 @@ struct LimitTests {
 
     @Test("of more than 100,000 devices that were seen the later ones wait, and known ones get their newer time")
     func seenDevices() throws {
-        let (seen, random) = (SeenDevices(), SeededRandom(seed: 5))
+        let (seen, random) = (LastSeenBuffer(), SeededRandom(seed: 5))
         let first = DeviceID(from: random)
         seen.record(first, at: now)
         for _ in 1..<100_000 { seen.record(DeviceID(from: random), at: now) }
@@ -170,17 +170,17 @@ struct LimitTests {
     }
 
     /// Records the limits that it is called with.
-    private final class AskedEvidence: EvidenceStore {
+    private final class AskedEvidence: RecordingStore {
         let limits = Locked<[Int]>([])
 
-        func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) async throws(StoreError) {}
+        func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError) {}
 
         func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary] {
             limits.withLock { $0.append(limit) }
             return []
         }
 
-        func evidence(_ id: String, of app: AppID) async throws(StoreError) -> StoredEvidence? { nil }
+        func evidence(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal? { nil }
 
         func eraseEvidence(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
             0
@@ -196,16 +196,16 @@ struct LimitTests {
     func evidencePages() async throws {
         let (store, clock) = (AskedEvidence(), TestClock(at: now))
         let key = try #require(ServiceKey(World.serviceKey))
-        let evidence = EvidenceAdministration(store: store, audit: MemoryStores(), key: key, clock: clock)
+        let evidence = RecordingAdministration(store: store, audit: MemoryStores(), key: key, clock: clock)
         for limit in [-1, 0, 1, 1000, 1001, .max] { _ = try await evidence.list(of: nil, limit: limit) }
         _ = try await evidence.list(of: nil)
-        await EvidenceRecorder(store: store, writer: nil, key: key, clock: clock, random: SystemRandom()).sweep()
+        await RefusalRecorder(store: store, writer: nil, key: key, clock: clock, random: SystemRandom()).sweep()
         #expect(store.limits.withLock { $0 } == [1, 1, 1, 1000, 1000, 1000, 50, 500])
     }
 
     @Test("a proof that could not be judged is tried after 1, 2, 4, 8 and then every 15 minutes")
     func postponedProofs() {
-        let (proofs, device) = (PostponedProofs(), DeviceID(from: SystemRandom()))
+        let (proofs, device) = (PendingProofBackOff(), DeviceID(from: SystemRandom()))
         #expect(!proofs.isPostponed(device, at: now))
         for wait: Int64 in [60, 120, 240, 480, 900, 900] {
             proofs.postpone(device, from: now)

@@ -92,7 +92,7 @@ struct ProtectionTests {
 
     @Test("Last-seen times are written in batches of at most 1,000 devices")
     func batches() {
-        let (seen, random) = (SeenDevices(), SeededRandom(seed: 3))
+        let (seen, random) = (LastSeenBuffer(), SeededRandom(seed: 3))
         let devices = (0..<2500).map { _ in DeviceID(from: random) }
         for (number, device) in devices.enumerated() {
             seen.record(device, at: World.start)
@@ -120,7 +120,7 @@ struct ProtectionTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await world.service.run(noteEvery: .milliseconds(1)) }
             for await _ in asked.stream { break }
-            await world.stores.interrupt(.noteSeen) { _ in written.continuation.yield() }
+            await world.stores.interrupt(.writeLastSeen) { _ in written.continuation.yield() }
             try await world.verify(device)
             for await _ in written.stream { break }
             world.google.comeBack()

@@ -114,7 +114,7 @@ struct RecordBoundaryTests {
         let world = try await World()
         let trail = AuditTrail(
             log: world.stores, key: try #require(ServiceKey([[UInt8](repeating: 7, count: 32)])), clock: world.clock)
-        func finding(_ sequence: Int64, _ hash: [UInt8]) async throws -> AuditFinding {
+        func finding(_ sequence: Int64, _ hash: [UInt8]) async throws -> AuditCheckResult {
             try await trail.compare(
                 AuditHead(sequence: sequence, at: UnixTime(0), hash: hash, signature: [UInt8](repeating: 0, count: 64)))
         }

@@ -543,7 +543,7 @@ struct RotationTests {
         let after = try await world.rotated(early)
         world.clock.advance(1)
         try await world.verify(after)
-        for operation in [Operation.rotateKey, .token, .foreign] {
+        for operation in [Operation.rotateKey, .token, .otherService] {
             try await expect(.keyExpired, "\(operation)") {
                 try await world.service.authenticate(try world.signed(late, for: operation), for: operation)
             }

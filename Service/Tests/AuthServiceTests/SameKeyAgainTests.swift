@@ -78,7 +78,7 @@ struct SameKeyAgainTests {
         case .justVerified: try await world.world.verify(device)
         case .writtenDown:
             try await world.world.verify(device)
-            await world.world.service.noteSeen()
+            await world.world.service.writeLastSeen()
         case .asserted: try await world.world.verify(world.asserting(try world.world.signed(device), &owner))
         case .rotated: device = try await world.world.rotated(device)
         case .schemeTwo: try await world.world.verify(device, RequestDraft().with { $0.scheme = .two })
@@ -102,7 +102,7 @@ struct SameKeyAgainTests {
         let world = try await AppleWorld()
         let (device, owner) = try await world.device()
         try await world.world.verify(device)
-        await world.world.service.noteSeen()
+        await world.world.service.writeLastSeen()
         let (stolen, _) = try await world.enrolment(device.key)
         try await world.world.register(stolen, [], at: try world.world.anotherNode())
         #expect(try await world.world.row(device).appAttest?.keyID == owner.keyID)
@@ -243,7 +243,7 @@ struct SameKeyAgainTests {
         let device = TestDevice(appID: try AppID(World.appID), id: id, key: key)
         // The state that the store keeps of an attested App Attest key. The test's own authority never gives the assurance of
         // Apple.
-        let attested = AppAttestEvidence(
+        let attested = AppAttestKeyState(
             keyID: [1], publicKey: [2], appID: "T.a", environment: "production", counter: 7)
         let evidence = before.app == .appAttest ? attested : nil
         try await world.stores.change(device.id, of: device.appID) {

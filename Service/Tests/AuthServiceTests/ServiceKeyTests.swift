@@ -45,8 +45,8 @@ struct ServiceKeyTests {
         let summary = EvidenceSummary(
             id: id, appID: app, deviceID: nil, recordedAt: now, expiresAt: now + 60, format: "f", code: "c", step: "s")
         try await world.stores.keep(
-            StoredEvidence(
-                summary: summary, sealed: key.seal([4, 5], context: EvidenceRecorder.context(id, of: app))),
+            RecordedRefusal(
+                summary: summary, sealed: key.seal([4, 5], context: RefusalRecorder.context(id, of: app))),
             within: .standard)
         _ = try await SigningKeys(store: world.stores, key: key, clock: world.clock).rotate(actor: "test")
     }
@@ -60,7 +60,7 @@ struct ServiceKeyTests {
         for summary in try await world.stores.evidence(of: nil, before: nil, limit: 100) {
             let evidence = try #require(try await world.stores.evidence(summary.id, of: summary.appID))
             #expect(
-                try key.open(evidence.sealed, context: EvidenceRecorder.context(summary.id, of: summary.appID)) == [
+                try key.open(evidence.sealed, context: RefusalRecorder.context(summary.id, of: summary.appID)) == [
                     4, 5,
                 ])
         }

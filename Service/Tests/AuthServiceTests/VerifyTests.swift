@@ -248,7 +248,7 @@ struct VerifyTests {
         try await expect(.forbidden) { try await world.verify(request, by: single) }
     }
 
-    @Test("our own routes are enforced under observation", arguments: Operation.allCases.filter { $0 != .foreign })
+    @Test("our own routes are enforced under observation", arguments: Operation.allCases.filter { $0 != .otherService })
     func ownRoutes(operation: Operation) async throws {
         let world = try await World(["mode": "observe"])
         let device = try await world.device()

@@ -11,7 +11,7 @@ extension AgainstPostgreSQL {
         /// The levels of the checks that found a fault.
         private func complaints(
             _ url: String, connections: Int = 10, clock: any ServiceClock = SystemClock()
-        ) async -> [String: StoreFinding.Level] {
+        ) async -> [String: StoreCheckResult.Level] {
             var options = PostgreSQLStores.Options()
             options.connections = connections
             let findings = await PostgreSQLStores.diagnose(url, options: options, clock: clock)
@@ -48,7 +48,7 @@ extension AgainstPostgreSQL {
                 return options
             }
             let (here, there) = (ClaimPlace("redis://a"), ClaimPlace("redis://b"))
-            func level(_ place: ClaimPlace) async -> StoreFinding.Level? {
+            func level(_ place: ClaimPlace) async -> StoreCheckResult.Level? {
                 await PostgreSQLStores.diagnose(url, options: options(place)).first { $0.check == "claim_keeper" }?
                     .level
             }
@@ -88,7 +88,7 @@ extension AgainstPostgreSQL {
         @Test func `a clock that is apart is named, and makes the node unready`() async throws {
             let url = try await PostgreSQLServer.shared().database()
             let now = SystemClock().now
-            for (seconds, level) in [(10, .warning), (-100, .failure)] as [(Int64, StoreFinding.Level)] {
+            for (seconds, level) in [(10, .warning), (-100, .failure)] as [(Int64, StoreCheckResult.Level)] {
                 let clock = FixedClock(now: now + seconds)
                 #expect(await complaints(url, clock: clock)["postgresql_clock"] == level)
             }

@@ -48,9 +48,9 @@ struct ClusterTests {
     }
 
     @Test func `hash slots are Redis' own`() async throws {
-        #expect(Buckets.slot(of: "123456789") == 0x31C3)
-        #expect(Buckets.slot(of: "foo") == 12182)
-        let buckets = Buckets(count: Buckets.ofACluster, prefix: "p:")
+        #expect(KeyPartitions.slot(of: "123456789") == 0x31C3)
+        #expect(KeyPartitions.slot(of: "foo") == 12182)
+        let buckets = KeyPartitions(count: KeyPartitions.ofACluster, prefix: "p:")
         #expect(Set(buckets.slots).count > 950)
     }
 

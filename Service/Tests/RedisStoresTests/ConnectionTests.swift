@@ -253,13 +253,13 @@ struct ConnectionTests {
 
     @Test func `facts with something missing are refused`() throws {
         let now = UnixTime(1)
-        #expect(try ServerFacts(info: FakeServer.info, time: now).identity.runID == "aaaa")
+        #expect(try ServerInfo(info: FakeServer.info, time: now).identity.runID == "aaaa")
         for time in [Int64.min, -1, .max] {
-            #expect(throws: StoreError.self) { try ServerFacts(info: FakeServer.info, time: UnixTime(time)) }
+            #expect(throws: StoreError.self) { try ServerInfo(info: FakeServer.info, time: UnixTime(time)) }
         }
         for missing in ["run_id", "master_replid", "role", "evicted_keys"] {
             let lines = FakeServer.info.split(whereSeparator: \.isNewline).filter { !$0.hasPrefix("\(missing):") }
-            #expect(throws: StoreError.self) { try ServerFacts(info: lines.joined(separator: "\r\n"), time: now) }
+            #expect(throws: StoreError.self) { try ServerInfo(info: lines.joined(separator: "\r\n"), time: now) }
         }
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Diagnosis", .enabled(if: RedisInstallation.isHere))
 struct DiagnosisTests {
-    private func levels(_ findings: [StoreFinding]) -> [String: StoreFinding.Level] {
+    private func levels(_ findings: [StoreCheckResult]) -> [String: StoreCheckResult.Level] {
         Dictionary(findings.map { ($0.check, $0.level) }) { first, _ in first }
     }
 
@@ -22,7 +22,7 @@ struct DiagnosisTests {
         #expect(findings.allSatisfy { $0.level == .good }, "\(findings)")
         #expect(Set(findings.map(\.check)).count == findings.count)
         // 100 MB hold 667,000 claims.
-        for (claims, level) in [(600_000, StoreFinding.Level.good), (700_000, .warning)] {
+        for (claims, level) in [(600_000, StoreCheckResult.Level.good), (700_000, .warning)] {
             #expect(levels(await RedisStores.diagnose(server.url, claimsOfOneApp: claims))["redis_memory"] == level)
         }
         await stores.close()

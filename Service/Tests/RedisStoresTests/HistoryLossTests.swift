@@ -138,7 +138,7 @@ struct HistoryLossTests {
         }
         #expect(before != (try await master.command("INFO", "replication").text))
         // A round reads the new replication id.
-        let id = try await ServerFacts(of: try await RedisConnection.open(master.endpoint, ConnectionSettings()))
+        let id = try await ServerInfo(of: try await RedisConnection.open(master.endpoint, ConnectionSettings()))
         try await eventually("the epoch follows") {
             try await master.command("HGET", "synheart-auth:{0}:epoch", "rep").text == id.identity.replicationID
         }

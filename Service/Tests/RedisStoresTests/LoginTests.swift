@@ -16,7 +16,7 @@ struct LoginTests {
         "WRONGPASS hush", "NOAUTH hush", "NOPERM hush", "LOADING hush",
     ]
 
-    private static func reason(of error: String, for command: String) async throws -> (String, [StoreFinding]) {
+    private static func reason(of error: String, for command: String) async throws -> (String, [StoreCheckResult]) {
         let server = try await FakeServer { words in
             switch words.first {
             case command: .text("-\(error)\r\n")

@@ -14,12 +14,12 @@ final class FakeSession: Sendable {
 
 typealias FakeTable = RoutingTable<FakeSession>
 
-extension ServerFacts {
+extension ServerInfo {
     static func fake(
         run: String = "run", replication: String = "rep", previous: String = "0000", evicted: Int = 0,
         role: String = "master", more: String = "", time: UnixTime = UnixTime(1000)
-    ) throws -> ServerFacts {
-        try ServerFacts(
+    ) throws -> ServerInfo {
+        try ServerInfo(
             info: """
                 run_id:\(run)\nmaster_replid:\(replication)\nmaster_replid2:\(previous)\nevicted_keys:\(evicted)\nrole:\(role)\n\(more)
                 """, time: time)
@@ -39,7 +39,7 @@ struct RoutingTableTests {
         _ owners: [(RedisURL.Endpoint, FakeSession)], epoch: Epoch = epoch, _ history: ClaimHistoryID? = nil
     ) throws -> FakeTable {
         var table = FakeTable(buckets: owners.count)
-        let facts = try ServerFacts.fake()
+        let facts = try ServerInfo.fake()
         table.placed(Placement(owners: owners.map(\.0)))
         var round = FakeTable.Round(buckets: owners.count)
         for (bucket, (endpoint, session)) in owners.enumerated() {
@@ -120,9 +120,9 @@ struct RoutingTableTests {
 
     @Test func `a doubted epoch stops claims, and a later epoch is not doubted`() throws {
         var table = try Self.table([(Self.first, FakeSession())])
-        table.doubtEpoch(0, Epoch(id: "earlier", losses: []))
+        table.invalidateEpoch(0, Epoch(id: "earlier", losses: []))
         _ = try table.route(0, nil, at: Self.now)
-        table.doubtEpoch(0, Self.epoch)
+        table.invalidateEpoch(0, Self.epoch)
         #expect(Self.reason { _ = try table.route(0, nil, at: Self.now) }?.contains("lost history") == true)
     }
 
@@ -155,7 +155,7 @@ struct RoutingTableTests {
     ) throws {
         let session = FakeSession()
         var table = try Self.table([(Self.first, session)])
-        let facts = try ServerFacts.fake(run: run, replication: replication, previous: previous)
+        let facts = try ServerInfo.fake(run: run, replication: replication, previous: previous)
         let outcome = try table.checked(
             session, facts, wasWatched: wasWatched, named: named, at: UnixTime(1000), leaseEnd: Self.now)
         #expect(outcome == isSame)
@@ -163,7 +163,7 @@ struct RoutingTableTests {
     }
 
     @Test func `a server that may not keep claims is refused`() throws {
-        let cases: [(ServerFacts, String)] = [
+        let cases: [(ServerInfo, String)] = [
             (try .fake(role: "slave"), "is a replica"), (try .fake(more: "loading:1"), "is loading"),
             (try .fake(more: "maxmemory:1\nmaxmemory_policy:allkeys-lru"), "may evict"),
             (try .fake(time: UnixTime(1031)), "31 s apart"), (try .fake(time: UnixTime(969)), "31 s apart"),
@@ -179,7 +179,7 @@ struct RoutingTableTests {
             #expect(!table.hasLease(session, at: Self.now + .seconds(6)))
         }
         for time in [970, 1030] {
-            try ServerFacts.fake(time: UnixTime(Int64(time))).requireUsable(at: Self.first, UnixTime(1000))
+            try ServerInfo.fake(time: UnixTime(Int64(time))).requireUsable(at: Self.first, UnixTime(1000))
         }
     }
 
@@ -204,7 +204,7 @@ struct RoutingTableTests {
     @Test func `a round replaces the sessions, and gives back those that are not used any more`() throws {
         let (old, new, failed) = (FakeSession(), FakeSession(), FakeSession())
         var table = try Self.table([(Self.first, old)])
-        let facts = try ServerFacts.fake()
+        let facts = try ServerInfo.fake()
         for session in [new, failed] { table.opened(session, to: Self.second, facts.identity) }
         var round = FakeTable.Round(buckets: 1)
         round.checked(Self.first, .failure(StoreError(.tooSlow, "slow")))
@@ -221,7 +221,7 @@ struct RoutingTableTests {
     @Test func `a round that ends after the close gives back its sessions`() throws {
         let (old, new) = (FakeSession(), FakeSession())
         var table = try Self.table([(Self.first, old)])
-        let facts = try ServerFacts.fake()
+        let facts = try ServerInfo.fake()
         table.opened(new, to: Self.first, facts.identity)
         #expect(table.close().count == 2)
         var round = FakeTable.Round(buckets: 1)
@@ -249,7 +249,7 @@ struct RoutingTableTests {
                 session, .fake(evicted: evicted), wasWatched: true, named: nil, at: UnixTime(1000), leaseEnd: Self.now)
             change(&table)
             var round = FakeTable.Round(buckets: 2)
-            if replaced { table.opened(other, to: Self.first, try ServerFacts.fake().identity) }
+            if replaced { table.opened(other, to: Self.first, try ServerInfo.fake().identity) }
             round.checked(Self.first, .success(replaced ? other : session))
             let steps = table.epochSteps(
                 Placement(owners: [Self.first, Self.first]), round, history, naming: naming, at: UnixTime(1000))
@@ -265,7 +265,7 @@ struct RoutingTableTests {
         #expect(try step(of: 0) == "confirm")
         #expect(try step(epoch: Epoch(id: "e", losses: [1000])) == "confirm")
         #expect(try step(epoch: Epoch(id: "e", losses: [-100_000])) == "keep")
-        #expect(try step { $0.doubtEpoch(1, Self.epoch) } == "begin rep false")
+        #expect(try step { $0.invalidateEpoch(1, Self.epoch) } == "begin rep false")
         #expect(try step { $0.placed(Placement(owners: [Self.first, nil])) } == "begin - false")
         #expect(try step(ClaimHistoryID("other")) == "begin rep false")
         #expect(try step(nil) == "begin rep false")

@@ -77,7 +77,7 @@ struct SentinelTests {
         let stores = try await RedisStores.forTest(deployment.url)
         let request = SampleRequest()
         #expect(try await stores.claim(request) == .claimed)
-        func finding() async -> StoreFinding.Level? {
+        func finding() async -> StoreCheckResult.Level? {
             await RedisStores.diagnose(deployment.url).first { $0.check == "redis_sentinels" }?.level
         }
         #expect(await finding() == .good)

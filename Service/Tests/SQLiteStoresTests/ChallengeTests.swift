@@ -24,7 +24,7 @@ struct ChallengeTests {
     func `beyond the bound, the oldest challenge of the busiest source is evicted, whatever was taken in between`()
         async throws
     {
-        let held = HeldChallenges(clock: FixedClock(), maximum: 4)
+        let held = InMemoryChallengeStore(clock: FixedClock(), maximum: 4)
         for (byte, source) in [(1, "quiet"), (2, "busy"), (3, "busy"), (4, "busy")] as [(UInt8, String)] {
             try await held.put(try sampleChallenge(byte), source: source)
         }
@@ -38,7 +38,7 @@ struct ChallengeTests {
 
     /// The challenges that remain after these steps. `b2` puts challenge 2 from source `b`. `T2` takes challenge 2.
     private func left(_ steps: [String], maximum: Int = 4) throws -> [UInt8] {
-        var book = ChallengeBook(maximum: maximum)
+        var book = BoundedChallengeSet(maximum: maximum)
         for step in steps {
             let byte = try #require(UInt8(step.dropFirst()))
             if step.first == "T" {
@@ -79,7 +79,7 @@ struct ChallengeTests {
 
     @Test(arguments: [(690, true), (691, false)] as [(Int64, Bool)])
     func `a challenge is kept for ten minutes after its expiry`(_ age: Int64, _ isKept: Bool) throws {
-        var book = ChallengeBook(maximum: 10)
+        var book = BoundedChallengeSet(maximum: 10)
         let (start, challenge) = (FixedClock().now, try sampleChallenge(1))
         book.put(challenge, source: "a", now: start)
         #expect((book.take(challenge.bytes, now: start + age) != nil) == isKept)
@@ -89,7 +89,7 @@ struct ChallengeTests {
     }
 
     @Test func `a flooding source never evicts another source's challenges`() async throws {
-        let held = HeldChallenges(clock: FixedClock(), maximum: 100)
+        let held = InMemoryChallengeStore(clock: FixedClock(), maximum: 100)
         let kept = try sampleChallenge(255)
         try await held.put(kept, source: "quiet")
         let random = SystemRandom()
@@ -103,7 +103,7 @@ struct ChallengeTests {
     }
 
     @Test func `challenges that expired long ago free their space`() throws {
-        var book = ChallengeBook(maximum: 10)
+        var book = BoundedChallengeSet(maximum: 10)
         let start = FixedClock().now
         for byte: UInt8 in 1...5 { book.put(try sampleChallenge(byte), source: "a", now: start) }
         book.put(try sampleChallenge(6, expiresIn: 2000), source: "b", now: start + 90 + 601)

@@ -220,7 +220,7 @@ struct ClaimHistoryTests {
             JournalRecovery(), segment: first, now: start.seconds,
             settings: bench.settings)
         let notes = Mutex<[JournalNote]>([])
-        let keeper = JournalKeeper(state, folder: folder, settings: bench.settings, logger: silent) { note in
+        let keeper = JournalMaintenance(state, folder: folder, settings: bench.settings, logger: silent) { note in
             notes.withLock { $0.append(note) }
         }
         func claim() -> JournalState.Decision {

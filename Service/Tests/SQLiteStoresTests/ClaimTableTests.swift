@@ -78,7 +78,7 @@ struct ClaimTableTests {
     }
 
     @Test func `the census drops expired claims minute by minute`() {
-        var census = ClaimCensus()
+        var census = LiveClaimCounter()
         census.add(3, expiry: 59)
         census.add(4, expiry: 60)
         #expect(census.live == 7)
@@ -92,7 +92,7 @@ struct ClaimTableTests {
 
     @Test(arguments: [(119, 7), (120, 4), (179, 4), (180, 0)] as [(Int64, Int)])
     func `the census counts a claim until the minute of its expiry has passed`(_ now: Int64, _ live: Int) {
-        var census = ClaimCensus()
+        var census = LiveClaimCounter()
         census.add(3, expiry: 60)
         census.add(4, expiry: 179)
         census.advance(to: now)
@@ -104,7 +104,7 @@ struct ClaimTableTests {
     }
 
     @Test func `the census forgets the minutes that are not kept after wrong readings, and no earlier ones`() {
-        var census = ClaimCensus()
+        var census = LiveClaimCounter()
         for expiry: UInt32 in [60, 120, 180, 240] { census.add(1, expiry: expiry) }
         census.advance(to: 120)
         census.forget(after: 180)
@@ -114,7 +114,7 @@ struct ClaimTableTests {
     }
 
     @Test func `the census keeps the last passed minutes for a clock that falls back, and not all of them`() {
-        var census = ClaimCensus()
+        var census = LiveClaimCounter()
         for minute: Int64 in 1...200 {
             census.advance(to: minute * 60)
             census.add(1, expiry: UInt32(minute * 60))

@@ -75,7 +75,7 @@ struct FailureTests {
         let now = FixedClock().now
         #expect(try await stores.evidence.eraseEvidence(expiredAt: now, limit: 10) == 0)
         #expect(try await stores.receipts.takeDueReceipt(at: now, lease: now + 60) == nil)
-        try await stores.devices.noteSeen([:])
+        try await stores.devices.writeLastSeen([:])
         try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
         try await stores.audit.append(sampleEvent())
         try other.close()

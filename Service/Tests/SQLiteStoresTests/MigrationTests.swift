@@ -39,7 +39,7 @@ struct MigrationTests {
         var devices: [DeviceRecord] = []
         for (labels, attested) in [(["category:4"], true), (["rebound"], true), (["category:4"], false)] {
             let sample = try sampleDevice()
-            let evidence = AppAttestEvidence(
+            let evidence = AppAttestKeyState(
                 keyID: SystemRandom().bytes(32), publicKey: SystemRandom().bytes(65), appID: "T.com.example.app",
                 environment: "production")
             let device = DeviceRecord(

@@ -36,7 +36,7 @@ struct PendingProofTests {
         let summary = EvidenceSummary(
             id: "id", appID: try AppID("com.example.app"), deviceID: nil, recordedAt: UnixTime(1),
             expiresAt: UnixTime(2), format: "f", code: "c", step: "s")
-        try await stores.evidence.keep(StoredEvidence(summary: summary, sealed: [1]), within: .standard)
+        try await stores.evidence.keep(RecordedRefusal(summary: summary, sealed: [1]), within: .standard)
         #expect(try await stores.pendingProofs.pendingProofs(after: nil, limit: limit) == [])
         #expect(try await stores.serviceKeys.sealedRows(.pendingProof, after: "", limit: limit) == [])
         #expect(try await stores.evidence.evidence(of: nil, before: nil, limit: limit) == [])

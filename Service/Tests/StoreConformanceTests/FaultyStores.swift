@@ -111,7 +111,7 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
         try await memory.observedDevices(of: app, limit: limit)
     }
 
-    func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) { try await memory.noteSeen(seen) }
+    func writeLastSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) { try await memory.writeLastSeen(seen) }
 
     func devices(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord] { try await memory.devices(query) }
 

@@ -50,7 +50,9 @@
             ]) { $1 }
             if owner != nil { wanted[kSecReturnAttributes as String] = true }
             var item: CFTypeRef?
-            let status = run { SecItemCopyMatching(KeychainAdoption.query(wanted, in: $0) as CFDictionary, &item) }
+            let status = run {
+                SecItemCopyMatching(KeychainGroupMigration.query(wanted, in: $0) as CFDictionary, &item)
+            }
             switch status {
             case errSecSuccess:
                 let attributes = item as? [String: Any]

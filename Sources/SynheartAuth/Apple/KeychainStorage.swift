@@ -7,7 +7,7 @@
     public struct KeychainStorage: RecordStorage {
         private let accessGroup: String?
         private let locks: LockDirectory?
-        private let adoption: KeychainAdoption
+        private let adoption: KeychainGroupMigration
         private let canary: KeychainCanary
         /// nil if the group or the locks are named: then others may share them.
         private let owner: GroupOwner?
@@ -32,7 +32,7 @@
             unprotect: @escaping @Sendable (_ path: String) -> Void = LockDirectory.unprotect
         ) {
             self.accessGroup = accessGroup
-            adoption = KeychainAdoption(accessGroup: accessGroup, bundleID: bundleID)
+            adoption = KeychainGroupMigration(accessGroup: accessGroup, bundleID: bundleID)
             canary = KeychainCanary(accessGroup: accessGroup)
             owner = accessGroup == nil && lockDirectory == nil ? bundleID.map { GroupOwner(bundleID: $0) } : nil
             let folder = lockDirectory ?? (accessGroup == nil ? folder : nil)

@@ -16,7 +16,7 @@ struct RegistrationAttempt: Sendable {
 
     /// A key, and the challenge that it is attested for.
     struct Candidate: Sendable {
-        let challenge: LiveChallenge
+        let challenge: UnexpiredChallenge
         let key: SigningKey
         /// How often the attestation provider was unavailable for them.
         var refusals = 0
@@ -36,8 +36,8 @@ struct RegistrationAttempt: Sendable {
         return try await persist(response)  // step 8
     }
 
-    private func fetchChallenge() async throws(RegistrationFailure) -> LiveChallenge {
-        let challenge: LiveChallenge
+    private func fetchChallenge() async throws(RegistrationFailure) -> UnexpiredChallenge {
+        let challenge: UnexpiredChallenge
         do throws(SynheartAuthError) {
             challenge = try await context.challenge(for: .register)
         } catch {
@@ -47,7 +47,7 @@ struct RegistrationAttempt: Sendable {
         return challenge
     }
 
-    private func makeKey(_ challenge: LiveChallenge) async throws(RegistrationFailure) -> SigningKey {
+    private func makeKey(_ challenge: UnexpiredChallenge) async throws(RegistrationFailure) -> SigningKey {
         if let key = try await keyOfEarlierAttempt() {
             try await context.record(.keyReady(key.reference, isReused: true))
             return key
@@ -98,7 +98,7 @@ struct RegistrationAttempt: Sendable {
     }
 
     private func send(
-        _ evidence: AttestationEvidence, _ key: SigningKey, _ challenge: LiveChallenge, _ nonce: BindingNonce
+        _ evidence: AttestationEvidence, _ key: SigningKey, _ challenge: UnexpiredChallenge, _ nonce: BindingNonce
     ) async throws(RegistrationFailure) -> RegisterResponse {
         let platform = context.attestation.platform
         // The service refuses a chain that names another challenge. The rest of the evidence may be enough.

@@ -16,7 +16,7 @@ struct RotationEvidenceStep: Sendable {
     let context: IdentityContext
 
     func make(
-        for newKey: DevicePublicKey, _ challenge: LiveChallenge
+        for newKey: DevicePublicKey, _ challenge: UnexpiredChallenge
     ) async throws(SynheartAuthError) -> RotationEvidence {
         let record = try await context.ledger.load()
         guard let deviceID = record.deviceID, case .rotation(let pending) = record.journal else {
@@ -57,7 +57,7 @@ struct RotationEvidenceStep: Sendable {
 
     /// An attestation of a new App Attest key.
     private func rebound(
-        _ subject: (_ handle: String?) -> AttestationSubject, _ challenge: LiveChallenge
+        _ subject: (_ handle: String?) -> AttestationSubject, _ challenge: UnexpiredChallenge
     ) async throws(SynheartAuthError) -> RotationEvidence {
         var hasNewHandle = false
         while true {
@@ -94,7 +94,7 @@ struct RotationEvidenceStep: Sendable {
     }
 
     private func attested(
-        _ subject: AttestationSubject, _ challenge: LiveChallenge
+        _ subject: AttestationSubject, _ challenge: UnexpiredChallenge
     ) async throws(SynheartAuthError) -> RotationEvidence {
         let evidence: AttestationEvidence
         do throws(AttestationError) {

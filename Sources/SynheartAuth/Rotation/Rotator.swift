@@ -12,7 +12,7 @@ struct Rotator: Sendable {
     static let lifeOfACopy: Int64 = 15 * 60
 
     /// One attempt. Afterwards the identity is in `registered`, whatever the outcome.
-    func attempt(_ aim: RotationAim) async throws(SynheartAuthError) -> KeyRotation {
+    func attempt(_ aim: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
         let record = try await prepare()
         do throws(SynheartAuthError) {
             return try await rotate(aim, record)
@@ -22,7 +22,7 @@ struct Rotator: Sendable {
         }
     }
 
-    private func rotate(_ aim: RotationAim, _ record: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation {
+    private func rotate(_ aim: RotationGoal, _ record: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation {
         var record = record
         if case .rotation(let leftover) = record.journal, leftover.isRefused || leftover.hasOpenRebind {
             // Do not send a refused key again. The service says which key is current.
@@ -72,7 +72,7 @@ struct Rotator: Sendable {
         if isChainNeeded { try await forgetKey() }
         let newKey = try await makeKey(for: deviceID, challenge: isChainNeeded ? challenge.bytes : nil)
         // Its assertion's counter must arrive in order too.
-        let patience = TaskLine.Patience.forAssertions(.seconds(30), context.sleeper)
+        let patience = SerialTaskQueue.Patience.forAssertions(.seconds(30), context.sleeper)
         return try await context.assertions.run(patience) { () async throws(SynheartAuthError) in
             try await send(newKey, deviceID, record, try await evidence.make(for: newKey.publicKey, challenge))
         }
@@ -246,8 +246,8 @@ struct Rotator: Sendable {
 
 extension PendingRotation {
     /// Whether this rotation does what the aim wants.
-    fileprivate func covers(_ aim: RotationAim) -> Bool {
-        RotationAim(reason: reason, rebinds: newHandle?.isUsed == true).covers(aim)
+    fileprivate func covers(_ aim: RotationGoal) -> Bool {
+        RotationGoal(reason: reason, rebinds: newHandle?.isUsed == true).covers(aim)
     }
 }
 

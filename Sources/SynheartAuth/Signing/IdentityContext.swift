@@ -12,11 +12,11 @@ final class IdentityContext: Sendable {
     let ledger: IdentityLedger
     let log: IdentityLog
     let service: ServiceClient
-    let quickSigner = Locked<QuickSigner?>(nil)
+    let quickSigner = Locked<CachedSigner?>(nil)
     let run: ProcessRun
     let demands = OriginDemands()
     /// Requests with assertions. Their counters must arrive in order, so they go one at a time.
-    let assertions = TaskLine()
+    let assertions = SerialTaskQueue()
 
     var clock: any DeviceClock { configuration.clock }
     var sleeper: any Sleeper { configuration.sleeper }
@@ -179,7 +179,7 @@ final class IdentityContext: Sendable {
     ///   - check: Throws if the request is no longer wanted when its turn comes.
     ///   - exchange: Sends the request with these header fields.
     func sendAsserting<Answer: Sendable>(
-        _ signed: SignedMessage, patience: TaskLine.Patience? = nil,
+        _ signed: SignedMessage, patience: SerialTaskQueue.Patience? = nil,
         check: @escaping @Sendable () throws(SynheartAuthError) -> Void = {},
         _ exchange:
             @escaping @Sendable (
@@ -226,7 +226,7 @@ final class IdentityContext: Sendable {
     }
 }
 
-extension TaskLine.Patience {
+extension SerialTaskQueue.Patience {
     /// The limit for which one of the SDK's own requests waits for running requests with assertions. An upload of the app may take
     /// long. A rotation that waits for it holds the operation lock, so it gives up at the limit, releases the lock and is tried
     /// again.

@@ -41,7 +41,7 @@ extension AdminAPI {
     }
 }
 
-extension AuditFinding {
+extension AuditCheckResult {
     /// A stable name.
     fileprivate var name: String {
         switch self {

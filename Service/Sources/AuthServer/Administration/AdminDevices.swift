@@ -145,7 +145,7 @@ extension DeviceRecord {
     }
 }
 
-extension AppAttestEvidence {
+extension AppAttestKeyState {
     fileprivate func administrationJSON(isFlagged: Bool) -> JSONObject {
         JSONObject([
             ("key_id", .string(Base64.standard.encode(keyID))), ("app_id", .string(appID)),

@@ -13,7 +13,7 @@ package struct AuthServer: Sendable {
     private let service: AuthService
     private let stores: AuthService.Stores
     private let settings: ServerSettings
-    private let live: LiveSettings
+    private let live: ReloadableSettings
     private let readiness: Readiness
     private let logger: Logger
     private let random: any RandomSource
@@ -47,7 +47,7 @@ package struct AuthServer: Sendable {
         self.service = service
         self.stores = stores
         self.settings = settings
-        live = LiveSettings(settings)
+        live = ReloadableSettings(settings)
         self.readiness = readiness ?? Readiness(service: service, stores: stores, random: random)
         self.logger = logger
         self.random = random
@@ -82,7 +82,7 @@ package struct AuthServer: Sendable {
         try settings.check()
         let certificate = try settings.certificate()
         live.certificate = certificate
-        let rendezvous = Rendezvous(onReady)
+        let rendezvous = ListenerReadiness(onReady)
         let log = RequestLog(logger: logger)
         let publicListener = listener(
             "public",
@@ -99,7 +99,7 @@ package struct AuthServer: Sendable {
                 document: OpenAPIDocument.json(publicOrigin: settings.publicOrigin), random: random,
                 readiness: readiness, metrics: metrics, gauges: gauges, settings: live,
                 administration: AdminAPI(service: service, stores: stores, metrics: metrics),
-                risk: RiskCensus(service: service), log: log),
+                risk: RiskMetricCounts(service: service), log: log),
             host: settings.operations.host, port: settings.operations.port, certificate: nil
         ) { await rendezvous.operationsListener(at: $0) }
 
@@ -251,7 +251,7 @@ package struct AuthServer: Sendable {
 }
 
 /// Waits for both listeners.
-private actor Rendezvous {
+private actor ListenerReadiness {
     private let onReady: @Sendable (AuthServer.Addresses) async -> Void
     private var publicURL: String?
     private var operationsURL: String?

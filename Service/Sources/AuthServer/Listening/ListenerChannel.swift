@@ -10,7 +10,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     typealias Value = AcceptedConnection
 
     let listener: Listener
-    let settings: LiveSettings
+    let settings: ReloadableSettings
     let connections: OpenConnections
     let certificate: TLSCertificate?
     let malformed: ExchangeHandler.MalformedAnswer
@@ -19,7 +19,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     private(set) var responder: HTTPChannelHandler.Responder = { _, _, _ in }
 
     init(
-        listener: Listener, settings: LiveSettings, connections: OpenConnections, certificate: TLSCertificate?,
+        listener: Listener, settings: ReloadableSettings, connections: OpenConnections, certificate: TLSCertificate?,
         malformed: @escaping ExchangeHandler.MalformedAnswer
     ) {
         self.listener = listener
@@ -81,7 +81,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
                 try await writer.write(response: response.head, body: response.body)
             } catch let error as HTTPParserError {
                 // The library would answer an HTTPParserError in the middle of a response that has begun.
-                throw BrokenOff(cause: error)
+                throw ResponseAborted(cause: error)
             }
         }
     }
@@ -90,7 +90,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
 /// The peer has used up its share of connections. This error is not sent: the connection is closed.
 private struct TooManyConnections: Error {}
 
-private struct BrokenOff: Error {
+private struct ResponseAborted: Error {
     let cause: HTTPParserError
 }
 

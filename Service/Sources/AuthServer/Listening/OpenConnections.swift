@@ -14,7 +14,7 @@ final class OpenConnections: Sendable {
     }
 
     private let counts = NIOLockedValueBox(Counts())
-    private let settings: LiveSettings
+    private let settings: ReloadableSettings
     private let proxies: TrustedProxies
     private let metrics: ServerMetrics
     private let listener: String
@@ -22,7 +22,10 @@ final class OpenConnections: Sendable {
 
     private static let logInterval: Duration = .seconds(60)
 
-    init(_ listener: String, settings: LiveSettings, proxies: TrustedProxies, metrics: ServerMetrics, logger: Logger) {
+    init(
+        _ listener: String, settings: ReloadableSettings, proxies: TrustedProxies, metrics: ServerMetrics,
+        logger: Logger
+    ) {
         self.listener = listener
         self.settings = settings
         self.proxies = proxies
@@ -86,10 +89,10 @@ final class OpenConnections: Sendable {
 
 /// Decides whether to accept another connection, by the current maximum. Others wait in the listener's backlog.
 struct ConnectionLimit: AvailableConnectionsDelegate {
-    let settings: LiveSettings
+    let settings: ReloadableSettings
     private var open = 0
 
-    init(settings: LiveSettings) { self.settings = settings }
+    init(settings: ReloadableSettings) { self.settings = settings }
 
     mutating func connectionOpened() { open += 1 }
 

@@ -9,7 +9,7 @@ package struct ServerMetrics: Sendable {
     private let schemes: [SignatureScheme: MetricsRegistry.Value]
     private let clockAhead, clockBehind, keyAge: MetricsRegistry.Histogram
     private let storeTimes: [StoreOperation: MetricsRegistry.Histogram]
-    private let requests: MetricsRegistry.Counters<StartingSeries.Outcome>
+    private let requests: MetricsRegistry.Counters<InitialSeries.Outcome>
     private let verdicts = VerdictCounts()
     private let uses = NIOLockedValueBox<[String: UnixTime]>([:])
 
@@ -57,23 +57,23 @@ package struct ServerMetrics: Sendable {
     /// Creates every series that is known at the start.
     private func startSeries() {
         for name in [Name.replays, Name.signingKeyAge, Name.auditEvents] { registry.count(name, by: 0) }
-        for outcome in StartingSeries.outcomes { requests.count(outcome, by: 0) }
+        for outcome in InitialSeries.outcomes { requests.count(outcome, by: 0) }
         func start(_ name: String, _ labels: MetricsRegistry.Labels) { registry.count(name, labels, by: 0) }
-        for (platform, result) in StartingSeries.registrations {
+        for (platform, result) in InitialSeries.registrations {
             start(Name.registrations, [("platform", platform), ("result", result)])
         }
-        for (provider, result) in StartingSeries.attestations {
+        for (provider, result) in InitialSeries.attestations {
             start(Name.attestations, [("provider", provider), ("result", result)])
         }
         for cache in ["devices", "apps"] {
             for result in ["hit", "miss"] { start(Name.caches, [("cache", cache), ("result", result)]) }
         }
         for event in SecurityEvent.allCases { start(Name.securityEvents, [("event", event.rawValue)]) }
-        for outcome in StartingSeries.development { start(Name.development, [("outcome", outcome)]) }
-        for (area, status) in StartingSeries.operations {
+        for outcome in InitialSeries.development { start(Name.development, [("outcome", outcome)]) }
+        for (area, status) in InitialSeries.operations {
             start(Name.operations, [("area", area), ("status", String(status))])
         }
-        for listener in StartingSeries.listeners {
+        for listener in InitialSeries.listeners {
             for name in [Name.malformed, Name.connections, Name.refusedConnections] {
                 start(name, [("listener", listener)])
             }
@@ -88,7 +88,7 @@ package struct ServerMetrics: Sendable {
 
     /// Counts a request to the public API.
     func count(_ outcome: Outcome, _ answer: APIResponse, at now: UnixTime, took: Duration) {
-        requests.count(StartingSeries.Outcome(route: outcome.route, status: answer.status, outcome: answer.outcome))
+        requests.count(InitialSeries.Outcome(route: outcome.route, status: answer.status, outcome: answer.outcome))
         latencies[outcome.route]?.observe(took.inSeconds)
         if case .failure(let refusal) = outcome.result {
             if refusal.code == .nonceReplay { registry.count(Name.replays) }
@@ -202,11 +202,11 @@ package struct ServerMetrics: Sendable {
     }
 
     /// Sets the distribution of risk metrics for each app.
-    func risk(_ apps: [RiskCensus.App]) {
+    func risk(_ apps: [RiskMetricCounts.App]) {
         registry.replace(
             Name.riskMetrics,
             with: apps.flatMap { app in
-                RiskCensus.ranges.map { range in
+                RiskMetricCounts.ranges.map { range in
                     let labels = [("app", app.id.text), ("range", range.name)]
                     return (labels, Double(app.devices(in: range)))
                 }
@@ -217,7 +217,7 @@ package struct ServerMetrics: Sendable {
     }
 
     func text() -> String {
-        registry.replace(Name.verdicts, with: verdicts.series(of: StartingSeries.verdicts))
+        registry.replace(Name.verdicts, with: verdicts.series(of: InitialSeries.verdicts))
         return registry.text()
     }
 }

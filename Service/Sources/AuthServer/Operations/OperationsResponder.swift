@@ -17,9 +17,9 @@ struct OperationsResponder: ListenerResponder {
     let readiness: Readiness
     let metrics: ServerMetrics
     let gauges: [MetricsSource]
-    let settings: LiveSettings
+    let settings: ReloadableSettings
     let administration: AdminAPI
-    let risk: RiskCensus
+    let risk: RiskMetricCounts
     let log: RequestLog
 
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {

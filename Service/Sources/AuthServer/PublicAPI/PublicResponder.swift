@@ -9,7 +9,7 @@ internal import StrictJSON
 /// Answers the public API: finds the route, reads the body within its limit, calls the service, writes one log line.
 struct PublicResponder: ListenerResponder {
     let service: AuthService
-    let settings: LiveSettings
+    let settings: ReloadableSettings
     let bodies: BodyBudget
     let proxies: TrustedProxies
     let random: any RandomSource

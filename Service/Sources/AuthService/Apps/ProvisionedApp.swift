@@ -47,7 +47,7 @@ public final class ProvisionedApp: Sendable {
     ///
     /// - Returns: the counter to store.
     func verifyAssertion(
-        _ object: [UInt8], by evidence: AppAttestEvidence, over message: [UInt8]
+        _ object: [UInt8], by evidence: AppAttestKeyState, over message: [UInt8]
     ) throws(Refusal) -> UInt32 {
         guard let apple else { throw Refusal(.invalidAssertion, "ios is not configured") }
         return try apple.verifyAssertion(

@@ -47,7 +47,7 @@ public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The result of checking the audit log.
-public enum AuditFinding: Sendable, Hashable {
+public enum AuditCheckResult: Sendable, Hashable {
     /// The chain has no break, and contains the given head.
     case intact
     /// The event with this number is changed or missing.

@@ -34,7 +34,7 @@ public struct AuditTrail: Sendable {
     }
 
     /// Checks the whole chain, and that it contains the head, if one is given.
-    public func verify(against head: AuditHead? = nil) async throws -> AuditFinding {
+    public func verify(against head: AuditHead? = nil) async throws -> AuditCheckResult {
         if let head, try await !isGenuine(head) { return .foreignHead }
         if let broken = try await log.firstBrokenLink() { return .brokenLink(broken) }
         guard let head else { return .intact }
@@ -42,7 +42,7 @@ public struct AuditTrail: Sendable {
     }
 
     /// Whether the log still contains this head. Does not check the chain, so it is cheap enough to call often.
-    public func compare(_ head: AuditHead) async throws(StoreError) -> AuditFinding {
+    public func compare(_ head: AuditHead) async throws(StoreError) -> AuditCheckResult {
         guard head.sequence > 0 else { return head.hash == AuditChain.origin ? .intact : .rewritten }
         guard let link = try await log.link(at: head.sequence) else {
             return .cut(last: try await log.link(at: nil)?.sequence ?? 0)

@@ -199,7 +199,7 @@ extension DeviceRecord {
     /// know its device id, so no request of this device has verified. Only such a row may change its App Attest key without
     /// the policy's permission, and only for `lostAnswerLife`. There is no identity to steal yet.
     private func move(
-        to attested: AppAttestEvidence?, under keys: KeyPolicy, wasSeen: Bool, at now: UnixTime
+        to attested: AppAttestKeyState?, under keys: KeyPolicy, wasSeen: Bool, at now: UnixTime
     ) -> Move {
         guard !isCompromised(under: keys, at: now) else { return .refused }
         guard let attested, let stored = appAttest else { return .harmless }

@@ -19,7 +19,7 @@ public struct DeviceRecord: Sendable, Hashable {
     /// What the device has proven.
     public var assurance: Assurance
     /// App Attest data for assertions and the receipt refresh.
-    public var appAttest: AppAttestEvidence?
+    public var appAttest: AppAttestKeyState?
     /// When the device registered, on the service's clock.
     public let registeredAt: UnixTime
     /// When the current key became current by a rotation; nil before the first one.
@@ -41,7 +41,7 @@ public struct DeviceRecord: Sendable, Hashable {
     public init(
         appID: AppID, deviceID: DeviceID, platform: Platform, status: DeviceStatus, key: DevicePublicKey,
         previousKey: DevicePublicKey? = nil, previousKeyUntil: UnixTime? = nil, assurance: Assurance,
-        appAttest: AppAttestEvidence? = nil, registeredAt: UnixTime, keyRotatedAt: UnixTime? = nil,
+        appAttest: AppAttestKeyState? = nil, registeredAt: UnixTime, keyRotatedAt: UnixTime? = nil,
         lastSeen: UnixTime? = nil, highestScheme: SignatureScheme = .one, mustRotate: RotationDemand? = nil,
         admittedUnderObservation: Bool = false, localID: String? = nil, version: Int64 = 0
     ) {
@@ -106,7 +106,7 @@ public struct DeviceRecord: Sendable, Hashable {
 }
 
 /// What the service stores about a verified App Attest attestation.
-public struct AppAttestEvidence: Sendable, Hashable {
+public struct AppAttestKeyState: Sendable, Hashable {
     /// SHA-256 of the attested key, 32 bytes; unique within the app.
     public let keyID: [UInt8]
     /// The attested key (not the request key), uncompressed X9.63, 65 bytes.

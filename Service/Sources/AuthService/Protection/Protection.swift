@@ -42,7 +42,7 @@ final class Protection: Sendable {
     private let foreignRereads: TokenBuckets<DeviceID>
     private let devices: TokenBuckets<DeviceID>
     private let rotations: TokenBuckets<DeviceID>
-    private let claims: ClaimShares
+    private let claims: LiveClaimQuota
     private let securityEvents: SecurityEvents
     private let clock: any ServiceClock
     /// Nil: each node counts separately.
@@ -58,12 +58,12 @@ final class Protection: Sendable {
         foreignRereads = TokenBuckets(settings.rereads)
         devices = TokenBuckets(settings.device)
         rotations = TokenBuckets(settings.rotations)
-        claims = ClaimShares(maximum: settings.claimsOfOneApp)
+        claims = LiveClaimQuota(maximum: settings.claimsOfOneApp)
         securityEvents = SecurityEvents()
         self.clock = clock
     }
 
-    /// Sets new rates and bounds. Buckets keep their tokens.
+    /// Sets new rates and bounds. KeyPartitions keep their tokens.
     func apply(_ settings: ProtectionSettings) {
         enrolment.apply(settings.enrolment)
         failedSignatures.apply(settings.failedSignatures)

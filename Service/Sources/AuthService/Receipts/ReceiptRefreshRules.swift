@@ -110,7 +110,7 @@ extension DueReceipt {
 
 extension RefusedProof {
     /// A receipt that Apple sent in exchange for the stored one.
-    fileprivate init(_ error: AppAttestError, receipt: [UInt8], of evidence: AppAttestEvidence, at: UnixTime) {
+    fileprivate init(_ error: AppAttestError, receipt: [UInt8], of evidence: AppAttestKeyState, at: UnixTime) {
         let line = JSONObject([
             ("format", "app-attest-receipt"), ("object", .string(Base64.standard.encode(receipt))),
             ("whole_object", true), ("app_id", .string(evidence.appID)),

@@ -27,12 +27,12 @@ public struct DueReceipt: Sendable, Hashable {
     /// The device that the receipt is of.
     public let deviceID: DeviceID
     /// The stored evidence. Its `refresh.dueAt` is the end of the lease.
-    public let evidence: AppAttestEvidence
+    public let evidence: AppAttestKeyState
     /// The receipt to exchange.
     public let receipt: [UInt8]
 
     /// Nil if the evidence has no receipt.
-    public init?(appID: AppID, deviceID: DeviceID, evidence: AppAttestEvidence) {
+    public init?(appID: AppID, deviceID: DeviceID, evidence: AppAttestKeyState) {
         guard let receipt = evidence.receipt else { return nil }
         self.appID = appID
         self.deviceID = deviceID

@@ -51,7 +51,7 @@ struct AppleEvidence: Sendable {
         var evidence = VerifiedEvidence(
             assurance: Assurance(
                 app: app, key: .appVouched, labels: attestation.category.map { ["category:\($0.rawValue)"] } ?? []),
-            appAttest: AppAttestEvidence(
+            appAttest: AppAttestKeyState(
                 keyID: attestation.keyID.bytes, publicKey: Array(attestation.publicKey.x963Representation),
                 appID: attestation.appID.text, environment: attestation.environment.rawValue,
                 attestedExtensions: attestation.attestedExtensions, receipt: attestation.receipt,
@@ -106,7 +106,7 @@ struct AppleEvidence: Sendable {
     ///
     /// - Returns: the counter to store.
     func verifyAssertion(
-        _ object: [UInt8], by evidence: AppAttestEvidence, clientDataHash: [UInt8]
+        _ object: [UInt8], by evidence: AppAttestKeyState, clientDataHash: [UInt8]
     ) throws(Refusal) -> UInt32 {
         guard let key = try? P256.Signing.PublicKey(x963Representation: evidence.publicKey) else {
             throw Refusal(.serviceUnavailable, "the stored attested key cannot be read", retryAfter: 60)
@@ -152,7 +152,7 @@ extension AppleEvidence {
     }
 
     private static func line(
-        of assertion: [UInt8], by evidence: AppAttestEvidence, _ clientDataHash: [UInt8]
+        of assertion: [UInt8], by evidence: AppAttestKeyState, _ clientDataHash: [UInt8]
     ) -> JSONObject {
         JSONObject([
             ("format", "app-attest-assertion"), ("object", .base64(assertion)),

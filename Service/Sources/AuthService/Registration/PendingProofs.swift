@@ -10,12 +10,12 @@ struct PendingProofs: Sendable {
     let changes: DeviceChanges
     let key: ServiceKey
     let clock: any ServiceClock
-    let recorder: EvidenceRecorder
-    private let postponed = PostponedProofs()
+    let recorder: RefusalRecorder
+    private let postponed = PendingProofBackOff()
 
     init(
         store: any PendingProofStore, apps: AppRegistry, devices: DeviceDirectory, changes: DeviceChanges,
-        key: ServiceKey, clock: any ServiceClock, recorder: EvidenceRecorder
+        key: ServiceKey, clock: any ServiceClock, recorder: RefusalRecorder
     ) {
         self.store = store
         self.apps = apps
@@ -50,17 +50,17 @@ struct PendingProofs: Sendable {
     func settle() async {
         var last: DeviceID?
         // During an outage, one proof of each app is enough to notice the outage.
-        var stillAway: Set<AppID> = []
+        var unreachableApps: Set<AppID> = []
         while !Task.isCancelled, let proofs = try? await store.pendingProofs(after: last, limit: Self.page),
             !proofs.isEmpty
         {
             for proof in proofs {
                 last = proof.deviceID
                 do {
-                    try await settle(proof, isAway: stillAway.contains(proof.appID))
+                    try await settle(proof, isAway: unreachableApps.contains(proof.appID))
                 } catch {
                     guard error.code == .providerUnavailable else { continue }
-                    stillAway.insert(proof.appID)
+                    unreachableApps.insert(proof.appID)
                     postponed.postpone(proof.deviceID, from: clock.now)
                 }
             }

@@ -11,9 +11,9 @@ struct RegistrationRules: Sendable {
     let verifier: RequestVerifier
     /// Nil: registrations are refused during an outage of a provider, whatever policy says.
     let pendingProofs: PendingProofs?
-    let recorder: EvidenceRecorder
+    let recorder: RefusalRecorder
     /// The devices whose requests this node verified and has not stored yet.
-    let seen: SeenDevices
+    let seen: LastSeenBuffer
     let clock: any ServiceClock
     let random: any RandomSource
 

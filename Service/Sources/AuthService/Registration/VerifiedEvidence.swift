@@ -4,7 +4,7 @@ public import AuthContract
 struct VerifiedEvidence: Sendable {
     var assurance: Assurance
     /// The App Attest data to store.
-    var appAttest: AppAttestEvidence?
+    var appAttest: AppAttestKeyState?
     /// The refused receipt of the attestation. It does not fail the registration.
     var refusedReceipt: (@Sendable () -> RefusedProof)?
 }

@@ -8,7 +8,7 @@ struct RotationRules: Sendable {
     let store: any DeviceStore
     let challenges: ChallengeRules
     let protection: Protection
-    let recorder: EvidenceRecorder
+    let recorder: RefusalRecorder
 
     /// Judges a rotation whose request verified.
     func rotate(_ verified: VerifiedRequest, _ body: RotateKeyRequest) async throws(Refusal) -> RotateKeyResponse {
@@ -126,7 +126,7 @@ struct Reattestation: Sendable {
     var app: Assurance?
     var key: Assurance.Key
     /// The new App Attest key, if it replaces the stored one.
-    var evidence: AppAttestEvidence?
+    var evidence: AppAttestKeyState?
 
     /// The name of a rebind in labels and in the audit log.
     static let rebound = "rebound"

@@ -24,13 +24,13 @@ extension AuthService {
                     while (try? await Task.sleep(for: .seconds(1))) != nil { await exchangeShares() }
                 }
             }
-            for work in [noteSeen, settlePendingProofs, eraseExpiredEvidence, removeEndedCredentials] {
+            for work in [writeLastSeen, settlePendingProofs, eraseExpiredEvidence, removeEndedCredentials] {
                 group.addTask {
                     while (try? await Task.sleep(for: interval)) != nil { await work() }
                 }
             }
         }
-        await noteSeen()
+        await writeLastSeen()
     }
 
     /// Exchanges the numbers of each app's live claims with other nodes. `run` does it every second.
@@ -52,10 +52,10 @@ extension AuthService {
     public func removeEndedCredentials() async { await credentials.sweep() }
 
     /// Writes last-seen times to the store, in steps.
-    func noteSeen() async {
+    func writeLastSeen() async {
         for step in seen.take() {
             // If a write fails, the next requests bring newer times. The other steps would likely fail too.
-            do { try await deviceStore.noteSeen(step) } catch { return }
+            do { try await deviceStore.writeLastSeen(step) } catch { return }
         }
     }
 }

@@ -18,7 +18,7 @@ extension AuthService {
         /// Nil: during an outage of a provider, registrations are refused whatever the app's policy is.
         public var pendingProofs: (any PendingProofStore)?
         /// Nil: no refusal is recorded, whatever the app's policy is.
-        public var evidence: (any EvidenceStore)?
+        public var evidence: (any RecordingStore)?
         /// The rate limits and quotas of all nodes together. Nil: each node counts separately.
         public var limits: (any LimitStore)?
 
@@ -26,7 +26,7 @@ extension AuthService {
         public init(
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
-            pendingProofs: (any PendingProofStore)? = nil, evidence: (any EvidenceStore)? = nil,
+            pendingProofs: (any PendingProofStore)? = nil, evidence: (any RecordingStore)? = nil,
             limits: (any LimitStore)? = nil
         ) {
             self.challenges = challenges

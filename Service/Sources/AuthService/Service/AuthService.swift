@@ -8,7 +8,7 @@ public struct AuthService: Sendable {
     /// The operations of operators on devices.
     public let administration: DeviceAdministration
     /// Evidence of refused proofs.
-    public let evidence: EvidenceAdministration
+    public let evidence: RecordingAdministration
     /// Credentials of services and operators.
     public let credentials: CredentialRules
     /// The keys that sign device tokens.
@@ -29,10 +29,10 @@ public struct AuthService: Sendable {
     private let verifier: RequestVerifier
     private let registration: RegistrationRules
     let pendingProofs: PendingProofs?
-    let recorder: EvidenceRecorder
+    let recorder: RefusalRecorder
     private let rotation: RotationRules
     private let tokens: TokenIssuer
-    let seen = SeenDevices()
+    let seen = LastSeenBuffer()
 
     /// A service over these stores.
     ///
@@ -63,7 +63,7 @@ public struct AuthService: Sendable {
         deviceStore = stores.devices
         devices = DeviceDirectory(store: stores.devices, clock: clock, capacity: settings.cachedDevices)
         changes = DeviceChanges(store: stores.devices, directory: devices, clock: clock)
-        recorder = EvidenceRecorder(
+        recorder = RefusalRecorder(
             store: stores.evidence, writer: writer, key: key, clock: clock, random: random)
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
@@ -90,7 +90,7 @@ public struct AuthService: Sendable {
             store: stores.credentials, protection: protection, clock: clock, random: random)
         administration = DeviceAdministration(
             store: stores.devices, proofs: stores.pendingProofs, apps: apps, changes: changes)
-        evidence = EvidenceAdministration(store: stores.evidence, audit: stores.audit, key: key, clock: clock)
+        evidence = RecordingAdministration(store: stores.evidence, audit: stores.audit, key: key, clock: clock)
     }
 
     /// Hits and misses of the cache of devices.
@@ -204,7 +204,7 @@ public struct AuthService: Sendable {
             return await observing(.refused(Refusal(malformed: error), app: nil), appID)
         }
         let verification = question.verificationID.map { Verification(of: question, named: $0, by: credential.id) }
-        let judgement = await verifier.judge(request, for: .foreign, as: verification)
+        let judgement = await verifier.judge(request, for: .otherService, as: verification)
         return await observing(try await identifying(judgement, for: question.identityAudience), appID)
     }
 

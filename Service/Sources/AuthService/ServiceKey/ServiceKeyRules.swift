@@ -268,7 +268,7 @@ public struct ServiceKeyRules: Sendable {
         case .app: (try? AppID(row.id)).map { AppRegistry.context($0) }
         case .signingKey: SigningKeys.context(row.id)
         case .pendingProof: (try? DeviceID(row.id)).map { PendingProofs.context($0) }
-        case .evidence: (try? AppID(row.scope)).map { EvidenceRecorder.context(row.id, of: $0) }
+        case .evidence: (try? AppID(row.scope)).map { RefusalRecorder.context(row.id, of: $0) }
         }
     }
 }

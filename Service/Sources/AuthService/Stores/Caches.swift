@@ -18,7 +18,7 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     private struct State: Sendable {
         var entries: BoundedCache<Key, Entry>
         /// Counts the calls of `forget`, so that a value that was read before such a call is not cached after it.
-        var epoch = 0
+        var invalidations = 0
         /// Counts the calls of `forgetAll()`. A value of an earlier generation must be re-read.
         var generation = 0
         var use = CacheUse()
@@ -58,13 +58,13 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     func reading(
         _ key: Key, _ read: () async throws(Refusal) -> Value?
     ) async throws(Refusal) -> Value? {
-        let (epoch, now) = (state.withLock { $0.epoch }, clock.now)
+        let (invalidations, now) = (state.withLock { $0.invalidations }, clock.now)
         guard let value = try await read() else {
             state.withLock { $0.entries[key] = nil }
             return nil
         }
         state.withLock { state in
-            guard state.epoch == epoch else { return }
+            guard state.invalidations == invalidations else { return }
             state.entries[key] = Entry(value: value, life: now..<(now + Self.life), generation: state.generation)
         }
         return value
@@ -73,7 +73,7 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     /// Drops a value that changed.
     func forget(_ key: Key) {
         state.withLock { state in
-            state.epoch += 1
+            state.invalidations += 1
             state.entries[key] = nil
         }
     }
@@ -82,7 +82,7 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     /// store reports that they are absent.
     func forgetAll() {
         state.withLock { state in
-            state.epoch += 1
+            state.invalidations += 1
             state.generation += 1
         }
     }

@@ -187,7 +187,7 @@ public protocol DeviceStore: Sendable {
     ///
     /// A row changes only if it has no time, or one that is more than `LastSeen.grain` before or after the new one. Unknown
     /// devices are skipped. With more than `LastSeen.step` devices, it throws and writes nothing.
-    func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError)
+    func writeLastSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError)
 
     /// One page of devices: the latest `registeredAt` first, and within one second in the order of the ids' texts.
     func devices(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord]

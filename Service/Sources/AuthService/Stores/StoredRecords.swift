@@ -20,7 +20,7 @@ extension DeviceRecord {
             assurance: try row.parsed("assurance") {
                 try Assurance(JSONFields(JSONValue(parsing: $0, limits: .stored)))
             },
-            appAttest: try AppAttestEvidence(row: row), registeredAt: try row.time("registered_at"),
+            appAttest: try AppAttestKeyState(row: row), registeredAt: try row.time("registered_at"),
             keyRotatedAt: try row.optionalTime("key_rotated_at"), lastSeen: try row.optionalTime("last_seen"),
             highestScheme: try row.parsed("highest_scheme", scheme) {
                 Int(exactly: $0).flatMap { SignatureScheme(rawValue: $0) }
@@ -40,7 +40,7 @@ extension RotationDemand {
     }
 }
 
-extension AppAttestEvidence {
+extension AppAttestKeyState {
     fileprivate init?(row: some StoredColumns) throws(StoreError) {
         guard let keyID = try row.optionalBytes("attested_key_id") else { return nil }
         let (counter, failures) = (try row.integer("attested_counter"), try row.integer("receipt_failures"))

@@ -10,7 +10,7 @@ public actor SigningKeys {
     private let clock: any ServiceClock
     private var cached: (keys: OpenedKeys, life: Range<UnixTime>)?
     /// Counts changes, so that keys that were read before a change are not cached after it.
-    private var epoch = 0
+    private var invalidations = 0
 
     /// Seconds that the key set may be cached (`max-age`).
     public static let cacheLife: Int64 = 300
@@ -64,7 +64,7 @@ public actor SigningKeys {
 
     /// Drops the cached keys, because the store changed.
     func forget() {
-        epoch += 1
+        invalidations += 1
         cached = nil
     }
 
@@ -131,12 +131,12 @@ public actor SigningKeys {
     private func opened() async throws(Refusal) -> OpenedKeys {
         let now = clock.now
         if let cached, cached.life.contains(now) { return cached.keys }
-        let epoch = epoch
+        let invalidations = invalidations
         let ring = try await withoutSpent(complete(), now: now)
         var privateKeys: [P256.Signing.PrivateKey] = []
         for key in ring.keys { privateKeys.append(try opened(key)) }
         let opened = OpenedKeys(ring: ring, privateKeys: privateKeys)
-        if epoch == self.epoch { cached = (opened, now..<(now + Self.ownCacheLife)) }
+        if invalidations == self.invalidations { cached = (opened, now..<(now + Self.ownCacheLife)) }
         return opened
     }
 

@@ -11,7 +11,7 @@ public enum Operation: String, Sendable, Hashable, CaseIterable {
     /// Issues a device token.
     case token
     /// Another service's request, through `/verify` or the middleware.
-    case foreign
+    case otherService
 }
 
 /// The table *Who may do what* of the protocol.
@@ -57,22 +57,22 @@ enum AccessTable {
         switch (state, operation) {
         case (.registered, _): .allowed
 
-        case (.previousKey, .status), (.previousKey, .foreign): .allowed
+        case (.previousKey, .status), (.previousKey, .otherService): .allowed
         case (.previousKey, .rotateKey): .sameRotationOnly
         case (.previousKey, .deregister), (.previousKey, .token): .refused(.invalidSignature)
 
         case (.pending, .status), (.pending, .deregister): .allowed
-        case (.pending, .rotateKey), (.pending, .token), (.pending, .foreign): .refused(.devicePending)
+        case (.pending, .rotateKey), (.pending, .token), (.pending, .otherService): .refused(.devicePending)
 
         case (.tooOldInGrace, .status), (.tooOldInGrace, .rotateKey), (.tooOldInGrace, .deregister): .allowed
-        case (.tooOldInGrace, .token), (.tooOldInGrace, .foreign): .refused(.keyExpired)
+        case (.tooOldInGrace, .token), (.tooOldInGrace, .otherService): .refused(.keyExpired)
 
         case (.tooOldPastGrace, .status), (.tooOldPastGrace, .deregister): .allowed
-        case (.tooOldPastGrace, .rotateKey), (.tooOldPastGrace, .token), (.tooOldPastGrace, .foreign):
+        case (.tooOldPastGrace, .rotateKey), (.tooOldPastGrace, .token), (.tooOldPastGrace, .otherService):
             .refused(.keyExpired)
 
         case (.rejected, .status), (.rejected, .deregister): .allowed
-        case (.rejected, .rotateKey), (.rejected, .token), (.rejected, .foreign): .refused(.deviceRevoked)
+        case (.rejected, .rotateKey), (.rejected, .token), (.rejected, .otherService): .refused(.deviceRevoked)
 
         case (.revoked, _): .refused(.deviceRevoked)
         case (.deregistered, _): .refused(.notRegistered)

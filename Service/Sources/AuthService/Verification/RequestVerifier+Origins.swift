@@ -7,7 +7,7 @@ extension RequestVerifier {
     func origins(
         of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
     ) throws(Refusal) -> [RequestOrigin] {
-        guard operation == .foreign else {
+        guard operation == .otherService else {
             if ownOrigins.count == 1 { return ownOrigins }
             let received = try? RequestOrigin(request.provenance)
             guard ownOrigins.isEmpty else {
@@ -29,7 +29,7 @@ extension RequestVerifier {
     /// Whether the client can use scheme 2. It cannot on the service's own routes at an authority that is not loopback, if no
     /// origin is configured.
     func canUseSchemeTwo(_ request: SignedRequest) -> Bool {
-        if request.operation == .foreign || !ownOrigins.isEmpty { return true }
+        if request.operation == .otherService || !ownOrigins.isEmpty { return true }
         return (try? RequestOrigin(request.incoming.provenance))?.isLoopback ?? false
     }
 
@@ -49,7 +49,7 @@ extension RequestVerifier {
     /// Distinguishes a wrong origin on the service's own routes from a wrong signature. The client's headers explain a refusal,
     /// and never admit a request (*Signature scheme 2*).
     func explained(_ judgement: Judgement, _ request: SignedRequest, _ row: DeviceRow) throws(Refusal) -> Judgement {
-        guard judgement.refusal?.code == .invalidSignature, request.scheme == .two, request.operation != .foreign,
+        guard judgement.refusal?.code == .invalidSignature, request.scheme == .two, request.operation != .otherService,
             row.device.status != .deregistered
         else { return judgement }
         for origin in request.incoming.namedOrigins where !ownOrigins.contains(origin) {

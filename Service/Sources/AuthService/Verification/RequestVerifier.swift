@@ -13,8 +13,8 @@ struct RequestVerifier: Sendable {
     let clock: any ServiceClock
     /// The origins of the service's own routes; empty: scheme 2 works only at loopback.
     let ownOrigins: [RequestOrigin]
-    let recorder: EvidenceRecorder
-    let seen: SeenDevices
+    let recorder: RefusalRecorder
+    let seen: LastSeenBuffer
 
     /// Judges a request.
     ///
@@ -32,7 +32,7 @@ struct RequestVerifier: Sendable {
                 throw Refusal(malformed: ContractError("the method must be letters"))
             }
             // Clients of another service have no address here. That service limits them itself.
-            if operation != .foreign { try protection.admitUnproven(from: address) }
+            if operation != .otherService { try protection.admitUnproven(from: address) }
             let found = try await apps.enabled(headers.appID)
             app = found
             try await refuseDevelopmentHeader(request, of: found)
@@ -55,7 +55,7 @@ struct RequestVerifier: Sendable {
             let tag = verification.map { ClaimTag(of: $0, by: attempt.deviceID) }
             if let stale { try await requireHeld(tag, attempt, else: stale) }
             let judgement = try await neverRefuseByCachedRow(
-                cached, attempt, orAt: origins.dropFirst(), from: operation == .foreign ? nil : address)
+                cached, attempt, orAt: origins.dropFirst(), from: operation == .otherService ? nil : address)
             signed = judgement.signed
             if judgement.refusal?.code == .misdirectedRequest {
                 // The request makes no claims, so a copy of it uses up the device's rate instead.
@@ -77,7 +77,7 @@ struct RequestVerifier: Sendable {
             seen.record(verified.deviceID, at: verified.at)
             return .accepted(verified)
         } catch {
-            if operation != .foreign, error.code.isCostly { await protection.countFailure(from: address) }
+            if operation != .otherService, error.code.isCostly { await protection.countFailure(from: address) }
             if let app { await recorder.record(error.proof, .request, of: app, device: signed?.deviceID) }
             return .refused(error, app: app, signed: signed)
         }

@@ -59,7 +59,8 @@ final class SignedRequest: Sendable {
             ]
         case .two(let headers):
             guard let origin else {
-                let unset = operation == .foreign ? "the app names no authorities" : "server.public_origin is not set"
+                let unset =
+                    operation == .otherService ? "the app names no authorities" : "server.public_origin is not set"
                 throw Refusal(.unsupportedSigVersion, unset)
             }
             try Self.requireDigest(headers.contentDigest, of: request.body)
@@ -88,7 +89,7 @@ final class SignedRequest: Sendable {
     private static func signedPath(
         _ path: RequestPath, of app: ProvisionedApp, _ operation: Operation
     ) throws(Refusal) -> RequestPath {
-        guard operation == .foreign, let prefix = app.record.signature.pathPrefixStrip else { return path }
+        guard operation == .otherService, let prefix = app.record.signature.pathPrefixStrip else { return path }
         guard path.isBelow(prefix) else {
             throw Refusal(.invalidRequest, "the path is not below path_prefix_strip")
         }

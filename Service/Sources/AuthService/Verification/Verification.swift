@@ -30,7 +30,7 @@ extension RequestVerifier {
     ///
     /// - Throws: 503 if another call of the same verification may be raising it at this moment.
     func isRepeated(
-        _ object: [UInt8], by evidence: AppAttestEvidence, _ verification: Verification?, _ request: SignedRequest
+        _ object: [UInt8], by evidence: AppAttestKeyState, _ verification: Verification?, _ request: SignedRequest
     ) async throws(Refusal) -> Bool {
         guard let verification, evidence.counter > 0 else { return false }
         var before = evidence

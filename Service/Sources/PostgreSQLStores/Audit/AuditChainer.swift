@@ -52,7 +52,7 @@ final class AuditChainer: Sendable {
     }
 
     private func run() async {
-        while takeWish() {
+        while consumePendingRun() {
             do throws(StoreError) {
                 while try await chain() == Self.step {}
             } catch {
@@ -64,7 +64,7 @@ final class AuditChainer: Sendable {
     }
 
     /// Whether the work was requested again. If not, the task ends.
-    private func takeWish() -> Bool {
+    private func consumePendingRun() -> Bool {
         state.withLock { state in
             defer { state.isWanted = false }
             if !state.isWanted { state.task = nil }

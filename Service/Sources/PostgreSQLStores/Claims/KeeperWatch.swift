@@ -23,7 +23,7 @@ final class KeeperWatch: ClaimKeeper {
 
     private let table: KeeperTable
     private let place: ClaimPlace
-    private let lineage: Lineage
+    private let lineage: TimelineGuard
     private let clock: any ServiceClock
     private let clockTolerance: Int64
     private let vacancy: Duration

@@ -27,11 +27,11 @@ actor Connection {
     let canceller: DispatchQueue
     private let settings: [Statement]
     /// The newest server timeline that this process has seen; nil outside a node.
-    private let lineage: Lineage?
+    private let lineage: TimelineGuard?
     /// The server's position on the timelines; nil: the server does not report it.
     private(set) var place: PrimaryPlace?
     /// The node that makes this connection's changes.
-    let node: NodeName
+    let node: NodeID
     /// The index of the server that answered last. The next attempt begins with it.
     private var preferred = 0
     var handle: OpaquePointer?
@@ -56,7 +56,7 @@ actor Connection {
     ///   - node: the node that makes this connection's changes.
     ///   - canceller: sends cancellations, one at a time. libpq's call blocks for as long as the server hangs.
     init(
-        address: ServerAddress, settings: [Statement], lineage: Lineage? = nil, node: NodeName = NodeName(),
+        address: ServerAddress, settings: [Statement], lineage: TimelineGuard? = nil, node: NodeID = NodeID(),
         canceller: DispatchQueue = DispatchQueue(label: "postgresql-cancel"), name: String
     ) {
         self.address = address
@@ -180,7 +180,7 @@ actor Connection {
     private func joinLineage() throws(StoreError) {
         guard let lineage else { return }
         let answer: StatementResult?
-        do throws(StoreError) { answer = try run([Lineage.question]).last } catch {
+        do throws(StoreError) { answer = try run([TimelineGuard.question]).last } catch {
             // A missing right, or a missing or unsupported function: the server is not plain PostgreSQL.
             let isUnable = ["42501", "42883", "0A000"].contains(failure?.state)
             guard isUnable, address.servers.count == 1, handle != nil else { throw error }

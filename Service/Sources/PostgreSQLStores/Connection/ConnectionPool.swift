@@ -22,7 +22,8 @@ final class ConnectionPool: Sendable {
     ///   - deadline: the longest time for a call, including the wait for a connection.
     ///   - maximumWaiting: the largest number of requests that wait.
     init(
-        address: ServerAddress, settings: [Statement], lineage: Lineage? = nil, node: NodeName = NodeName(), size: Int,
+        address: ServerAddress, settings: [Statement], lineage: TimelineGuard? = nil, node: NodeID = NodeID(),
+        size: Int,
         deadline: Duration,
         maximumWaiting: Int
     ) {

@@ -29,7 +29,7 @@ struct Diagnosis: Sendable {
         let server: ServerAddress.Server?
     }
 
-    func findings() async -> [StoreFinding] {
+    func findings() async -> [StoreCheckResult] {
         let facts: Facts
         do throws(PostgreSQLOpenError) {
             facts = try await DatabaseCheck.withConnection(address, deadline: .seconds(10)) {
@@ -125,7 +125,7 @@ struct Diagnosis: Sendable {
 
     // MARK: One finding each
 
-    private func version(_ facts: Facts) -> StoreFinding {
+    private func version(_ facts: Facts) -> StoreCheckResult {
         facts.version >= DatabaseCheck.minimumVersion
             ? .good("postgresql_version", "The server is PostgreSQL \(facts.versionName).")
             : .failure(
@@ -133,7 +133,7 @@ struct Diagnosis: Sendable {
                 do: "Upgrade the server.")
     }
 
-    private func encoding(_ facts: Facts) -> StoreFinding? {
+    private func encoding(_ facts: Facts) -> StoreCheckResult? {
         facts.encoding == "UTF8"
             ? nil
             : .failure(
@@ -141,7 +141,7 @@ struct Diagnosis: Sendable {
                 do: "Create the database with ENCODING 'UTF8' TEMPLATE template0.")
     }
 
-    private func tls(_ facts: Facts) -> StoreFinding {
+    private func tls(_ facts: Facts) -> StoreCheckResult {
         guard let server = facts.server, !server.isLocal else {
             return .good("postgresql_tls", "The server is on this machine.")
         }
@@ -158,7 +158,7 @@ struct Diagnosis: Sendable {
                 do: "Set sslmode=verify-full and sslrootcert in the URL.")
     }
 
-    private func writes(_ facts: Facts) -> StoreFinding {
+    private func writes(_ facts: Facts) -> StoreCheckResult {
         if facts.isStandby {
             return .failure(
                 "postgresql_writes", "The server is a standby, which takes no writes.",
@@ -171,7 +171,7 @@ struct Diagnosis: Sendable {
             : .good("postgresql_writes", "The server takes writes.")
     }
 
-    private func schema(_ facts: Facts) -> StoreFinding {
+    private func schema(_ facts: Facts) -> StoreCheckResult {
         if facts.schema == .empty, facts.mayCreate {
             return .warning(
                 "postgresql_schema", "The database has no tables yet.",
@@ -185,7 +185,7 @@ struct Diagnosis: Sendable {
         return .good("postgresql_schema", "The tables have version \(Schema.version).")
     }
 
-    private func rights(_ facts: Facts) -> StoreFinding {
+    private func rights(_ facts: Facts) -> StoreCheckResult {
         if facts.schema == .empty, !facts.mayCreate {
             return .failure(
                 "postgresql_rights", "The user may not create tables.",
@@ -199,7 +199,7 @@ struct Diagnosis: Sendable {
                 do: "Make it the owner of the tables.")
     }
 
-    private func durability(_ facts: Facts) -> StoreFinding {
+    private func durability(_ facts: Facts) -> StoreCheckResult {
         let off = ["fsync", "full_page_writes"].filter { facts.settings[$0] != "on" }
         guard off.isEmpty else {
             return .failure(
@@ -215,7 +215,7 @@ struct Diagnosis: Sendable {
             : .good("postgresql_durability", "Commits are on the disk before they are acknowledged.")
     }
 
-    private func replication(_ facts: Facts) -> StoreFinding? {
+    private func replication(_ facts: Facts) -> StoreCheckResult? {
         guard facts.replicas > 0 else { return nil }
         return facts.settings["synchronous_standby_names"]?.isEmpty == false
             ? .good("postgresql_replication", "A replica confirms commits, so a failover loses none.")
@@ -225,7 +225,7 @@ struct Diagnosis: Sendable {
                 do: "Name a replica in synchronous_standby_names.")
     }
 
-    private func clocks(_ facts: Facts) -> StoreFinding {
+    private func clocks(_ facts: Facts) -> StoreCheckResult {
         let (difference, overflow) = clock.now.seconds.subtractingReportingOverflow(facts.time)
         let apart = overflow ? Int64.max : abs(difference)
         if apart > PostgreSQLStores.maximumClockDifference {
@@ -242,7 +242,7 @@ struct Diagnosis: Sendable {
             : .good("postgresql_clock", "This machine's clock and the server's agree.")
     }
 
-    private func keeper(_ facts: Facts) -> StoreFinding? {
+    private func keeper(_ facts: Facts) -> StoreCheckResult? {
         guard let (place, renewed) = facts.keeper else { return nil }
         if place == claims {
             return .good("claim_keeper", "The claims are kept in \(claims), as it is configured here.")
@@ -263,7 +263,7 @@ struct Diagnosis: Sendable {
     }
 
     /// The result for a server that has no connection left. The server reports that only in its message.
-    private func connectionsExhausted(_ sentence: String) -> StoreFinding? {
+    private func connectionsExhausted(_ sentence: String) -> StoreCheckResult? {
         let words = ["too many clients", "connection slots are reserved", "too many connections for"]
         guard words.contains(where: sentence.contains) else { return nil }
         return .failure(
@@ -273,7 +273,7 @@ struct Diagnosis: Sendable {
         )
     }
 
-    private func connectionLimit(_ facts: Facts) -> StoreFinding {
+    private func connectionLimit(_ facts: Facts) -> StoreCheckResult {
         // One more connection listens for the changes of other nodes.
         let needed = Int64(connections) + 1
         return facts.free >= needed

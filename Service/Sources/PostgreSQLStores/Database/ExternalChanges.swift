@@ -19,19 +19,19 @@ final class ExternalChanges: Sendable {
 
     private let address: ServerAddress
     private let settings: [Statement]
-    private let lineage: Lineage
+    private let lineage: TimelineGuard
     private let logger: Logger
     /// Whether this process is a node of the service, and holds the lock that shows it to other processes.
     private let holdsServiceLock: Bool
     /// The payload of this node's own notifications, which are ignored.
-    private let node: NodeName
+    private let node: NodeID
     private let listeners = ChangeListeners()
     /// The connection that serves the current listeners.
     private let connection = Locked<Connection?>(nil)
 
     init(
-        address: ServerAddress, settings: [Statement], lineage: Lineage, logger: Logger, holdsServiceLock: Bool,
-        node: NodeName
+        address: ServerAddress, settings: [Statement], lineage: TimelineGuard, logger: Logger, holdsServiceLock: Bool,
+        node: NodeID
     ) {
         (self.address, self.settings, self.lineage, self.logger) = (address, settings, lineage, logger)
         self.holdsServiceLock = holdsServiceLock

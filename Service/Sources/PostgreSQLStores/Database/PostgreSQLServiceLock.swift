@@ -12,7 +12,7 @@ extension PostgreSQLStores {
 struct PostgreSQLServiceLock: ServiceLock {
     let address: ServerAddress
     /// The newest server timeline that the process has seen. The lock of a former primary would exclude no node.
-    let lineage: Lineage
+    let lineage: TimelineGuard
 
     /// The statement by which a node takes the lock. It waits while a command holds the lock.
     static let shared = "SELECT pg_advisory_lock_shared(\(AdvisoryLock.service.keys))"

@@ -62,14 +62,14 @@ extension PostgreSQLStores {
     }
 
     /// Checks of the server and the database for the operator. They change nothing.
-    public func diagnose() async -> [StoreFinding] {
+    public func diagnose() async -> [StoreCheckResult] {
         await Diagnosis(address: address, connections: database.pool.size, claims: claims, clock: clock).findings()
     }
 
     /// Checks of a URL's server and database for the operator, even if the service would not start with them.
     public static func diagnose(
         _ url: String, options: Options = Options(), clock: any ServiceClock = SystemClock()
-    ) async -> [StoreFinding] {
+    ) async -> [StoreCheckResult] {
         let address: ServerAddress
         do throws(PostgreSQLOpenError) { address = try ServerAddress(url) } catch {
             return [.failure("postgresql_url", error.description, do: "Mend the URL.")]

@@ -6,7 +6,7 @@ internal import Logging
 final class StoreDatabase: Sendable {
     let pool: ConnectionPool
     /// The newest server timeline that this process has seen.
-    let lineage: Lineage
+    let lineage: TimelineGuard
     let externalChanges: ExternalChanges
     private let observer: (any StoreObserver)?
     /// The keys of this process.
@@ -24,7 +24,7 @@ final class StoreDatabase: Sendable {
         address: ServerAddress, role: PostgreSQLStores.Role, options: PostgreSQLStores.Options, logger: Logger
     ) {
         let settings = SessionSettings.statements(deadline: options.deadline)
-        let (node, lineage) = (NodeName(), Lineage())
+        let (node, lineage) = (NodeID(), TimelineGuard())
         let pool = ConnectionPool(
             address: address, settings: settings, lineage: lineage, node: node, size: options.connections,
             deadline: options.deadline,

@@ -8,7 +8,7 @@ extension DeviceRecord {
             "device_id", "app_id", "platform", "status", "key", "previous_key", "previous_key_until", "assurance",
             "registered_at", "key_rotated_at", "last_seen", "highest_scheme", "must_rotate_by", "must_rotate_reason",
             "admitted_under_observation", "local_id", "version",
-        ] + AppAttestEvidence.columns
+        ] + AppAttestKeyState.columns
 
     static let selection = columns.joined(separator: ", ")
 
@@ -19,13 +19,13 @@ extension DeviceRecord {
             .bytes(previousKey?.spki), .time(previousKeyUntil), .text(assurance.storedText), .time(registeredAt),
             .time(keyRotatedAt), .time(lastSeen), .integer(Int64(highestScheme.rawValue)), .time(mustRotate?.by),
             .text(mustRotate?.reason.rawValue), .bool(admittedUnderObservation), .text(localID), .integer(version),
-        ] + AppAttestEvidence.parameters(appAttest)
+        ] + AppAttestKeyState.parameters(appAttest)
     }
 }
 
-extension AppAttestEvidence {
+extension AppAttestKeyState {
     /// The values of evidence, in the order of `columns`.
-    static func parameters(_ evidence: AppAttestEvidence?) -> [Parameter] {
+    static func parameters(_ evidence: AppAttestKeyState?) -> [Parameter] {
         [
             .bytes(evidence?.keyID), .bytes(evidence?.publicKey), .text(evidence?.appID), .text(evidence?.environment),
             .bool(evidence?.attestedExtensions ?? false), .integer(evidence.map { Int64($0.counter) }),

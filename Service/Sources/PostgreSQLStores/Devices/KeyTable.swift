@@ -24,7 +24,7 @@ enum KeyTable {
     }
 
     /// Finds another device of the app with the same attested key.
-    static func attestedKey(_ evidence: AppAttestEvidence?, app: AppID, device: DeviceID) -> Statement {
+    static func attestedKey(_ evidence: AppAttestKeyState?, app: AppID, device: DeviceID) -> Statement {
         // Without evidence the comparison is with NULL, which finds no row.
         Statement(
             "SELECT 1 FROM devices WHERE app_id = $1 AND attested_key_id = $2 AND device_id <> $3",

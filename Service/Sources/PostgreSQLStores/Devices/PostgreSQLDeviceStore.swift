@@ -106,8 +106,8 @@ struct PostgreSQLDeviceStore: DeviceStore {
             parameters.append(.integer(Int64(after.highestScheme.rawValue)))
         }
         if change.replacesAppAttest {
-            columns += AppAttestEvidence.columns
-            parameters += AppAttestEvidence.parameters(after.appAttest)
+            columns += AppAttestKeyState.columns
+            parameters += AppAttestKeyState.parameters(after.appAttest)
         }
         return Statement(
             """
@@ -148,7 +148,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
         }
     }
 
-    func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) {
+    func writeLastSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) {
         try LastSeen.check(seen.count)
         guard !seen.isEmpty else { return }
         let parameters: [Parameter] = [

@@ -27,8 +27,8 @@ struct PostgreSQLReceiptStore: ReceiptStore {
     func record(
         _ change: ReceiptChange, of due: DueReceipt, recording event: AuditEvent?
     ) async throws(StoreError) -> Bool {
-        var columns = AppAttestEvidence.refreshColumns
-        var values = AppAttestEvidence.parameters(change.refresh)
+        var columns = AppAttestKeyState.refreshColumns
+        var values = AppAttestKeyState.parameters(change.refresh)
         if let replacement = change.replacement {
             columns += ["attested_receipt", "attested_receipt_outcome", "attested_risk_metric"]
             values += [.bytes(replacement.receipt), .text("verified"), .integer(Int64(replacement.riskMetric))]

@@ -51,7 +51,7 @@ struct RedisReplay: ReplayStore {
 
 extension RESPCommand {
     /// Adds the keys of claims and of their tag.
-    mutating func add(_ claims: [ReplayClaim], _ tag: ClaimTag?, _ keys: Buckets.Keys) {
+    mutating func add(_ claims: [ReplayClaim], _ tag: ClaimTag?, _ keys: KeyPartitions.Keys) {
         for claim in claims { add(keys.claims, claim.high, claim.low) }
         if let tag { add(keys.claims, tag.claim.high, tag.claim.low) }
     }
@@ -78,7 +78,7 @@ extension Router {
             }
             return .claimed
         case -1:
-            doubtEpoch(bucket, epoch)
+            invalidateEpoch(bucket, epoch)
             throw StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
         case -2: return .expired
         case 1...Int64(max(1, claims.count)) where !claims.isEmpty: return .taken(claims[Int(code) - 1])

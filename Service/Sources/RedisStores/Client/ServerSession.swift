@@ -14,9 +14,9 @@ final class ServerSession: Sendable {
     private let next = Atomic<Int>(0)
     private let hasEnded = Atomic(false)
     /// The server's properties when the session was opened.
-    let facts: ServerFacts
+    let facts: ServerInfo
 
-    private init(_ endpoint: RedisURL.Endpoint, _ connections: [RedisConnection], _ facts: ServerFacts) {
+    private init(_ endpoint: RedisURL.Endpoint, _ connections: [RedisConnection], _ facts: ServerInfo) {
         (self.endpoint, self.connections, self.facts) = (endpoint, connections, facts)
     }
 
@@ -28,7 +28,7 @@ final class ServerSession: Sendable {
         ended: @escaping @Sendable (ServerSession) -> Void
     ) async throws(StoreError) -> ServerSession {
         var connections: [RedisConnection] = []
-        var facts: ServerFacts?
+        var facts: ServerInfo?
         do throws(StoreError) {
             let loops = settings.group.makeIterator().map { $0 }
             for number in 0..<max(1, count) {
@@ -36,7 +36,7 @@ final class ServerSession: Sendable {
                 settings.group = loops[number % loops.count]
                 let connection = try await RedisConnection.open(endpoint, settings)
                 connections.append(connection)
-                let found = try await ServerFacts(of: connection)
+                let found = try await ServerInfo(of: connection)
                 try found.requireMaster(at: endpoint)
                 try found.requireProcess(facts?.identity.runID, at: endpoint)
                 facts = facts ?? found
@@ -60,9 +60,9 @@ final class ServerSession: Sendable {
     var isOpen: Bool { connections.allSatisfy(\.isOpen) }
 
     /// Reads the server's current properties.
-    func readFacts() async throws(StoreError) -> ServerFacts {
+    func readFacts() async throws(StoreError) -> ServerInfo {
         guard let connection = connections.first else { throw StoreError(.unavailable, "no connection") }
-        return try await ServerFacts(of: connection)
+        return try await ServerInfo(of: connection)
     }
 
     /// Sends a command on one of the connections. An error reply is returned too.

@@ -15,7 +15,7 @@ extension RedisStores {
     ///   - clock: the service's clock.
     public static func diagnose(
         _ url: String, options: Options = Options(), claimsOfOneApp: Int? = nil, clock: any ServiceClock = SystemClock()
-    ) async -> [StoreFinding] {
+    ) async -> [StoreCheckResult] {
         do throws(RedisOpenError) {
             var diagnosis = Diagnosis(try Configuration(url, options, clock))
             diagnosis.claimsOfOneApp = claimsOfOneApp
@@ -28,7 +28,7 @@ extension RedisStores {
     }
 
     /// Checks the deployment that these stores use.
-    public func diagnose() async -> [StoreFinding] { await Diagnosis(configuration).findings() }
+    public func diagnose() async -> [StoreCheckResult] { await Diagnosis(configuration).findings() }
 }
 
 private struct Diagnosis {
@@ -37,7 +37,7 @@ private struct Diagnosis {
 
     init(_ configuration: RedisStores.Configuration) { self.configuration = configuration }
 
-    func findings() async -> [StoreFinding] {
+    func findings() async -> [StoreCheckResult] {
         let authority = configuration.authority
         let (placement, owners): (Placement, [RedisURL.Endpoint])
         do throws(StoreError) {
@@ -49,7 +49,7 @@ private struct Diagnosis {
             await authority.close()
             return [unreachable(error)]
         }
-        var findings: [StoreFinding] = []
+        var findings: [StoreCheckResult] = []
         for endpoint in owners {
             let buckets = placement.owners.indices.filter { placement.owners[$0] == endpoint }
             findings += await checks(of: endpoint, among: owners.count, buckets)
@@ -59,7 +59,7 @@ private struct Diagnosis {
 
     // MARK: Who the master is
 
-    private func unreachable(_ error: StoreError) -> StoreFinding {
+    private func unreachable(_ error: StoreError) -> StoreCheckResult {
         let advice =
             switch configuration.url.form {
             case .sentinel:
@@ -78,13 +78,13 @@ private struct Diagnosis {
             "redis_connection", "Redis at \(configuration.url) cannot be used: \(error.reason).", do: advice)
     }
 
-    private static let incompleteCluster = StoreFinding.failure(
+    private static let incompleteCluster = StoreCheckResult.failure(
         "redis_cluster", "No majority of the Cluster's masters names an owner of every slot.",
         do: "Repair the Cluster: redis-cli --cluster check.")
 
     private func placementFindings(
         _ placement: Placement, _ owners: [RedisURL.Endpoint]
-    ) -> [StoreFinding] {
+    ) -> [StoreCheckResult] {
         switch configuration.url.form {
         case .single: []
         case .sentinel: [sentinelFinding(placement)]
@@ -99,7 +99,7 @@ private struct Diagnosis {
         }
     }
 
-    private func sentinelFinding(_ placement: Placement) -> StoreFinding {
+    private func sentinelFinding(_ placement: Placement) -> StoreCheckResult {
         let listed = configuration.url.endpoints.count
         let (answering, all) = placement.sentinels ?? (0, listed)
         guard listed >= 3 else {
@@ -125,11 +125,11 @@ private struct Diagnosis {
 
     private func checks(
         of endpoint: RedisURL.Endpoint, among servers: Int, _ buckets: [Int]
-    ) async -> [StoreFinding] {
+    ) async -> [StoreCheckResult] {
         do throws(StoreError) {
             let connection = try await RedisConnection.open(endpoint, configuration.settings.connection)
             defer { connection.close(because: StoreError(.unavailable, "the check has ended")) }
-            let facts = try await ServerFacts(of: connection)
+            let facts = try await ServerInfo(of: connection)
             let findings = ServerFindings(
                 facts: facts, endpoint: endpoint, url: configuration.url, now: configuration.clock.now,
                 servers: servers,
@@ -142,7 +142,7 @@ private struct Diagnosis {
     /// Whether a loss of history still causes refusals, with the usual future window.
     private func history(
         _ connection: RedisConnection, _ endpoint: RedisURL.Endpoint, _ buckets: [Int]
-    ) async throws(StoreError) -> StoreFinding {
+    ) async throws(StoreError) -> StoreCheckResult {
         let now = configuration.clock.now
         let commands = buckets.map { RESPCommand("HMGET", configuration.buckets[$0].epoch, "id", "loss") }
         // If a server refuses to answer, another check reports that.
@@ -162,7 +162,7 @@ private struct Diagnosis {
     // MARK: Rights
 
     /// Runs every kind of command on keys that only this check uses.
-    private func rights(_ connection: RedisConnection, _ endpoint: RedisURL.Endpoint) async -> [StoreFinding] {
+    private func rights(_ connection: RedisConnection, _ endpoint: RedisURL.Endpoint) async -> [StoreCheckResult] {
         let key = configuration.buckets[0].prefix + "check"
         var missing: [String] = []
         for words in [

@@ -3,7 +3,7 @@ internal import AuthService
 
 /// The findings about one server, from the properties that it reports.
 struct ServerFindings {
-    let facts: ServerFacts
+    let facts: ServerInfo
     let endpoint: RedisURL.Endpoint
     let url: RedisURL
     /// The service's clock.
@@ -13,9 +13,9 @@ struct ServerFindings {
     /// The largest number of live claims of one app; nil: it is not compared with the server's memory.
     let claimsOfOneApp: Int?
 
-    var all: [StoreFinding] { [version, transport, role, clock, eviction, memory, persistence, mode] }
+    var all: [StoreCheckResult] { [version, transport, role, clock, eviction, memory, persistence, mode] }
 
-    private var version: StoreFinding {
+    private var version: StoreCheckResult {
         let name = facts.info["valkey_version"] == nil ? "Redis" : "Valkey"
         let major = facts.version.prefix { $0.isNumber }
         guard let number = Int(major), number >= 7 else {
@@ -26,7 +26,7 @@ struct ServerFindings {
         return .good("redis_version", "The server at \(endpoint) is \(name) \(facts.version).")
     }
 
-    private var transport: StoreFinding {
+    private var transport: StoreCheckResult {
         if url.usesTLS {
             return .good(
                 "redis_tls", "The connection to \(endpoint) is encrypted, and the certificate is for this host.")
@@ -39,7 +39,7 @@ struct ServerFindings {
             do: "Use rediss:// unless the network between the nodes and Redis is trusted.")
     }
 
-    private var role: StoreFinding {
+    private var role: StoreCheckResult {
         facts.role == "master"
             ? .good("redis_role", "The server at \(endpoint) is a master.")
             : .failure(
@@ -47,7 +47,7 @@ struct ServerFindings {
                 do: "Give the address of the master, or use redis+sentinel://.")
     }
 
-    private var clock: StoreFinding {
+    private var clock: StoreCheckResult {
         let apart = now - facts.time
         guard abs(apart) <= ClaimHistory.clockTolerance else {
             return .failure(
@@ -60,7 +60,7 @@ struct ServerFindings {
         return .good("redis_clock", "This machine's clock and the one of \(endpoint) are \(abs(apart)) s apart.")
     }
 
-    private var eviction: StoreFinding {
+    private var eviction: StoreCheckResult {
         let policy = facts.info["maxmemory_policy"] ?? "unknown"
         if facts.evicts {
             return .failure(
@@ -80,7 +80,7 @@ struct ServerFindings {
     private static let bytesOfClaim = 150
 
     /// A full server refuses the claims of all apps.
-    private var memory: StoreFinding {
+    private var memory: StoreCheckResult {
         guard let maximum = facts.info["maxmemory"].flatMap(Int.init), maximum > 0 else {
             return .warning(
                 "redis_memory",
@@ -98,7 +98,7 @@ struct ServerFindings {
         )
     }
 
-    private var persistence: StoreFinding {
+    private var persistence: StoreCheckResult {
         if facts.info["rdb_last_bgsave_status"] == "err" {
             return .failure(
                 "redis_persistence", "The last snapshot of the server at \(endpoint) failed, and it may refuse writes.",
@@ -112,7 +112,7 @@ struct ServerFindings {
         )
     }
 
-    private var mode: StoreFinding {
+    private var mode: StoreCheckResult {
         let isCluster = url.form == .cluster
         guard facts.isClusterNode != isCluster else {
             return .good(

@@ -27,7 +27,7 @@ struct SingleServer: Authority {
     func placement() async throws(StoreError) -> Placement {
         let connection = try await RedisConnection.open(endpoint, settings)
         defer { connection.close(because: StoreError(.unavailable, "the probe has ended")) }
-        let facts = try await ServerFacts(of: connection)
+        let facts = try await ServerInfo(of: connection)
         return Placement(owners: [endpoint], runIDs: [endpoint: facts.identity.runID])
     }
 
@@ -35,7 +35,7 @@ struct SingleServer: Authority {
 }
 
 /// On-demand connections to servers that are queried occasionally.
-actor Respondents {
+actor QueryConnections {
     private let settings: ConnectionSettings
     private var connections: [RedisURL.Endpoint: RedisConnection] = [:]
 
@@ -87,7 +87,7 @@ actor Respondents {
 struct Sentinels: Authority {
     let endpoints: [RedisURL.Endpoint]
     let master: String
-    let respondents: Respondents
+    let respondents: QueryConnections
 
     /// One Sentinel's reply.
     private struct Voice {
@@ -149,14 +149,14 @@ struct Sentinels: Authority {
 /// itself is only valid if this node last used that server. Any two majorities then have a server in common (*Redis.md*).
 final class ClusterMap: Authority {
     private let seeds: [RedisURL.Endpoint]
-    private let buckets: Buckets
-    private let respondents: Respondents
+    private let buckets: KeyPartitions
+    private let respondents: QueryConnections
     /// The masters of the last map.
     private let masters = Locked<[RedisURL.Endpoint]>([])
     /// The owners that this node last used.
     private let incumbents: Locked<[RedisURL.Endpoint?]>
 
-    init(seeds: [RedisURL.Endpoint], buckets: Buckets, respondents: Respondents) {
+    init(seeds: [RedisURL.Endpoint], buckets: KeyPartitions, respondents: QueryConnections) {
         self.seeds = seeds
         self.buckets = buckets
         self.respondents = respondents

@@ -87,7 +87,7 @@ extension Router {
     /// epoch of the server before anything else. Redis may remove claims early until the clock comes back, and a bucket without
     /// claims in that time would not show it.
     private func watch(
-        _ facts: ServerFacts, asked: ContinuousClock.Instant, on session: ServerSession, _ placement: Placement
+        _ facts: ServerInfo, asked: ContinuousClock.Instant, on session: ServerSession, _ placement: Placement
     ) async throws(StoreError) {
         let (endpoint, answered, now) = (session.endpoint, ContinuousClock.now, clock.now)
         let affected = table.withLock { table -> [Int]? in
@@ -124,7 +124,7 @@ extension Router {
     private func confirmEpochs(
         _ placement: Placement, _ history: ClaimHistoryID?, _ round: inout Table.Round
     ) async {
-        let hasHistory = OnceAsked(settings.mayHaveHistory)
+        let hasHistory = LazyAsyncBool(settings.mayHaveHistory)
         await confirmEpochs(placement, history, naming: nil, hasHistory, &round)
         guard let naming = round.naming, let history else { return }
         do throws(StoreError) {
@@ -141,7 +141,7 @@ extension Router {
     }
 
     private func confirmEpochs(
-        _ placement: Placement, _ history: ClaimHistoryID?, naming: Set<Int>?, _ hasHistory: OnceAsked,
+        _ placement: Placement, _ history: ClaimHistoryID?, naming: Set<Int>?, _ hasHistory: LazyAsyncBool,
         _ round: inout Table.Round
     ) async {
         let steps = table.withLock { [round] table in
@@ -166,10 +166,10 @@ extension Router {
 
     /// The route and epoch of a bucket; nil: the bucket lacks the history's id.
     private func route(
-        _ bucket: Int, _ session: ServerSession, _ identity: ServerFacts.Identity, _ step: Table.EpochStep,
-        _ history: ClaimHistoryID?, _ hasHistory: OnceAsked
+        _ bucket: Int, _ session: ServerSession, _ identity: ServerInfo.Identity, _ step: Table.EpochStep,
+        _ history: ClaimHistoryID?, _ hasHistory: LazyAsyncBool
     ) async throws(StoreError) -> Table.Route? {
-        let (adopted, mayName): (ServerFacts.Identity?, Bool)
+        let (adopted, mayName): (ServerInfo.Identity?, Bool)
         switch step {
         case .keep(let route): return route
         case .confirm(let route):
@@ -189,8 +189,8 @@ extension Router {
     ///
     /// - Returns: nil if the bucket lacks the history's id.
     private func epoch(
-        _ bucket: Int, _ session: ServerSession, _ identity: ServerFacts.Identity,
-        adopting adopted: ServerFacts.Identity?, _ history: ClaimHistoryID?, mayName: Bool, _ hasHistory: OnceAsked
+        _ bucket: Int, _ session: ServerSession, _ identity: ServerInfo.Identity,
+        adopting adopted: ServerInfo.Identity?, _ history: ClaimHistoryID?, mayName: Bool, _ hasHistory: LazyAsyncBool
     ) async throws(StoreError) -> Epoch? {
         let newID = Epoch.newID()
         let (wasUsed, unrecorded) = table.withLock { ($0.wasUsed[bucket], $0.clocks.unrecorded(bucket)) }
@@ -260,7 +260,7 @@ private func within<Value: Sendable>(
 }
 
 /// An async Bool that is evaluated at most once.
-private actor OnceAsked {
+private actor LazyAsyncBool {
     private let ask: @Sendable () async -> Bool
     private var asked: Task<Bool, Never>?
 

@@ -26,7 +26,7 @@ final class Router: Sendable {
         var mayHaveHistory: @Sendable () async -> Bool = { true }
     }
 
-    let buckets: Buckets
+    let buckets: KeyPartitions
     let authority: any Authority
     let settings: Settings
     let clock: any ServiceClock
@@ -35,7 +35,7 @@ final class Router: Sendable {
     private let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
-        _ authority: any Authority, buckets: Buckets, settings: Settings, clock: any ServiceClock, logger: Logger
+        _ authority: any Authority, buckets: KeyPartitions, settings: Settings, clock: any ServiceClock, logger: Logger
     ) {
         self.authority = authority
         self.buckets = buckets
@@ -126,8 +126,8 @@ final class Router: Sendable {
     }
 
     /// Drops the epoch of a bucket, because the server has another one. No claim is made until a round has found the reason.
-    func doubtEpoch(_ bucket: Int, _ epoch: Epoch) {
-        table.withLock { $0.doubtEpoch(bucket, epoch) }
+    func invalidateEpoch(_ bucket: Int, _ epoch: Epoch) {
+        table.withLock { $0.invalidateEpoch(bucket, epoch) }
         wake.yield()
     }
 

@@ -67,7 +67,7 @@ extension RoutingTable {
         /// - Parameters:
         ///   - adopting: the server's former identity, under which this node used it without interruption.
         ///   - mayName: whether the bucket may get the history's id.
-        case begin(adopting: ServerFacts.Identity?, mayName: Bool)
+        case begin(adopting: ServerInfo.Identity?, mayName: Bool)
     }
 
     /// The epochs that a round looks up, by bucket. A bucket whose owner is not known, or was not usable, has no step.
@@ -75,7 +75,7 @@ extension RoutingTable {
     /// - Parameter naming: only these buckets, which lack the history's id and get it; nil: all.
     func epochSteps(
         _ placement: Placement, _ round: Round, _ history: ClaimHistoryID?, naming: Set<Int>?, at now: UnixTime
-    ) -> [(bucket: Int, session: Session, identity: ServerFacts.Identity, step: EpochStep)] {
+    ) -> [(bucket: Int, session: Session, identity: ServerInfo.Identity, step: EpochStep)] {
         placement.owners.indices.compactMap { bucket in
             guard naming?.contains(bucket) ?? true, let owner = placement.owners[bucket],
                 let session = round.sessions[owner], let identity = identity(of: session)

@@ -14,7 +14,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         let session: Session
         /// Nil: a round must look up the epoch again.
         var epoch: Epoch?
-        let identity: ServerFacts.Identity
+        let identity: ServerInfo.Identity
         /// The claims' history that the epoch belongs to; nil: there is no keeper.
         let history: ClaimHistoryID?
     }
@@ -22,7 +22,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     private struct Member: Sendable {
         let session: Session
         let endpoint: RedisURL.Endpoint
-        var identity: ServerFacts.Identity
+        var identity: ServerInfo.Identity
         /// The time until which the server is known to be the master.
         var leaseEnd: ContinuousClock.Instant?
         /// A session that has ended gets no lease: a reply that arrived before may not have been judged yet.
@@ -92,7 +92,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     }
 
     /// A server has another epoch than the route. No claim is made until a round has found the reason.
-    mutating func doubtEpoch(_ bucket: Int, _ epoch: Epoch) {
+    mutating func invalidateEpoch(_ bucket: Int, _ epoch: Epoch) {
         guard routes[bucket]?.epoch?.id == epoch.id else { return }
         routes[bucket]?.epoch = nil
         trouble = StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
@@ -101,7 +101,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     // MARK: Sessions
 
     /// A session was opened. It has no lease before it is published.
-    mutating func opened(_ session: Session, to endpoint: RedisURL.Endpoint, _ identity: ServerFacts.Identity) {
+    mutating func opened(_ session: Session, to endpoint: RedisURL.Endpoint, _ identity: ServerInfo.Identity) {
         members[ObjectIdentifier(session)] = Member(session: session, endpoint: endpoint, identity: identity)
     }
 
@@ -116,7 +116,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         sessions[endpoint].flatMap { members[ObjectIdentifier($0)]?.hasEnded == false ? $0 : nil }
     }
 
-    func identity(of session: Session) -> ServerFacts.Identity? { members[ObjectIdentifier(session)]?.identity }
+    func identity(of session: Session) -> ServerInfo.Identity? { members[ObjectIdentifier(session)]?.identity }
 
     /// Extends the lease, which never becomes shorter.
     private mutating func extendLease(of session: Session, to end: ContinuousClock.Instant) {
@@ -162,7 +162,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     ///   - runID: the process that the authority reached; nil: it does not name one.
     /// - Returns: false if the server was promoted or replaced. Another session must be opened.
     mutating func checked(
-        _ session: Session, _ facts: ServerFacts, wasWatched: Bool, named runID: String?, at now: UnixTime,
+        _ session: Session, _ facts: ServerInfo, wasWatched: Bool, named runID: String?, at now: UnixTime,
         leaseEnd: ContinuousClock.Instant
     ) throws(StoreError) -> Bool {
         guard let member = members[ObjectIdentifier(session)] else { return false }

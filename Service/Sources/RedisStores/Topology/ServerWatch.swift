@@ -70,7 +70,7 @@ struct ClockWatch: Sendable {
     /// - Parameter buckets: the buckets of the server.
     /// - Returns: whether the reading must be recorded in the epochs of the buckets.
     mutating func read(
-        _ facts: ServerFacts, of endpoint: RedisURL.Endpoint, _ buckets: [Int], asked: ContinuousClock.Instant,
+        _ facts: ServerInfo, of endpoint: RedisURL.Endpoint, _ buckets: [Int], asked: ContinuousClock.Instant,
         answered: ContinuousClock.Instant, clockOfNode: UnixTime
     ) -> Bool {
         var watch =

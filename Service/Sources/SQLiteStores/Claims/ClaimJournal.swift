@@ -29,7 +29,7 @@ final class ClaimJournal: ReplayStore {
     }
 
     private let state: JournalState
-    private let keeper: JournalKeeper
+    private let keeper: JournalMaintenance
     private let watchdog: DeadlineWatchdog
 
     /// Opens the journal in a folder, and restores the live claims.
@@ -60,7 +60,7 @@ final class ClaimJournal: ReplayStore {
         if let damaged = recovery.damaged { folder.putAside(damaged) }
         for sequence in recovery.obsolete { folder.remove(sequence) }
 
-        keeper = JournalKeeper(state, folder: folder, settings: settings, logger: logger, noted: noted)
+        keeper = JournalMaintenance(state, folder: folder, settings: settings, logger: logger, noted: noted)
         watchdog = DeadlineWatchdog(state)
         keeper.start()
     }

@@ -4,7 +4,7 @@ internal import AuthService
 /// The claims of an open journal. Decides each call, and stores its claims in the segment.
 struct JournalLedger {
     private var table: ClaimTable
-    private var census: ClaimCensus
+    private var census: LiveClaimCounter
     private var history: ClaimHistory
     private(set) var segment: JournalSegment
     private var segmentStart: Int64
@@ -196,9 +196,9 @@ struct JournalLedger {
     var isNearlyFull: Bool { !segment.hasRoom(for: settings.segmentRecords) }
 
     /// Hands the work that is due to the keeper.
-    mutating func takeWork(isClosing: Bool) -> JournalState.Upkeep {
+    mutating func takeWork(isClosing: Bool) -> JournalState.MaintenanceWork {
         defer { (isDirty, retired, deletable, wrong) = (false, nil, [], nil) }
-        return JournalState.Upkeep(
+        return JournalState.MaintenanceWork(
             retired: retired, current: segment, isDirty: isDirty, reading: recordedReading, falls: falls,
             deletable: deletable, wrong: wrong, note: note, isClosing: isClosing,
             wantsRotation: !isClosing && wantsSegment,

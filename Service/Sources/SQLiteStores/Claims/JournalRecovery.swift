@@ -5,7 +5,7 @@ internal import Logging
 /// The restored state of a journal: the live claims, and the dates whose claims it may have lost.
 struct JournalRecovery {
     var table = ClaimTable()
-    var census = ClaimCensus()
+    var census = LiveClaimCounter()
     var history = ClaimHistory()
     /// Segments that still hold live claims, oldest first.
     var segments: [ClosedSegment] = []

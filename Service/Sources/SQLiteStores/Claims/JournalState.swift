@@ -24,7 +24,7 @@ final class JournalState: Sendable {
     }
 
     /// Work for the keeper.
-    struct Upkeep {
+    struct MaintenanceWork {
         let retired: JournalSegment?
         let current: JournalSegment
         let isDirty: Bool
@@ -136,7 +136,7 @@ final class JournalState: Sendable {
 
     /// Waits for work. Returns at once if a caller waits for the disk. Otherwise waits briefly, so that several claims share
     /// one sync.
-    func nextUpkeep() -> Upkeep {
+    func nextUpkeep() -> MaintenanceWork {
         if shared.withLock({ $0.wantsSegment }) {
             // The last attempt failed, or work became due meanwhile. No later call may signal that, so wait with a timeout.
             _ = keeperSignal.wait(timeout: .now() + .nanoseconds(Int(clamping: settings.retryInterval.nanoseconds)))
@@ -153,7 +153,7 @@ final class JournalState: Sendable {
     }
 
     /// The work that is currently due.
-    func upkeep() -> Upkeep {
+    func upkeep() -> MaintenanceWork {
         shared.withLock { shared in
             shared.synchronizing += shared.awaitingSync
             shared.awaitingSync = []

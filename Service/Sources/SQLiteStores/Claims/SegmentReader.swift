@@ -25,7 +25,7 @@ struct SegmentContents {
 /// The content of all segments read so far, in order.
 struct JournalContents {
     var table = ClaimTable()
-    var census = ClaimCensus()
+    var census = LiveClaimCounter()
     /// The recorded history. Its purged expiry does not include `expiredTo`.
     var history = ClaimHistory()
     /// The latest expiry of the claims that had expired when they were read.

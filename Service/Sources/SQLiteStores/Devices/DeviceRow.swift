@@ -2,9 +2,9 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-extension AppAttestEvidence {
+extension AppAttestKeyState {
     /// The values of evidence, in the order of `columns`.
-    static func arguments(_ evidence: AppAttestEvidence?) -> StatementArguments {
+    static func arguments(_ evidence: AppAttestKeyState?) -> StatementArguments {
         guard let evidence else {
             return StatementArguments([(any DatabaseValueConvertible)?](repeating: nil, count: columns.count - 1)) + [0]
         }

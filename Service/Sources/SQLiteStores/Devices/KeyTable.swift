@@ -24,7 +24,7 @@ extension Database {
     }
 
     /// Whether another device of the app has the same attested key.
-    func isAttestedKeyTaken(_ evidence: AppAttestEvidence?, app: AppID, device: DeviceID) throws -> Bool {
+    func isAttestedKeyTaken(_ evidence: AppAttestKeyState?, app: AppID, device: DeviceID) throws -> Bool {
         guard let evidence else { return false }
         return try Bool.fetchOne(
             cachedStatement(

@@ -94,7 +94,7 @@ struct SQLiteDeviceStore: DeviceStore {
         WHERE app_id = ? AND status = 'registered' AND admitted_under_observation <> 0 LIMIT ?
         """
 
-    func noteSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) {
+    func writeLastSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) {
         try LastSeen.check(seen.count)
         guard !seen.isEmpty else { return }
         let grain = LastSeen.grain
@@ -173,8 +173,8 @@ extension Database {
             values += [after.highestScheme.rawValue]
         }
         if change.replacesAppAttest {
-            columns += AppAttestEvidence.columns
-            values += AppAttestEvidence.arguments(after.appAttest)
+            columns += AppAttestKeyState.columns
+            values += AppAttestKeyState.arguments(after.appAttest)
         }
         var sql = """
             UPDATE devices SET \(columns.map { "\($0) = ?" }.joined(separator: ", "))
@@ -200,7 +200,7 @@ extension Database {
                 "device_id", "app_id", "platform", "status", "key", "key_thumbprint", "previous_key",
                 "previous_key_until", "assurance", "registered_at", "key_rotated_at", "last_seen", "highest_scheme",
                 "must_rotate_by", "must_rotate_reason", "admitted_under_observation", "local_id", "version",
-            ] + AppAttestEvidence.columns
+            ] + AppAttestKeyState.columns
         let values: StatementArguments = [
             device.deviceID.text, device.appID.text, device.platform.rawValue, device.status.rawValue,
             device.key.spki.data, device.key.thumbprint, device.previousKey?.spki.data,
@@ -214,6 +214,6 @@ extension Database {
                 INSERT INTO devices (\(columns.joined(separator: ", ")))
                 VALUES (\(databaseQuestionMarks(count: columns.count)))
                 """
-        ).execute(arguments: values + AppAttestEvidence.arguments(device.appAttest))
+        ).execute(arguments: values + AppAttestKeyState.arguments(device.appAttest))
     }
 }

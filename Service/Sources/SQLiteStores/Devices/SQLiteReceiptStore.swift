@@ -23,8 +23,8 @@ struct SQLiteReceiptStore: ReceiptStore {
     func record(
         _ change: ReceiptChange, of due: DueReceipt, recording event: AuditEvent?
     ) async throws(StoreError) -> Bool {
-        var columns = AppAttestEvidence.refreshColumns
-        var values = AppAttestEvidence.arguments(change.refresh)
+        var columns = AppAttestKeyState.refreshColumns
+        var values = AppAttestKeyState.arguments(change.refresh)
         if let replacement = change.replacement {
             columns += ["attested_receipt", "attested_receipt_outcome", "attested_risk_metric"]
             values += [replacement.receipt.data, "verified", Int64(replacement.riskMetric)]

@@ -48,7 +48,7 @@ extension StoreConformance {
                 _ = try await stores.insert(device, samples)
                 _ = try await stores.devices.raise(
                     .counter(1, ofAppAttestKey: device.appAttest?.keyID ?? []), of: device.deviceID, app: device.appID)
-                try await stores.devices.noteSeen([device.deviceID: stores.now])
+                try await stores.devices.writeLastSeen([device.deviceID: stores.now])
                 for _ in 0..<2 { _ = try await stores.devices.save(samples.rotation(of: device)) }
                 let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
                 try expect(

@@ -49,7 +49,7 @@ extension StoreConformance {
                 let (id, app, key) = (device.deviceID, device.appID, device.appAttest?.keyID ?? [])
                 _ = try await stores.devices.raise(.counter(9, ofAppAttestKey: key), of: id, app: app)
                 _ = try await stores.devices.raise(.scheme(.two), of: id, app: app)
-                try await stores.devices.noteSeen([id: stores.now])
+                try await stores.devices.writeLastSeen([id: stores.now])
                 let change = samples.rotation(of: device)
                 try expect(try await stores.devices.save(change), is: .saved, "the change")
                 let stored = try await stores.stored(device)
@@ -59,7 +59,7 @@ extension StoreConformance {
             },
             ConformanceCheck("An App Attest key that was used since the row was read is not replaced") { stores in
                 let samples = try Samples(stores)
-                let facts: [(AppAttestEvidence) -> DeviceFact] = [
+                let facts: [(AppAttestKeyState) -> DeviceFact] = [
                     { .counter(1, ofAppAttestKey: $0.keyID) }, { _ in .scheme(.two) },
                 ]
                 for fact in facts {
@@ -77,14 +77,14 @@ extension StoreConformance {
                 let (first, second) = (samples.device(), samples.device())
                 for device in [first, second] { try await stores.add(device, samples) }
                 let now = stores.now
-                try await stores.devices.noteSeen([
+                try await stores.devices.writeLastSeen([
                     first.deviceID: now + 5, second.deviceID: now + 6, samples.deviceID(): now,
                 ])
-                try await stores.devices.noteSeen([first.deviceID: now + 1, second.deviceID: now + 6 + 3600])
-                try await stores.devices.noteSeen([:])
+                try await stores.devices.writeLastSeen([first.deviceID: now + 1, second.deviceID: now + 6 + 3600])
+                try await stores.devices.writeLastSeen([:])
                 try expect(try await stores.stored(first).lastSeen, is: now + 5, "the first device's time")
                 try expect(try await stores.stored(second).lastSeen, is: now + 6, "the second device's time")
-                try await stores.devices.noteSeen([second.deviceID: now + 7 + 3600])
+                try await stores.devices.writeLastSeen([second.deviceID: now + 7 + 3600])
                 try expect(try await stores.stored(second).lastSeen, is: now + 7 + 3600, "an hour and a second later")
             },
             ConformanceCheck("A call with too many last-seen times is refused") { stores in
@@ -93,12 +93,12 @@ extension StoreConformance {
                 try await stores.add(device, samples)
                 var seen = [device.deviceID: stores.now]
                 while seen.count < LastSeen.step { seen[samples.deviceID()] = stores.now }
-                try await stores.devices.noteSeen(seen)
+                try await stores.devices.writeLastSeen(seen)
                 try expect(try await stores.stored(device).lastSeen, is: stores.now, "the time after a full step")
                 seen[device.deviceID] = stores.now + 7200
                 seen[samples.deviceID()] = stores.now
                 let isRefused = await {
-                    do { try await stores.devices.noteSeen(seen); return false } catch { return true }
+                    do { try await stores.devices.writeLastSeen(seen); return false } catch { return true }
                 }()
                 try expect(isRefused, "more than a step was written at once")
                 try expect(try await stores.stored(device).lastSeen, is: stores.now, "the time after the refusal")
@@ -107,8 +107,8 @@ extension StoreConformance {
                 let samples = try Samples(stores)
                 let device = samples.device()
                 try await stores.add(device, samples)
-                try await stores.devices.noteSeen([device.deviceID: stores.now + 31_536_000])
-                try await stores.devices.noteSeen([device.deviceID: stores.now])
+                try await stores.devices.writeLastSeen([device.deviceID: stores.now + 31_536_000])
+                try await stores.devices.writeLastSeen([device.deviceID: stores.now])
                 try expect(try await stores.stored(device).lastSeen, is: stores.now, "the time")
             },
         ]

@@ -103,8 +103,8 @@ extension StoreConformance {
 extension Samples {
     func refusal(
         device: DeviceID? = nil, bytes count: Int = 300, expiresAt: UnixTime? = nil
-    ) -> StoredEvidence {
-        StoredEvidence(
+    ) -> RecordedRefusal {
+        RecordedRefusal(
             summary: EvidenceSummary(
                 id: deviceID().text, appID: app, deviceID: device, recordedAt: now,
                 expiresAt: expiresAt ?? now + 86_400,

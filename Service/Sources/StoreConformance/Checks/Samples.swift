@@ -43,8 +43,8 @@ struct Samples: Sendable {
 
     func evidence(
         keyID: [UInt8]? = nil, counter: UInt32 = 0, refresh: ReceiptRefresh = ReceiptRefresh()
-    ) -> AppAttestEvidence {
-        AppAttestEvidence(
+    ) -> AppAttestKeyState {
+        AppAttestKeyState(
             keyID: keyID ?? bytes(), publicKey: bytes(65), appID: "TEAMID1234.com.example.app",
             environment: "production",
             attestedExtensions: true, counter: counter, receipt: bytes(700), receiptOutcome: "verified", riskMetric: 4,
@@ -52,7 +52,7 @@ struct Samples: Sendable {
     }
 
     func device(
-        status: DeviceStatus = .registered, key: DevicePublicKey? = nil, evidence: AppAttestEvidence? = nil,
+        status: DeviceStatus = .registered, key: DevicePublicKey? = nil, evidence: AppAttestKeyState? = nil,
         app: AppID? = nil, id: DeviceID? = nil, registeredAt: UnixTime? = nil, platform: Platform = .ios,
         observed: Bool = false
     ) -> DeviceRecord {
@@ -76,7 +76,7 @@ struct Samples: Sendable {
     /// A rotation of a device to another key.
     func rotation(
         of device: DeviceRecord, to key: DevicePublicKey? = nil, overlap: Int64? = 60,
-        evidence: AppAttestEvidence? = nil
+        evidence: AppAttestKeyState? = nil
     ) -> DeviceChange {
         change(device, .keyRotated) { after in
             (after.previousKey, after.previousKeyUntil) = (device.key, overlap.map { now + 10 + $0 })

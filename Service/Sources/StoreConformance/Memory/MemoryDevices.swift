@@ -97,8 +97,8 @@ extension MemoryStores: DeviceStore {
     }
 
     /// See `DeviceStore`.
-    public func noteSeen(_ seen: [DeviceID: UnixTime]) throws(StoreError) {
-        try check(.noteSeen)
+    public func writeLastSeen(_ seen: [DeviceID: UnixTime]) throws(StoreError) {
+        try check(.writeLastSeen)
         try LastSeen.check(seen.count)
         for (id, time) in seen {
             guard let device = deviceRecords[id],
@@ -173,7 +173,7 @@ extension MemoryStores: DeviceStore {
         bindings[key.thumbprint] = KeyBinding(appID: device.appID, deviceID: device.deviceID, role: role)
     }
 
-    private func isAttestedKeyTaken(_ evidence: AppAttestEvidence?, of device: DeviceRecord) -> Bool {
+    private func isAttestedKeyTaken(_ evidence: AppAttestKeyState?, of device: DeviceRecord) -> Bool {
         guard let evidence else { return false }
         return deviceRecords.values.contains {
             $0.appID == device.appID && $0.deviceID != device.deviceID && $0.appAttest?.keyID == evidence.keyID

@@ -47,7 +47,7 @@ extension MemoryStores: ServiceKeyStore {
                 }
             case .evidence:
                 keptEvidence = keptEvidence.map {
-                    $0.summary.id == row.id ? StoredEvidence(summary: $0.summary, sealed: value) : $0
+                    $0.summary.id == row.id ? RecordedRefusal(summary: $0.summary, sealed: value) : $0
                 }
             }
         }

@@ -16,7 +16,7 @@ public actor MemoryStores {
         /// A call of `DeviceStore`.
         case device, binding, insertDevice, save
         /// A call of `DeviceStore`.
-        case raise, observedDevices, noteSeen
+        case raise, observedDevices, writeLastSeen
         /// A call of `DeviceStore`.
         case devices, count, riskMetrics
         /// A call of `AuditLog`.
@@ -29,7 +29,7 @@ public actor MemoryStores {
         case signingKeys, saveSigningKeys
         /// A call of `PendingProofStore`.
         case keepProof, pendingProofs, eraseProof
-        /// A call of `EvidenceStore`.
+        /// A call of `RecordingStore`.
         case keepEvidence, evidence, eraseEvidence
         /// A call of `ServiceKeyStore`.
         case keyChecks, replaceKeyChecks, sealedRows, reseal
@@ -50,7 +50,7 @@ public actor MemoryStores {
     var revokedSigningKeys: Set<String> = []
     var proofs: [DeviceID: PendingProof] = [:]
     /// Oldest first.
-    var keptEvidence: [StoredEvidence] = []
+    var keptEvidence: [RecordedRefusal] = []
     var knownKeyChecks: [ServiceKeyCheck] = []
     private var failures: [Call: StoreError] = [:]
     private var interruptions: [Call: @Sendable (isolated MemoryStores) -> Void] = [:]

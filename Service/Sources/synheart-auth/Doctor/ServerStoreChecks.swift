@@ -21,7 +21,7 @@ struct ServerStoreChecks {
     }
 
     /// Checks whether the service could work with PostgreSQL and Redis.
-    func findings() async -> [StoreFinding] {
+    func findings() async -> [StoreCheckResult] {
         var options = PostgreSQLStores.Options()
         // A check below reports a wrong URL.
         if let redis, let place = try? RedisStores.place(of: redis) { options.claims = place }
@@ -52,7 +52,7 @@ struct ServerStoreChecks {
 
 extension Diagnosis {
     /// Adds the result of a store's own check.
-    mutating func add(_ finding: StoreFinding) {
+    mutating func add(_ finding: StoreCheckResult) {
         let advice = finding.advice ?? "see the page PostgreSQL and Redis of the documentation"
         switch finding.level {
         case .good: ok(finding.check, finding.sentence)

@@ -8,7 +8,7 @@ struct Reloading {
     let read: @Sendable () throws -> ServiceConfiguration
     let service: AuthService
     let server: AuthServer
-    let providers: LiveProviders
+    let providers: ReloadableProviders
     let level: LogLevel
     let logger: Logger
 

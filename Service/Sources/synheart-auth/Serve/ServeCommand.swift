@@ -46,7 +46,7 @@ struct ServeCommand: AsyncParsableCommand {
                 try await key.admitService(to: stores)
                 let http = ProviderHTTP()
                 try await closing(http.shutdown) {
-                    let providers = try await LiveProviders(configuration) {
+                    let providers = try await ReloadableProviders(configuration) {
                         try Providers($0, key: try await $0.deviceCheckKey(), stores: stores, http: http)
                     }
                     try await serve(configuration, key.key, stores, providers, metrics, logger, log, level, hangups)
@@ -56,7 +56,8 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     private func serve(
-        _ configuration: ServiceConfiguration, _ key: ServiceKey, _ stores: any StoreEngine, _ providers: LiveProviders,
+        _ configuration: ServiceConfiguration, _ key: ServiceKey, _ stores: any StoreEngine,
+        _ providers: ReloadableProviders,
         _ metrics: ServerMetrics, _ logger: Logger, _ log: LogWriter, _ level: LogLevel, _ hangups: AsyncStream<Void>
     ) async throws {
         let service = AuthService(

@@ -87,7 +87,7 @@ import Testing
                     appID: try AppID(TestServer.appID), deviceID: DeviceID(from: SystemRandom()), platform: .ios,
                     status: .registered, key: DevicePublicKey(P256.Signing.PrivateKey().publicKey),
                     assurance: Assurance(app: .appAttest, key: .appVouched),
-                    appAttest: AppAttestEvidence(
+                    appAttest: AppAttestKeyState(
                         keyID: SystemRandom().bytes(32), publicKey: [], appID: "TEAMID1234.com.example.app",
                         environment: "production", riskMetric: metric), registeredAt: server.clock.now)
                 let event = AuditEvent(.deviceRegistered, at: server.clock.now, actor: "test")

@@ -103,7 +103,7 @@ import X509
         Thread.detachNewThread { try? pem.write(to: URL(fileURLWithPath: path)) }
         let certificate = try TLSCertificate(files)
         #expect(try !certificate.reload())
-        let live = LiveSettings(ServerSettings())
+        let live = ReloadableSettings(ServerSettings())
         live.certificate = certificate
         var settings = ServerSettings()
         settings.tls = files

@@ -82,7 +82,7 @@ import Testing
             appID: app, deviceID: DeviceID(from: SystemRandom()), platform: .ios, status: .registered,
             key: DevicePublicKey(P256.Signing.PrivateKey().publicKey),
             assurance: Assurance(app: .appAttest, key: .appVouched),
-            appAttest: AppAttestEvidence(
+            appAttest: AppAttestKeyState(
                 keyID: key.keyID, publicKey: key.x963, appID: "TEAMID1234.com.example.app", environment: "production",
                 receipt: [9, 9, 9], receiptOutcome: "verified", riskMetric: 1,
                 refresh: ReceiptRefresh(dueAt: due, failures: failures)),
@@ -95,7 +95,7 @@ import Testing
         return device
     }
 
-    private func evidence(_ device: DeviceRecord) async throws -> AppAttestEvidence {
+    private func evidence(_ device: DeviceRecord) async throws -> AppAttestKeyState {
         try #require(try await stores.device(device.deviceID, of: device.appID)?.appAttest)
     }
 
@@ -176,7 +176,7 @@ import Testing
         try #require(
             DueReceipt(
                 appID: app, deviceID: DeviceID(from: SystemRandom()),
-                evidence: AppAttestEvidence(
+                evidence: AppAttestKeyState(
                     keyID: attested.keyID, publicKey: attested.x963, appID: "TEAMID1234.com.example.app",
                     environment: "production", receipt: [9],
                     refresh: ReceiptRefresh(dueAt: clock.now, failures: failures))))
@@ -314,7 +314,7 @@ import Testing
 
     @Test func `a receipt that was replaced meanwhile is kept`() async throws {
         let device = try await add()
-        let evidence = AppAttestEvidence(
+        let evidence = AppAttestKeyState(
             keyID: [8], publicKey: [9], appID: "TEAMID1234.com.example.app", environment: "production", receipt: [7])
         let stores = stores
         let apple = Apple([.receipt(try receipt())]) {

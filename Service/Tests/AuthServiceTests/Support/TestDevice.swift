@@ -50,7 +50,7 @@ struct RequestDraft {
             case .rotateKey: .rotateKey
             case .deregister: .device
             case .token: .token
-            case .foreign: nil
+            case .otherService: nil
             }
         guard let route else { return }
         (method, path, self.body, origin) = (route.method, route.rawValue, body, "http://127.0.0.1:8080")

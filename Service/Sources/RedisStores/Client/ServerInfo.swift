@@ -3,7 +3,7 @@ internal import AuthService
 internal import RESP
 
 /// The properties that a server reports in `INFO` and `TIME`.
-struct ServerFacts: Sendable {
+struct ServerInfo: Sendable {
     /// Identifies a data set: the process, its time as a master, and the number of evicted keys. If one of them changes, claims
     /// may be missing.
     struct Identity: Sendable, Hashable {
@@ -57,7 +57,7 @@ struct ServerFacts: Sendable {
     }
 }
 
-extension ServerFacts {
+extension ServerInfo {
     func requireMaster(at endpoint: RedisURL.Endpoint) throws(StoreError) {
         guard role == "master" else { throw StoreError(.unavailable, "Redis at \(endpoint) is a replica") }
         guard !isLoading else { throw StoreError(.unavailable, "Redis at \(endpoint) is loading its data") }

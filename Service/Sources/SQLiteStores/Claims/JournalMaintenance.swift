@@ -3,7 +3,7 @@ internal import Foundation
 internal import Logging
 
 /// The background thread of the journal: syncs claims to the disk, creates segments, deletes expired ones, and releases memory.
-final class JournalKeeper: @unchecked Sendable {
+final class JournalMaintenance: @unchecked Sendable {
     // Unchecked: after `start` only the thread uses the variables.
     private let state: JournalState
     private let settings: ClaimJournal.Settings
@@ -48,7 +48,7 @@ final class JournalKeeper: @unchecked Sendable {
         }
     }
 
-    private func keepUp(_ upkeep: JournalState.Upkeep) {
+    private func keepUp(_ upkeep: JournalState.MaintenanceWork) {
         deletable += upkeep.deletable
         let error = synchronize(upkeep)
         state.didSynchronize(error, reading: upkeep.reading, falls: upkeep.falls)
@@ -65,7 +65,7 @@ final class JournalKeeper: @unchecked Sendable {
     }
 
     /// Stops after the work that was due when it was called.
-    private func end(_ upkeep: JournalState.Upkeep) {
+    private func end(_ upkeep: JournalState.MaintenanceWork) {
         if state.endsInOrder {
             // Delete the unused segment: recovery would take it as the newest and find no seal.
             if let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
@@ -88,7 +88,7 @@ final class JournalKeeper: @unchecked Sendable {
         }
     }
 
-    private func synchronize(_ upkeep: JournalState.Upkeep) -> SystemError? {
+    private func synchronize(_ upkeep: JournalState.MaintenanceWork) -> SystemError? {
         do throws(SystemError) {
             try upkeep.retired?.synchronize()
             if upkeep.isDirty { try upkeep.current.synchronize() }
@@ -101,7 +101,7 @@ final class JournalKeeper: @unchecked Sendable {
         }
     }
 
-    private func rotate(_ upkeep: JournalState.Upkeep) {
+    private func rotate(_ upkeep: JournalState.MaintenanceWork) {
         let header = SegmentHeader(
             sequence: upkeep.current.header.sequence + 1, boot: upkeep.current.header.boot)
         do throws(SystemError) {

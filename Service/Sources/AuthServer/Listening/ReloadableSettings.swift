@@ -2,7 +2,7 @@ internal import AuthService
 internal import NIOConcurrencyHelpers
 
 /// The current settings of connections and requests. Connections and requests that begin after a change use the new settings.
-final class LiveSettings: Sendable {
+final class ReloadableSettings: Sendable {
     private let settings: NIOLockedValueBox<ServerSettings>
     let bodies: BodyBudget
     private let heldCertificate = NIOLockedValueBox<TLSCertificate?>(nil)

@@ -3,7 +3,7 @@ internal import Bytes
 
 /// The newest server timeline that this process has seen. Earlier timelines are rejected: a former primary may still run, and
 /// would return stale data.
-final class Lineage: Sendable {
+final class TimelineGuard: Sendable {
     static let question = Statement(
         """
         SELECT system_identifier::text AS system,

@@ -3,7 +3,7 @@ internal import AuthService
 internal import NIOConcurrencyHelpers
 
 /// The distribution of the devices' risk metrics. The store counts them at most once a minute, so that scrapes cannot load it.
-struct RiskCensus: Sendable {
+struct RiskMetricCounts: Sendable {
     /// The devices of one app.
     struct App: Sendable {
         let id: AppID

@@ -2,12 +2,12 @@ internal import AuthContract
 internal import AuthService
 
 /// Sealed evidence of refusals. A number is never reused, so a page continues where the last one ended.
-struct PostgreSQLEvidenceStore: EvidenceStore {
+struct PostgreSQLRecordingStore: RecordingStore {
     let database: StoreDatabase
 
     private static let columns = "id, app_id, device_id, recorded_at, expires_at, format, code, step"
 
-    func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) async throws(StoreError) {
+    func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError) {
         guard evidence.sealed.count <= bounds.bytes, bounds.count > 0 else { return }
         let summary = evidence.summary
         try await database.write(sealing: true) { (connection) throws(StoreError) in
@@ -55,12 +55,12 @@ struct PostgreSQLEvidenceStore: EvidenceStore {
         }
     }
 
-    func evidence(_ id: String, of app: AppID) async throws(StoreError) -> StoredEvidence? {
+    func evidence(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal? {
         let statement = Statement(
             "SELECT \(Self.columns), sealed FROM evidence WHERE id = $1 AND app_id = $2",
             [.text(id), .text(app.text)])
         return try await database.lookUp(statement) { (row) throws(StoreError) in
-            StoredEvidence(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
+            RecordedRefusal(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
         }
     }
 

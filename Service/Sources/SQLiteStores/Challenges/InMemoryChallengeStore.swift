@@ -3,13 +3,13 @@ internal import AuthService
 internal import Bytes
 
 /// Challenges in memory. Only this process needs them, for seconds, and losing them is allowed.
-final class HeldChallenges: ChallengeStore {
-    private let book: Locked<ChallengeBook>
+final class InMemoryChallengeStore: ChallengeStore {
+    private let book: Locked<BoundedChallengeSet>
     private let clock: any ServiceClock
 
     init(clock: any ServiceClock, maximum: Int) {
         self.clock = clock
-        book = Locked(ChallengeBook(maximum: maximum))
+        book = Locked(BoundedChallengeSet(maximum: maximum))
     }
 
     func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError) {

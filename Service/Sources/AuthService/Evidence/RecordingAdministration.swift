@@ -2,14 +2,14 @@ public import AuthContract
 internal import StrictJSON
 
 /// The operations of operators on evidence. Exporting and erasing are audited, because evidence identifies a device.
-public struct EvidenceAdministration: Sendable {
+public struct RecordingAdministration: Sendable {
     /// Nil: the service records no evidence.
-    private let store: (any EvidenceStore)?
+    private let store: (any RecordingStore)?
     private let audit: any AuditLog
     private let key: ServiceKey
     private let clock: any ServiceClock
 
-    init(store: (any EvidenceStore)?, audit: any AuditLog, key: ServiceKey, clock: any ServiceClock) {
+    init(store: (any RecordingStore)?, audit: any AuditLog, key: ServiceKey, clock: any ServiceClock) {
         self.store = store
         self.audit = audit
         self.key = key
@@ -31,7 +31,7 @@ public struct EvidenceAdministration: Sendable {
     /// The document of one piece of evidence, as JSON text; nil if it does not exist.
     public func export(_ id: String, of app: AppID, actor: String) async throws(StoreError) -> [UInt8]? {
         guard let stored = try await store?.evidence(id, of: app) else { return nil }
-        let text = try key.open(stored.sealed, context: EvidenceRecorder.context(id, of: app))
+        let text = try key.open(stored.sealed, context: RefusalRecorder.context(id, of: app))
         // If the audit event cannot be written, the evidence is not returned.
         try await audit.append(event(.evidenceExported, id, app, actor))
         return text

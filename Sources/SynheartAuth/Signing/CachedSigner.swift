@@ -2,7 +2,7 @@ internal import AuthContract
 
 /// The record that signed last, cached while it does not change. A request is then signed without reading the record, if the storage
 /// has versions; and without another thread, if the key store has a signer.
-final class QuickSigner: Sendable {
+final class CachedSigner: Sendable {
     private let known: KnownVersion
     let record: IdentityRecord
     /// nil if signing blocks, as with hardware, or if the key store was not asked yet.
@@ -19,8 +19,8 @@ final class QuickSigner: Sendable {
     var isCurrent: Bool { known.versions() == known.version }
 
     /// The same record with the key store's signer; nil if the key store was asked already.
-    func asking(_ signer: () async -> KeySigner?) async -> QuickSigner? {
-        hasAsked ? nil : QuickSigner(known, record, await signer(), hasAsked: true)
+    func asking(_ signer: () async -> KeySigner?) async -> CachedSigner? {
+        hasAsked ? nil : CachedSigner(known, record, await signer(), hasAsked: true)
     }
 }
 
@@ -32,7 +32,7 @@ struct KnownVersion: Sendable {
 
 extension IdentityContext {
     /// The cached record, if it has not changed.
-    func currentQuickSigner() -> QuickSigner? {
+    func currentQuickSigner() -> CachedSigner? {
         guard let signer = quickSigner.withLock({ $0 }) else { return nil }
         guard signer.isCurrent else {
             quickSigner.withLock { $0 = nil }
@@ -48,7 +48,7 @@ extension IdentityContext {
         let known = knownVersion()
         let record = try await ledger.load()
         if let known, record.identity == .active, record.state != .keyInvalid {
-            quickSigner.withLock { $0 = QuickSigner(known, record) }
+            quickSigner.withLock { $0 = CachedSigner(known, record) }
         }
         return record
     }

@@ -1,14 +1,14 @@
 internal import AuthContract
 
 /// A challenge and the end of its life on the continuous clock.
-struct LiveChallenge: Sendable {
+struct UnexpiredChallenge: Sendable {
     let bytes: [UInt8]
     let goodUntil: Duration
 }
 
 extension IdentityContext {
     /// Fetches a challenge.
-    func challenge(for purpose: ChallengePurpose) async throws(SynheartAuthError) -> LiveChallenge {
+    func challenge(for purpose: ChallengePurpose) async throws(SynheartAuthError) -> UnexpiredChallenge {
         let answer = try await call(.challenge, body: ChallengeRequest(appID: appID, purpose: purpose).bytes)
         let response = try answer.read(ChallengeResponse.self)
         guard response.challenge.count >= 32, response.ttlSeconds > 0 else {
@@ -16,6 +16,6 @@ extension IdentityContext {
         }
         // Counted from before the request left, so it never exceeds the service's count.
         let life = Duration.seconds(min(response.ttlSeconds, 600))
-        return LiveChallenge(bytes: response.challenge, goodUntil: answer.sentAt + life)
+        return UnexpiredChallenge(bytes: response.challenge, goodUntil: answer.sentAt + life)
     }
 }

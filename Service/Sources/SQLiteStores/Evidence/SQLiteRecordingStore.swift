@@ -3,10 +3,10 @@ internal import AuthService
 internal import GRDB
 
 /// Sealed evidence of refusals. A number is never reused, so a page continues where the last one ended.
-struct SQLiteEvidenceStore: EvidenceStore {
+struct SQLiteRecordingStore: RecordingStore {
     let database: StoreDatabase
 
-    func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) async throws(StoreError) {
+    func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError) {
         guard evidence.sealed.count <= bounds.bytes, bounds.count > 0 else { return }
         let summary = evidence.summary
         try await database.write { database in
@@ -56,13 +56,13 @@ struct SQLiteEvidenceStore: EvidenceStore {
         }
     }
 
-    func evidence(_ id: String, of app: AppID) async throws(StoreError) -> StoredEvidence? {
+    func evidence(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal? {
         try await database.read { database in
             try Row.fetchOne(
                 database, sql: "SELECT * FROM evidence WHERE id = ? AND app_id = ?", arguments: [id, app.text]
             ).map { row in
                 let row = StoredRow(row)
-                return StoredEvidence(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
+                return RecordedRefusal(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
             }
         }
     }

@@ -1,16 +1,16 @@
 public import AuthContract
 public import AuthService
 
-extension MemoryStores: EvidenceStore {
-    /// See `EvidenceStore`.
-    public func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) throws(StoreError) {
+extension MemoryStores: RecordingStore {
+    /// See `RecordingStore`.
+    public func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) throws(StoreError) {
         try check(.keepEvidence)
         guard evidence.sealed.count <= bounds.bytes, bounds.count > 0, appRecords[evidence.summary.appID] != nil else {
             return
         }
         keptEvidence.append(evidence)
         var (count, bytes) = (0, 0)
-        var kept: [StoredEvidence] = []
+        var kept: [RecordedRefusal] = []
         for one in keptEvidence.reversed() {
             if one.summary.appID == evidence.summary.appID {
                 (count, bytes) = (count + 1, bytes + one.sealed.count)
@@ -21,7 +21,7 @@ extension MemoryStores: EvidenceStore {
         keptEvidence = kept.reversed()
     }
 
-    /// See `EvidenceStore`.
+    /// See `RecordingStore`.
     public func evidence(of app: AppID?, before id: String?, limit: Int) throws(StoreError) -> [EvidenceSummary] {
         try check(.evidence)
         var older = keptEvidence[...]
@@ -33,13 +33,13 @@ extension MemoryStores: EvidenceStore {
         return Array(found.prefix(max(limit, 0)))
     }
 
-    /// See `EvidenceStore`.
-    public func evidence(_ id: String, of app: AppID) throws(StoreError) -> StoredEvidence? {
+    /// See `RecordingStore`.
+    public func evidence(_ id: String, of app: AppID) throws(StoreError) -> RecordedRefusal? {
         try check(.evidence)
         return keptEvidence.first { $0.summary.id == id && $0.summary.appID == app }
     }
 
-    /// See `EvidenceStore`.
+    /// See `RecordingStore`.
     public func eraseEvidence(_ id: String?, of app: AppID, recording event: AuditEvent) throws(StoreError) -> Int {
         try check(.eraseEvidence)
         let before = keptEvidence.count
@@ -49,7 +49,7 @@ extension MemoryStores: EvidenceStore {
         return erased
     }
 
-    /// See `EvidenceStore`.
+    /// See `RecordingStore`.
     public func eraseEvidence(expiredAt now: UnixTime, limit: Int) throws(StoreError) -> Int {
         try check(.eraseEvidence)
         let expired = keptEvidence.map(\.summary).filter { $0.expiresAt <= now }.prefix(max(limit, 0)).map(\.id)

@@ -1,5 +1,5 @@
 /// The result of one check that a store runs on itself, in the operator's words. `doctor` and `config check` print it.
-public struct StoreFinding: Sendable, Hashable {
+public struct StoreCheckResult: Sendable, Hashable {
     /// The severity of a result.
     public enum Level: String, Sendable, Hashable, CaseIterable {
         /// No fault.
@@ -20,17 +20,17 @@ public struct StoreFinding: Sendable, Hashable {
     public let advice: String?
 
     /// A result without a fault.
-    public static func good(_ check: String, _ sentence: String) -> StoreFinding {
-        StoreFinding(level: .good, check: check, sentence: sentence, advice: nil)
+    public static func good(_ check: String, _ sentence: String) -> StoreCheckResult {
+        StoreCheckResult(level: .good, check: check, sentence: sentence, advice: nil)
     }
 
     /// A result for a store that works, but should be improved.
-    public static func warning(_ check: String, _ sentence: String, do advice: String) -> StoreFinding {
-        StoreFinding(level: .warning, check: check, sentence: sentence, advice: advice)
+    public static func warning(_ check: String, _ sentence: String, do advice: String) -> StoreCheckResult {
+        StoreCheckResult(level: .warning, check: check, sentence: sentence, advice: advice)
     }
 
     /// A result for a fault that must be corrected.
-    public static func failure(_ check: String, _ sentence: String, do advice: String) -> StoreFinding {
-        StoreFinding(level: .failure, check: check, sentence: sentence, advice: advice)
+    public static func failure(_ check: String, _ sentence: String, do advice: String) -> StoreCheckResult {
+        StoreCheckResult(level: .failure, check: check, sentence: sentence, advice: advice)
     }
 }

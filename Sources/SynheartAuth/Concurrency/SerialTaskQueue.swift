@@ -1,7 +1,7 @@
 internal import Bytes
 
 /// Runs bodies one after another, in the order of their calls.
-actor TaskLine {
+actor SerialTaskQueue {
     /// How long a body waits for its turn at most.
     struct Patience: Sendable {
         let limit: Duration

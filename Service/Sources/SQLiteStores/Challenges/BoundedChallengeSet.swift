@@ -3,7 +3,7 @@ internal import AuthService
 
 /// A bounded set of challenges. When it is full, the oldest of the busiest source is evicted. Each step takes constant time on
 /// average, even in a flood.
-struct ChallengeBook {
+struct BoundedChallengeSet {
     private struct Entry {
         let challenge: IssuedChallenge
         let source: String
@@ -16,7 +16,7 @@ struct ChallengeBook {
     private var byNumber: [UInt64: [UInt8]] = [:]
     private var oldest: UInt64 = 0
     private var next: UInt64 = 0
-    private var sources = BusySources()
+    private var sources = ChallengeEvictionIndex()
 
     init(maximum: Int) { self.maximum = max(1, maximum) }
 
@@ -38,7 +38,7 @@ struct ChallengeBook {
     }
 
     mutating func drain() -> [(challenge: IssuedChallenge, source: String)] {
-        defer { self = ChallengeBook(maximum: maximum) }
+        defer { self = BoundedChallengeSet(maximum: maximum) }
         return entries.values.sorted { $0.number < $1.number }.map { ($0.challenge, $0.source) }
     }
 

@@ -8,7 +8,7 @@
     /// Items that name no group lie in the default group: the first of the target's *Keychain Sharing*, or without that the group
     /// of the app id. An app that begins to share has another default group than before, so both are sources. Other groups are not:
     /// their items may belong to another app of the team, whose identity must not move.
-    struct KeychainAdoption: Sendable {
+    struct KeychainGroupMigration: Sendable {
         let accessGroup: String?
         /// The app's bundle id.
         let bundleID: String?

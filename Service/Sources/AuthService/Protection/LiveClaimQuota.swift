@@ -6,7 +6,7 @@ internal import Bytes
 ///
 /// This process counts by minute, from its start. It does not know the app of a claim from before a restart. What other nodes count
 /// is exchanged with them every second (`LimitStore`).
-final class ClaimShares: Sendable {
+final class LiveClaimQuota: Sendable {
     private struct Share: Sendable {
         var live = 0
         /// The number of live claims on other nodes, by their last report.

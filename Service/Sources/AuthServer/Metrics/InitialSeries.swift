@@ -3,7 +3,7 @@ internal import AuthService
 
 /// The label values that metrics can have, from the tables that also route and describe the API. Prometheus' `increase()`
 /// counts the first event of a series only if the series existed before, with 0.
-enum StartingSeries {
+enum InitialSeries {
     /// The outcomes of a request to the public API.
     struct Outcome: Hashable, Sendable {
         let route: Route?

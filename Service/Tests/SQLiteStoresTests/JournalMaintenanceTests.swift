@@ -7,7 +7,7 @@ import Testing
 @testable import SQLiteStores
 
 /// The work of the journal's own thread, and its timing.
-struct JournalKeeperTests {
+struct JournalMaintenanceTests {
     private let start = JournalBench.start
     private let year: Int64 = 31_536_000
     private let monotonic = Locked<Int64>(100)

@@ -5,13 +5,13 @@ internal import StrictJSON
 /// Keeps refused proofs if the app's policy asks for it: sealed, bounded, for a limited time.
 ///
 /// A failure to keep a proof changes no verdict. The caller waits for the store's deadline at most.
-struct EvidenceRecorder: Sendable {
+struct RefusalRecorder: Sendable {
     /// Where a refusal happened.
     enum Occasion: String, Sendable {
         case registration, rotation, request, refresh
     }
 
-    let store: (any EvidenceStore)?
+    let store: (any RecordingStore)?
     let writer: (any EvidenceWriter)?
     let key: ServiceKey
     let clock: any ServiceClock
@@ -28,7 +28,7 @@ struct EvidenceRecorder: Sendable {
 
     /// Nothing is recorded without a store and a writer.
     init(
-        store: (any EvidenceStore)?, writer: (any EvidenceWriter)?, key: ServiceKey, clock: any ServiceClock,
+        store: (any RecordingStore)?, writer: (any EvidenceWriter)?, key: ServiceKey, clock: any ServiceClock,
         random: any RandomSource
     ) {
         self.store = store
@@ -57,7 +57,7 @@ struct EvidenceRecorder: Sendable {
     private func sealed(
         _ proof: RefusedProof, by writer: any EvidenceWriter, _ occasion: Occasion, _ app: AppRecord,
         _ device: DeviceID?
-    ) throws -> StoredEvidence {
+    ) throws -> RecordedRefusal {
         let (id, now) = (RandomUUID(from: random).text, clock.now)
         let subject = JSONObject([
             ("id", .string(id)), ("app_id", .string(app.appID.text)),
@@ -68,7 +68,7 @@ struct EvidenceRecorder: Sendable {
         let summary = EvidenceSummary(
             id: id, appID: app.appID, deviceID: device, recordedAt: now,
             expiresAt: now + app.evidence.keepDays * 86_400, format: format, code: proof.code, step: proof.step)
-        return StoredEvidence(
+        return RecordedRefusal(
             summary: summary,
             sealed: try key.seal(JSONValue.object(document).bytes, context: Self.context(id, of: app.appID)))
     }

@@ -2,7 +2,7 @@ package import AuthContract
 internal import Bytes
 
 /// The times at which devices were last seen, until they are written to the store.
-package final class SeenDevices: Sendable {
+package final class LastSeenBuffer: Sendable {
     private let seen = Locked<[DeviceID: UnixTime]>([:])
     private static let maximum = 100_000
 

@@ -5,7 +5,7 @@
 ///
 /// Each bucket has its own epoch. A Cluster has 1024 buckets: enough to spread over its servers, and few enough to renew all
 /// epochs of a server at once. Other deployments have one.
-struct Buckets: Sendable {
+struct KeyPartitions: Sendable {
     /// The keys, or the prefixes of keys, of one bucket. Computed once, because every request needs them.
     struct Keys: Sendable {
         let prefix: String

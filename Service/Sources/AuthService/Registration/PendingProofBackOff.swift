@@ -3,7 +3,7 @@ internal import Bytes
 
 /// When to retry pending proofs that their provider could not judge: at growing intervals. A proof that can never be judged
 /// then costs little quota, and does not hold up the other proofs of its app.
-final class PostponedProofs: Sendable {
+final class PendingProofBackOff: Sendable {
     private struct Postponed {
         var failures: Int
         var until: UnixTime

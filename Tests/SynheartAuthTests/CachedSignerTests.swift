@@ -6,7 +6,7 @@ import Testing
 @testable import SynheartAuth
 
 /// Signatures from the cached record and key, and what ends the cache. On files, which have versions.
-@Suite final class QuickSignerTests {
+@Suite final class CachedSignerTests {
     private let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
     private let phone = Phone()
 

@@ -1,7 +1,7 @@
 /// Counts live claims by the minute of their expiry.
 ///
 /// It keeps past minutes for a while: if the clock was ahead, their claims are live again.
-struct ClaimCensus {
+struct LiveClaimCounter {
     /// The number of live claims at the last call of `advance`.
     private(set) var live = 0
     private var byMinute: [Int64: Int] = [:]

@@ -36,7 +36,7 @@ public struct EvidenceSummary: Sendable, Hashable {
 }
 
 /// A stored refusal: its document is sealed with the service key.
-public struct StoredEvidence: Sendable, Hashable {
+public struct RecordedRefusal: Sendable, Hashable {
     /// The entry that lists show.
     public let summary: EvidenceSummary
     /// The document, sealed.
@@ -74,10 +74,10 @@ public struct EvidenceBounds: Sendable, Hashable {
 /// - The order is the order in which evidence was kept, whatever `recordedAt` is.
 /// - Erased evidence is no longer returned.
 /// - The store may lose evidence, because nothing depends on it.
-public protocol EvidenceStore: Sendable {
+public protocol RecordingStore: Sendable {
     /// Keeps evidence, and erases the app's oldest until the app is within its bounds. Evidence that alone exceeds the bounds
     /// is not kept and erases nothing. Evidence of an app that does not exist is not kept either.
-    func keep(_ evidence: StoredEvidence, within bounds: EvidenceBounds) async throws(StoreError)
+    func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError)
 
     /// Summaries, newest first.
     ///
@@ -89,7 +89,7 @@ public protocol EvidenceStore: Sendable {
     func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary]
 
     /// One refusal with its document; nil if the app has none with this id.
-    func evidence(_ id: String, of app: AppID) async throws(StoreError) -> StoredEvidence?
+    func evidence(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal?
 
     /// Erases one refusal, or all of the app's if `id` is nil. Returns the number of erased refusals, and appends the event
     /// unless that is 0.

@@ -1,5 +1,5 @@
 /// Finds the source with the most challenges, and its oldest challenge.
-struct BusySources {
+struct ChallengeEvictionIndex {
     /// The numbers of one source, ascending. A taken number leaves the set at once, and the queue later.
     private struct Queue {
         var live: Set<UInt64> = []

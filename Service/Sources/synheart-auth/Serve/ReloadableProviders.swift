@@ -7,7 +7,7 @@ import PlayIntegrity
 import Synchronization
 
 /// The current providers. A reload replaces them, and the previous providers finish their calls.
-final class LiveProviders: EvidenceProviders {
+final class ReloadableProviders: EvidenceProviders {
     private let current: Mutex<Providers>
     private let make: @Sendable (ServiceConfiguration) async throws -> Providers
     private let (replaced, replacement) = AsyncStream.makeStream(
