@@ -19,6 +19,7 @@ struct PublicRequest {
     ///
     /// - Throws: a `Refusal` or a `ContractError`.
     static func route(of head: HTTPRequest, _ forwarded: ForwardedRequest?) throws -> (Route, RequestTarget) {
+        if forwarded == nil { try head.requireKnownExpectation() }
         // What follows the path of forward authentication belongs to the forwarded request, which is judged.
         let target = try RequestTarget(forwarded == nil ? head.path ?? "" : Route.forward.rawValue)
         guard let route = Route(rawValue: target.path.text) else { throw Refusal(.notFound, "no such path") }
@@ -32,7 +33,7 @@ struct PublicRequest {
         _ http: Request, to route: Route, _ target: RequestTarget, _ headers: HeaderFields,
         over connection: ConnectionContext, trusting proxies: TrustedProxies, room: BodyBudget.Share
     ) throws {
-        try http.head.requireKnownExpectation()
+        if route == .forward { try http.head.requireKnownExpectation() }
         guard route == .forward || route.methods.contains(http.method.rawValue) else {
             throw Refusal(.methodNotAllowed, "not \(route.method)")
         }

@@ -136,6 +136,8 @@ struct PublicResponder: ListenerResponder {
         let address = request.provenance.address
         let credential = try await service.credentials.authenticate(text: forwarded.credential(), from: address)
         (outcome.credential, outcome.described) = (credential, forwarded.headers)
+        // First, because what is wrong with the credential is no verdict.
+        if let app = try? credential.app(claimedIn: forwarded.headers) { try credential.requireQuestions(about: app) }
         let judgement: Judgement
         do {
             let body = credential.bodies == .whole ? try await request.body(upTo: settings.limits.verifiedBody) : []
