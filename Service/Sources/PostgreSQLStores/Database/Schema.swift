@@ -11,7 +11,7 @@ enum Schema {
     /// The migrations to the versions 1, 2, 3…
     static let migrations = [
         Migration(oldest: 1, statements: first), Migration(oldest: 1, statements: deviceVersions),
-        Migration(oldest: 1, statements: keeper),
+        Migration(oldest: 1, statements: keeper), Migration(oldest: 1, statements: totalLosses),
     ]
 
     static var version: Int64 { Int64(migrations.count) }
