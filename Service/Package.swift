@@ -155,7 +155,7 @@ let package = Package(
                 name: "synheart-auth",
                 dependencies: [
                     "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores",
-                    "PostgreSQLStores", "RedisStores", contract, json,
+                    "PostgreSQLStores", "RedisStores", bytes, contract, json,
                     sdk,
                     "SoftwareDevice", testKit, "AttestationInspection", playIntegrity, logging, x509,
                     asn1,

@@ -224,6 +224,29 @@ import Testing
         #expect(try verdict(later, options: options)["outcome"]?.string == "verified")
     }
 
+    @Test(arguments: [("assertion-test", nil), ("another", "CHALLENGE_MISMATCH")])
+    func `an expected challenge is compared for one object, and ignored in a batch`(
+        challenge: String, code: String?
+    ) throws {
+        var line = Self.first("assertion") { $0["name"]?.string?.hasPrefix("Sofianel5") == true }
+        line["expected_challenge"] = .string(challenge)
+        #expect(try verdict(line)["outcome"]?.string == "verified")
+        var options = VerificationOptions()
+        options.trustsLine = true
+        let format = try #require(AttestationFormats.named("app-attest-assertion"))
+        let found = try format.verify(JSONFields(.object(line)), options: options)
+        #expect(found.code == code && found.checks.last?.name == "challenge")
+        // In client data that is no JSON object, the challenge is all of it.
+        let bare = Self.first("assertion") { $0["client_data"] == "QUJDREU=" }
+        for (text, code) in [("ABCDE", nil), ("ABCD", "CHALLENGE_MISMATCH"), ("", "CHALLENGE_MISMATCH")] {
+            var line = bare
+            line["expected_challenge"] = .string(text)
+            #expect(try format.verify(JSONFields(.object(line)), options: options).code == code)
+        }
+        line["client_data"] = nil
+        #expect(throws: JSONError.self) { try format.verify(JSONFields(.object(line)), options: options) }
+    }
+
     /// The receipt inside the attestation has its own result.
     @Test func `an attestation verifies even if its receipt does not`() throws {
         let line = Self.first("attestation") { $0["name"]?.string?.hasPrefix("Mikedan37") == true }
