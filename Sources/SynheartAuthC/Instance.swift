@@ -1,3 +1,4 @@
+internal import Bytes
 internal import SynheartAuth
 
 /// The instance that a handle owns.
