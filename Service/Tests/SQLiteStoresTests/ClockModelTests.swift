@@ -25,7 +25,7 @@ struct ClockModelTests {
     private struct Model {
         let machine = Machine()
         var bench: JournalBench
-        var numbers: SeededNumbers
+        var numbers: ModelNumbers
         var trueTime = JournalBench.start.seconds
         var error: Int64 = 0
         var errorEnds: Int64 = 0
@@ -56,7 +56,7 @@ struct ClockModelTests {
             bench.settings.syncInterval = .milliseconds(seed % 3 == 0 ? 20 : 1)
             let machine = machine
             bench.settings.monotonic = { machine.monotonic.withLock { $0 } }
-            numbers = SeededNumbers(seed: seed)
+            numbers = ModelNumbers(seed: seed)
         }
 
         mutating func pass(_ seconds: Int64) {
@@ -207,7 +207,7 @@ struct ClockModelTests {
         let limits = ProcessInfo.processInfo.environment["CLOCK_MODEL_SEEDS"]?.split(separator: "-").map { UInt64($0) }
         guard let limits, limits.count == 2, let first = limits[0], let last = limits[1], first <= last else {
             // 1372: the clock jumps ahead twice and power is lost before it falls back.
-            return Array(1...24) + [1372]
+            return sample(1...24) + [1372]
         }
         return Array(first...last)
     }()
@@ -255,8 +255,8 @@ struct ClockModelTests {
     }
 }
 
-/// A generator that returns the same numbers for the same seed.
-struct SeededNumbers: RandomNumberGenerator {
+/// A generator of its own, because seeds in this file stand for histories that were found with it.
+struct ModelNumbers: RandomNumberGenerator {
     private var state: UInt64
 
     init(seed: UInt64) { state = ClaimRecord.mix(seed &+ 0x9E37_79B9_7F4A_7C15) }

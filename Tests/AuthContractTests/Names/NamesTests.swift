@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func `a written UUID is read as the same`() throws {
-        var random = SeededRandom(seed: 1)
+        var random = SeededNumbers(seed: 1)
         for _ in 0..<500 {
             struct Given: RandomSource {
                 let given: [UInt8]
