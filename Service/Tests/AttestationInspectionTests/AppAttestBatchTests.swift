@@ -298,7 +298,7 @@ import Testing
         #"{"format":"app-attest-assertion","public_key_x963":"BAAA"}"#,
         #"{"format":"app-attest-receipt","format":"app-attest-receipt"}"#,
         #"{"format":"app-attest-receipt"} trailing"#, "{\"format\":\"app-attest-receipt\",\"name\":\"\u{1}\"}",
-    ]) func isUnreadableAndTheRunGoesOn(_ line: String) throws {
+    ]) func `a malformed line is unreadable, and the run continues`(_ line: String) throws {
         let output = try run(Array((Self.good + "\n" + line + "\n" + Self.good).utf8))
         #expect(output.outcomes == ["refused", "unreadable", "refused"])
         #expect(!output.readable)
@@ -309,7 +309,7 @@ import Testing
     @Test(arguments: [
         #"{"format":"app-attest-receipt","object":"%%%"}"#, #"{"format":"app-attest-attestation","object":"o2Nm!"}"#,
         #"{"format":"app-attest-assertion","object":""}"#,
-    ]) func whatADeviceSentIsRefusedAndNotUnreadable(_ line: String) throws {
+    ]) func `a malformed value from a device is refused, and its line is readable`(_ line: String) throws {
         let output = try run(Array(line.utf8))
         #expect(output.outcomes == ["refused"])
         #expect(output.readable)
@@ -364,7 +364,7 @@ import Testing
         #"{"format":"app-attest-attestation","object":"oA==","public_key_x963":"-","previous_counter":"-","client_hash_b64":5}"#,
         #"{"format":"app-attest-assertion","object":"oA==","key_id":5,"environment":"-","valid_at":"-","client_hash_b64":5}"#,
         #"{"format":"app-attest-receipt","object":"oA==","key_id":5,"client_data":5,"client_data_form":5,"previous_counter":-1}"#,
-    ]) func membersOfOtherFormatsMayBeAnything(_ line: String) throws {
+    ]) func `members of other formats are ignored`(_ line: String) throws {
         #expect(try run(Array(line.utf8)).outcomes == ["refused"])
     }
 
