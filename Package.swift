@@ -58,8 +58,9 @@ let package = Package(
         .library(name: "PlayIntegrity", targets: ["PlayIntegrity"]),
         .library(name: "AndroidKeyAttestation", targets: ["AndroidKeyAttestation"]),
         .library(name: "AttestationTestKit", targets: ["AttestationTestKit"]),
-        // For the package in Service/ alone: it may change in any version.
+        // For the package in Service/ alone: they may change in any version.
         .library(name: "_Bytes", targets: ["Bytes"]),
+        .library(name: "_TestHelpers", targets: ["TestHelpers"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
@@ -73,16 +74,16 @@ let package = Package(
         // Small readers, each a total function: bytes in, value or a located error out.
         room("StrictJSON", ["Bytes"], testResources: [.copy("Vectors")]),
         room("CBOR", testResources: [.copy("Vectors")]),
-        room("LenientDER", ["Bytes"], tests: [asn1]),
+        room("LenientDER", ["Bytes"], tests: ["TestHelpers", asn1]),
 
         // The wire contract, and the client SDK that stands on it.
         room(
-            "AuthContract", ["Bytes", "StrictJSON", crypto], tests: ["StrictJSON", crypto],
+            "AuthContract", ["Bytes", "StrictJSON", crypto], tests: ["TestHelpers", "StrictJSON", crypto],
             testResources: [.copy("Vectors")]),
         room(
             "SynheartAuth", ["CSynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto], exclude: noPrivacy,
             resources: privacy,
-            tests: ["Bytes", "AuthContract", "StrictJSON", crypto]),
+            tests: ["TestHelpers", "Bytes", "AuthContract", "StrictJSON", crypto]),
         // A stand-in for the SDK in the tests of apps.
         room(
             "SynheartAuthTestSupport", ["SynheartAuth", "AuthContract", "Bytes"],
@@ -106,6 +107,9 @@ let package = Package(
             "AndroidKeyAttestation", ["Bytes", "LenientDER", "StrictJSON", "CBOR", crypto, cryptoExtras],
             tests: ["Bytes", "AttestationTestKit", "LenientDER", "StrictJSON", crypto],
             testResources: [.copy("Vectors")]),
+
+        // What the tests of several targets use.
+        [.target(name: "TestHelpers", path: "Tests/TestHelpers", swiftSettings: settings)],
 
         // An Apple, a Google and devices of one's own.
         room(

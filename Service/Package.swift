@@ -24,6 +24,7 @@ let appAttest = library("AppAttest")
 let playIntegrity = library("PlayIntegrity")
 let keyAttestation = library("AndroidKeyAttestation")
 let testKit = library("AttestationTestKit")
+let helpers = library("_TestHelpers")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
@@ -102,25 +103,27 @@ let package = Package(
         // The rules, without HTTP and SQL; what every store must do; the default stores.
         room(
             "AuthService", [bytes, contract, json, appAttest, playIntegrity, keyAttestation, crypto, logging],
-            tests: [bytes, contract, json, "StoreConformance", testKit, "AttestationInspection", crypto]),
+            tests: [helpers, bytes, contract, json, "StoreConformance", testKit, "AttestationInspection", crypto]),
         room("StoreConformance", ["AuthService", contract, json, crypto], tests: ["AuthService"]),
         room(
             "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, logging, atomics],
-            tests: ["AuthService", bytes, contract, "StoreConformance", crypto, grdb]),
+            tests: [helpers, "AuthService", bytes, contract, "StoreConformance", crypto, grdb]),
 
         // The stores of a deployment with several nodes: PostgreSQL keeps everything; Redis, beside it, what lives for minutes.
         [.systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])])],
         room(
             "PostgreSQLStores", ["AuthService", "CPostgreSQL", bytes, contract, json, logging],
             tests: [
-                "AuthService", bytes, contract, "StoreConformance", "StoreServers", "CPostgreSQL", crypto, x509, asn1,
+                helpers, "AuthService", bytes, contract, "StoreConformance", "StoreServers", "CPostgreSQL", crypto,
+                x509, asn1,
                 logging,
             ]),
         room("RESP", [nioCore], tests: [nioCore]),
         room(
             "RedisStores", ["AuthService", "RESP", bytes, contract, crypto, logging, nioCore, nioPosix, nioSSL],
             tests: [
-                "AuthService", "RESP", bytes, contract, "StoreConformance", crypto, logging, nioCore, nioPosix, nioSSL,
+                helpers, "AuthService", "RESP", bytes, contract, "StoreConformance", crypto, logging, nioCore, nioPosix,
+                nioSSL,
                 x509, asn1,
             ]),
 
@@ -130,7 +133,8 @@ let package = Package(
             ["AuthService", bytes, contract, appAttest, playIntegrity, keyAttestation, json, crypto, logging]
                 + httpClient,
             tests: [
-                "AuthService", bytes, contract, appAttest, playIntegrity, keyAttestation, json, "StoreConformance",
+                helpers, "AuthService", bytes, contract, appAttest, playIntegrity, keyAttestation, json,
+                "StoreConformance",
                 testKit, crypto, cryptoExtras, x509, logging, .product(name: "Hummingbird", package: "hummingbird"),
             ] + hummingbird,
             testResources: [.copy("Vectors")]),
@@ -155,7 +159,7 @@ let package = Package(
                 name: "synheart-auth",
                 dependencies: [
                     "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores",
-                    "PostgreSQLStores", "RedisStores", contract, json,
+                    "PostgreSQLStores", "RedisStores", bytes, contract, json,
                     sdk,
                     "SoftwareDevice", testKit, "AttestationInspection", playIntegrity, logging, x509,
                     asn1,
@@ -175,7 +179,7 @@ let package = Package(
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: [
-                    "synheart-auth", "SoftwareDevice", sdk, testKit, "AuthServer",
+                    helpers, "synheart-auth", "SoftwareDevice", sdk, testKit, "AuthServer",
                     "AuthService",
                     "SQLiteStores", "StoreServers", bytes, contract, json, crypto, logging, grdb, asn1, x509,
                 ],

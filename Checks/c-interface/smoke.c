@@ -6,6 +6,7 @@
 #include "synheart_auth.h"
 
 int main(void) {
+    if (strcmp(synheart_auth_version(), SYNHEART_AUTH_VERSION)) return 5;
     const synheart_native_callbacks *table = synheart_native_callback_table();
     char *key = table->generate_key("smoke");
     if (!key || !strstr(key, "\"x\":")) return 1;

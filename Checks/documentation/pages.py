@@ -22,7 +22,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 2, "tokens": 3}
+PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 3, "tokens": 3}
 PORTS = ("8080", "9464", "8000")
 # What one run has and another has not, as the page shows it, and its form.
 VALUES = [

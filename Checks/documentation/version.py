@@ -13,6 +13,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ("Service/Sources/AuthServer/Build.swift", r'version = "([^"]+)"')
 COPIES = [
+    ("Sources/SynheartAuth/Configuration/SDKVersion.swift", r'StaticString = "([^"]+)"'),
+    ("Sources/CSynheartAuth/include/synheart_auth.h", r'^#define SYNHEART_AUTH_VERSION "([^"]+)"'),
+    ("Clients/android/synheart-auth/src/main/kotlin/ai/synheart/auth/wire/Names.kt", r'"synheart-auth/(\S+) \(kotlin\)"'),
     ("CHANGELOG.md", r"^## ([0-9][^, \n]*)"),
     ("Clients/android/gradle.properties", r"^VERSION_NAME=(.+)$"),
     ("Clients/flutter/synheart_auth/pubspec.yaml", r"^version: (.+)$"),

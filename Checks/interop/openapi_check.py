@@ -258,6 +258,12 @@ def drive(client):
     del question["verification_id"]
     assert expect(client.send("POST", "/auth/v1/verify", question, bearer), 409).json["verified"] is False
     expect(client.send("POST", "/auth/v1/verify", question), 401)
+    forwarded = {**device.headers("GET", "/v1/pay"), "X-Original-Method": "GET", "X-Original-URI": "/v1/pay",
+                 "X-Original-Content-Length": "none", "X-Original-Transfer-Encoding": "none",
+                 "X-Synheart-Service-Credential": credential["credential"]}
+    for status in (200, 403):
+        expect(client.send("GET", "/auth/v1/forward", headers=forwarded), status)
+    expect(client.send("GET", "/auth/v1/forward"), 401)
     expect(client.send("POST", "/auth/v1/verify", question,
                        {"Authorization": f"Bearer {client.service.admin}"}), 403)
     expect(client.administer("PUT", f"/apps/{APP}", {**record, "mode": "observe"}), 200)

@@ -7,6 +7,11 @@ internal import SynheartAuth
 
 // The whole SDK for hosts. The header documents each function. They are public, because an optimised build drops others.
 
+@_cdecl("synheart_auth_version")
+public func libraryVersion() -> UnsafePointer<CChar> {
+    UnsafeRawPointer(SDKVersion.text.utf8Start).assumingMemoryBound(to: CChar.self)
+}
+
 @_cdecl("synheart_auth_create")
 public func createInstance(
     _ baseURL: UnsafePointer<CChar>?, _ directory: UnsafePointer<CChar>?, _ host: UnsafePointer<synheart_auth_host>?,

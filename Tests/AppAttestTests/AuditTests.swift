@@ -85,6 +85,27 @@ import Testing
         #expect(verifier.audit(assertion, against: AppAttestExpectations()).unchecked == [.signature, .appID])
     }
 
+    @Test func `the challenge of an assertion is compared last, and only if it is given`() throws {
+        var fixture = try Fixture()
+        let clientData = Array("the challenge".utf8)
+        let hash = ClientDataHash(hashing: clientData)
+        let assertion = try fixture.device.assert(&fixture.key, clientDataHash: hash.bytes)
+        let verifier = AssertionVerifier(policy: AppAttestPolicy(appIDs: []))
+        var expected = AppAttestExpectations()
+        expected.appIDs = [fixture.appID]
+        expected.publicKey = fixture.key.privateKey.publicKey
+        expected.clientDataHash = hash
+        expected.challenge = (clientData, .clientDataIs(clientData))
+        let audit = verifier.audit(assertion, against: expected)
+        #expect(audit.steps.map(\.step) == [.format, .signature, .appID, .counter, .extensions, .challenge])
+        #expect(audit.refusal == nil && audit.unchecked.isEmpty)
+        expected.challenge = (clientData, .clientDataIs([1]))
+        let other = verifier.audit(assertion, against: expected)
+        #expect(other.refusal?.code == .challengeMismatch && other.refusal?.step == .challenge)
+        expected.previousCounter = 1
+        #expect(verifier.audit(assertion, against: expected).refusal?.code == .counterNotGreater)
+    }
+
     @Test func `a receipt is audited as it is verified`() throws {
         let fixture = try Fixture()
         let receipt = try AttestationObject(parsing: fixture.attestation).receipt

@@ -95,7 +95,7 @@ import Testing
     /// Bits that may change: no signature covers the attributes in receipts of 2020. They are compared with their two possible
     /// values, because the receipt may have been signed in one of two seconds.
     @Test(arguments: Vector.kind("receipt", "valid").filter { ($0["creation_time"] ?? "") < "2020-10" }.prefix(1))
-    func inAReceiptOf2020AreRefusedButForTheSecondOfItsSignature(_ vector: Vector) throws {
+    func `a flipped bit in a receipt of 2020 is noticed, except in its signing second`(_ vector: Vector) throws {
         let object = vector.object
         let signingTime: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x09, 0x05, 0x31, 0x0F, 0x17, 0x0D]
         let start = try #require(object.indices.last { object[$0...].starts(with: signingTime) })

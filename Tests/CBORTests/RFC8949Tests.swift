@@ -108,7 +108,7 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
         ("faff800000", "-inf"), ("fbfff0000000000000", "-inf"), ("f97e00", "nan"), ("fa7fc00000", "nan"),
         ("fb7ff8000000000000", "nan"),
     ])
-    func aNumberThatIsNotFiniteIsRead(example: String, as text: String) throws {
+    func `a number that is not finite is read`(example: String, as text: String) throws {
         guard case .float(let number) = try CBORValue(parsing: hex(example)) else {
             Issue.record("not a float")
             return

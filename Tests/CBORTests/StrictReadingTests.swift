@@ -15,7 +15,7 @@ import Testing
             ("9bffffffffffffffff", .unexpectedEnd), ("bb7fffffffffffffff", .unexpectedEnd),
             ("5f4100ff", .indefiniteLength),
         ] as [(String, CBORError.Code)])
-    func isRefusedWithItsCode(bytes: String, expected: CBORError.Code) {
+    func `malformed bytes are refused with their code`(bytes: String, expected: CBORError.Code) {
         #expect(code(hex(bytes)) == expected)
     }
 

@@ -1,5 +1,6 @@
 import LenientDER
 import SwiftASN1
+import TestHelpers
 import Testing
 
 /// The structure must be the one that swift-asn1 sees: if two verifiers parse differently, they can judge the same
@@ -13,7 +14,7 @@ struct PeerComparisonTests {
             0xA1, 0x05, 0x31, 0x03, 0x02, 0x01, 0x02, 0xBF, 0x85, 0x40, 0x08, 0x30, 0x06, 0x04, 0x01, 0x00,
             0x01, 0x01, 0xFF, 0xBF, 0x83, 0x77, 0x02, 0x05, 0x00,
         ]
-        var random = SplitMix64(state: 2026)
+        var random = SeededNumbers(seed: 2026)
         var accepted = 0
         for _ in 0..<20_000 {
             var bytes = seed
@@ -42,18 +43,5 @@ struct PeerComparisonTests {
             return ours.tag.isConstructed && ours.children.count == children.count
                 && zip(ours.children, children).allSatisfy(isSame)
         }
-    }
-}
-
-/// A small repeatable source of randomness.
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -21,6 +21,13 @@ import Testing
         #expect(SynheartAuthError(.server("OTHER"), "m").status == Int32(SYNHEART_AUTH_SERVER_ERROR.rawValue))
     }
 
+    @Test("the library has the version of its header")
+    func version() {
+        #expect(String(cString: libraryVersion()) == SYNHEART_AUTH_VERSION)
+        #expect(SYNHEART_AUTH_VERSION == "\(SDKVersion.text)")
+        #expect(libraryVersion() == libraryVersion())
+    }
+
     @Test("a chain with a malformed certificate is refused as a whole")
     func brokenChain() async throws {
         let platform = CallbackPlatform()

@@ -35,7 +35,7 @@ import Testing
     func registration() async throws {
         let count = try await points({ _ in }, { try await $0.registerDevice(appID: Phone.app) })
         #expect(count > 20)
-        for point in 0..<count {
+        for point in sample(0..<count) {
             let phone = try await crash(at: point, { _ in }, { try await $0.registerDevice(appID: Phone.app) })
             let next = try phone.launch()
             let id = try await next.registerDevice(appID: Phone.app).deviceId
@@ -64,7 +64,7 @@ import Testing
         let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appID: Phone.app) }
         let count = try await points(prepare, { try await $0.rotateKey(appID: Phone.app) })
         #expect(count > 10)
-        for point in 0..<count {
+        for point in sample(0..<count) {
             let phone = try await crash(at: point, prepare, { try await $0.rotateKey(appID: Phone.app) })
             let id = try #require(await phone.service.devices.first?.id.text)
             phone.clock.advance(.seconds(pause))
@@ -100,7 +100,7 @@ import Testing
         try await sdk.rotateKey(appID: Phone.app)
         let count = whole.faults.points
         #expect(count > 20)
-        for point in 0..<count {
+        for point in sample(0..<count) {
             let (phone, sdk) = try await phone()
             phone.faults.die(at: point)
             _ = try? await sdk.rotateKey(appID: Phone.app)
@@ -126,7 +126,7 @@ import Testing
     func rotationThenSign() async throws {
         let prepare: (SynheartAuth) async throws -> Void = { try await $0.registerDevice(appID: Phone.app) }
         let count = try await points(prepare, { try await $0.rotateKey(appID: Phone.app) })
-        for point in 0..<count {
+        for point in sample(0..<count) {
             let phone = try await crash(at: point, prepare, { try await $0.rotateKey(appID: Phone.app) })
             #expect(try await phone.signAndVerify(phone.launch()).status == 200, "died at \(point)")
         }
@@ -139,7 +139,7 @@ import Testing
             try await $0.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         }
         let count = try await points(prepare, operation)
-        for point in 0..<count {
+        for point in sample(0..<count) {
             let phone = try await crash(at: point, prepare, operation)
             let old = try #require(await phone.service.devices.first?.id)
             let next = try phone.launch()
@@ -159,7 +159,7 @@ import Testing
             try await $0.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         }
         let count = try await points(prepare, operation)
-        for point in 0..<count {
+        for point in sample(0..<count) {
             let phone = try await crash(at: point, prepare, operation)
             let next = try phone.launch()
             let id = try await next.registerDevice(appID: Phone.app).deviceId
@@ -177,7 +177,7 @@ import Testing
             await phone.service.edit(id) { $0.status = .registered }
             await phone.service.set { $0.decision = .registered }
         }
-        for point in 0..<200 {
+        for point in sample(0..<200) {
             let phone = Phone()
             let sdk = try phone.launch()
             try await pend(phone, sdk)
@@ -191,7 +191,7 @@ import Testing
             #expect(try await phone.signAndVerify(next).status == 200, "died at \(point)")
             if isOver { break }
         }
-        for point in 0..<200 {
+        for point in sample(0..<200) {
             let (phone, sdk, _) = try await Phone.registered()
             phone.keys.lose()
             phone.faults.die(at: point)

@@ -52,7 +52,7 @@ import Testing
 
     @Test("random walks keep every invariant and reach every state")
     func walks() throws {
-        let reached = try (0..<50).reduce(into: Set<IdentityState>()) { try $0.formUnion(walk(seed: $1)) }
+        let reached = try sample(0..<50).reduce(into: Set<IdentityState>()) { try $0.formUnion(walk(seed: $1)) }
         #expect(reached == Set(IdentityState.allCases))
     }
 

@@ -24,7 +24,7 @@ import Testing
             of: TransportAnswer(status: status, headers: HeaderFields([("Retry-After", "7")]), body: body.bytes))
     }
 
-    @Test func `a request has 30 seconds, accepts JSON, and names the type of its body`() async throws {
+    @Test func `a request has 30 seconds, accepts JSON, and names the SDK and the type of its body`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.set { $0.decision = .pending }
         try await sdk.registerDevice(appID: "com.example.other")
@@ -34,6 +34,7 @@ import Testing
         for request in requests {
             #expect(request.deadline == .seconds(30), "\(request.url)")
             #expect(request.headers.values("Accept") == ["application/json"])
+            #expect(request.headers.values("User-Agent") == ["synheart-auth/\(SDKVersion.text) (swift)"])
             #expect(request.headers.values("Content-Type") == (request.body.isEmpty ? [] : ["application/json"]))
         }
     }

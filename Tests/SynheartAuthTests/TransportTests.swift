@@ -145,12 +145,14 @@ import Testing
         defer { server.stop() }
         let request = TransportRequest(
             method: "PATCH", url: "http://127.0.0.1:\(server.port)/a%20b?c=d",
-            headers: HeaderFields([("X-Test", "1 2")]),
+            headers: HeaderFields([("X-Test", "1 2"), ("User-Agent", SDKVersion.userAgent)]),
             body: body)
         #expect(try await URLSessionTransport().send(request).status == 204)
         let received = try #require(server.received)
         #expect(received.head.hasPrefix("PATCH /a%20b?c=d HTTP/1.1\r\n") && received.body == body)
-        #expect(received.head.lowercased().contains("\r\nx-test: 1 2\r\n"))
+        let lines = received.head.lowercased().split(separator: "\r\n")
+        #expect(lines.contains("x-test: 1 2"))
+        #expect(lines.filter { $0.hasPrefix("user-agent:") } == ["user-agent: \(SDKVersion.userAgent)"])
     }
 
     @Test("a cookie of one answer is in no later request")

@@ -93,9 +93,9 @@ package struct VerificationOptions: Sendable {
     package var policy: JSONValue?
     /// `--line-policies`: a line's own policy, environment and app ids win over ``policy``. By default ``policy`` wins.
     package var linePoliciesWin = false
-    /// Whether the member `recorded_verdict` is used if a token cannot be decoded. Only evidence sets it: the service wrote
-    /// it, while a line may come from an attacker.
-    var honoursRecordedVerdicts = false
+    /// Whether this program wrote the line: evidence, or the options for one object. Only then are `recorded_verdict`,
+    /// `expected_challenge` and `challenge_member` used. A line of a batch may come from an attacker.
+    package var trustsLine = false
 
     /// Verifiers with these roots, made once and not for every line; nil if `rootsPEM` has no certificate.
     private var apple: AppleVerifiers? = .builtIn

@@ -224,6 +224,29 @@ import Testing
         #expect(try verdict(later, options: options)["outcome"]?.string == "verified")
     }
 
+    @Test(arguments: [("assertion-test", nil), ("another", "CHALLENGE_MISMATCH")])
+    func `an expected challenge is compared for one object, and ignored in a batch`(
+        challenge: String, code: String?
+    ) throws {
+        var line = Self.first("assertion") { $0["name"]?.string?.hasPrefix("Sofianel5") == true }
+        line["expected_challenge"] = .string(challenge)
+        #expect(try verdict(line)["outcome"]?.string == "verified")
+        var options = VerificationOptions()
+        options.trustsLine = true
+        let format = try #require(AttestationFormats.named("app-attest-assertion"))
+        let found = try format.verify(JSONFields(.object(line)), options: options)
+        #expect(found.code == code && found.checks.last?.name == "challenge")
+        // In client data that is no JSON object, the challenge is all of it.
+        let bare = Self.first("assertion") { $0["client_data"] == "QUJDREU=" }
+        for (text, code) in [("ABCDE", nil), ("ABCD", "CHALLENGE_MISMATCH"), ("", "CHALLENGE_MISMATCH")] {
+            var line = bare
+            line["expected_challenge"] = .string(text)
+            #expect(try format.verify(JSONFields(.object(line)), options: options).code == code)
+        }
+        line["client_data"] = nil
+        #expect(throws: JSONError.self) { try format.verify(JSONFields(.object(line)), options: options) }
+    }
+
     /// The receipt inside the attestation has its own result.
     @Test func `an attestation verifies even if its receipt does not`() throws {
         let line = Self.first("attestation") { $0["name"]?.string?.hasPrefix("Mikedan37") == true }
@@ -298,7 +321,7 @@ import Testing
         #"{"format":"app-attest-assertion","public_key_x963":"BAAA"}"#,
         #"{"format":"app-attest-receipt","format":"app-attest-receipt"}"#,
         #"{"format":"app-attest-receipt"} trailing"#, "{\"format\":\"app-attest-receipt\",\"name\":\"\u{1}\"}",
-    ]) func isUnreadableAndTheRunGoesOn(_ line: String) throws {
+    ]) func `a malformed line is unreadable, and the run continues`(_ line: String) throws {
         let output = try run(Array((Self.good + "\n" + line + "\n" + Self.good).utf8))
         #expect(output.outcomes == ["refused", "unreadable", "refused"])
         #expect(!output.readable)
@@ -309,7 +332,7 @@ import Testing
     @Test(arguments: [
         #"{"format":"app-attest-receipt","object":"%%%"}"#, #"{"format":"app-attest-attestation","object":"o2Nm!"}"#,
         #"{"format":"app-attest-assertion","object":""}"#,
-    ]) func whatADeviceSentIsRefusedAndNotUnreadable(_ line: String) throws {
+    ]) func `a malformed value from a device is refused, and its line is readable`(_ line: String) throws {
         let output = try run(Array(line.utf8))
         #expect(output.outcomes == ["refused"])
         #expect(output.readable)
@@ -364,7 +387,7 @@ import Testing
         #"{"format":"app-attest-attestation","object":"oA==","public_key_x963":"-","previous_counter":"-","client_hash_b64":5}"#,
         #"{"format":"app-attest-assertion","object":"oA==","key_id":5,"environment":"-","valid_at":"-","client_hash_b64":5}"#,
         #"{"format":"app-attest-receipt","object":"oA==","key_id":5,"client_data":5,"client_data_form":5,"previous_counter":-1}"#,
-    ]) func membersOfOtherFormatsMayBeAnything(_ line: String) throws {
+    ]) func `members of other formats are ignored`(_ line: String) throws {
         #expect(try run(Array(line.utf8)).outcomes == ["refused"])
     }
 

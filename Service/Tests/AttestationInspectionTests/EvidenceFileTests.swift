@@ -87,7 +87,7 @@ import Testing
             ("verdict", ["outcome": "refused", "checks": [1]]), ("roots", ["pem": "x"]),
             ("roots", ["pem": "x", "beside_built_in": true, "more": 1]), ("roots", []),
         ] as [(String, JSONValue?)])
-    func areRefusedWhereTheyAreOfAnotherForm(member: String, value: JSONValue?) throws {
+    func `a member of another form is refused`(member: String, value: JSONValue?) throws {
         let file = try evidence()
         #expect(throws: JSONError.self) { try read(file) { $0[member] = value } }
     }
@@ -98,7 +98,7 @@ import Testing
             ("input", ["format": "app-attest-attestation", "valid_at": "soon"]),
             ("roots", ["pem": "none", "beside_built_in": false]),
         ] as [(String, JSONValue)])
-    func thatCannotBeJudgedThrow(member: String, value: JSONValue) throws {
+    func `an object that cannot be judged throws`(member: String, value: JSONValue) throws {
         let file = try read(evidence()) { $0[member] = value }
         #expect(throws: (any Error).self) { try file.replay() }
     }

@@ -17,7 +17,7 @@ import Testing
     @Test func `nothing acknowledged is lost and no claim forgotten, however often the service is killed`() async throws
     {
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
-        var random = SeededGenerator(seed: Self.seed)
+        var random = SeededNumbers(seed: Self.seed)
         var clients = (0..<Self.clients).map { LoadClient(fixture, seed: Self.seed &+ UInt64($0)) }
         var port = 0
         for _ in 0..<Self.kills {

@@ -63,20 +63,6 @@ private final class OutputFile: Sendable {
     var text: String { (try? String(contentsOf: url, encoding: .utf8)) ?? "" }
 }
 
-/// A temporary folder, removed with its owner.
-final class TemporaryFolder: Sendable {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appendingPathComponent("synheart-auth-tests-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func path(_ name: String) -> String { url.appendingPathComponent(name).path }
-}
-
 /// A service in its own process, on its own ports.
 final class RunningService: Sendable {
     let publicURL: String

@@ -122,11 +122,45 @@ extension AgainstPostgreSQL {
                     [sampleClaim(device)], on: stores, at: now + date, futureWindow: window)
                 #expect(outcome == .historyLost(retryAfter: seconds), "dated \(date) with a window of \(window)")
             }
-            for (date, window) in [(-691, 60), (91, 60), (309, 60), (1091, 60), (36, 0)] as [(Int64, Int64)] {
+            // Claims of these dates had expired at the loss. They are gone too, so a clock that steps back must not find them free.
+            for (date, window) in [(-691, 60), (91, 60), (309, 60), (36, 0)] as [(Int64, Int64)] {
                 let outcome = try await claim(
                     [sampleClaim(device)], on: stores, at: now + date, futureWindow: window)
-                #expect(outcome == .claimed, "dated \(date) with a window of \(window)")
+                #expect(outcome == .expired, "dated \(date) with a window of \(window)")
             }
+            #expect(try await claim([sampleClaim(device)], on: stores, at: now + 1091) == .claimed)
+            await stores.close()
+        }
+
+        @Test func `claims that had expired when all were lost are not free for a clock that steps back`() async throws
+        {
+            let (stores, old) = (try await open(url), sampleClaim(device))
+            #expect(try await claim([old], on: stores) == .claimed)
+            stores.sweeper?.finish()
+            try server.sql("DELETE FROM claims", in: url)
+            try server.sql("UPDATE claim_history SET identity = 'another server', clock = 0", in: url)
+            guard case .historyLost = try await claim([sampleClaim(device)], on: stores, at: now + 691) else {
+                Issue.record("no loss is recorded")
+                return
+            }
+            // Before the next sweep finds that the clock fell back.
+            #expect(try await claim([old], on: stores) == .expired)
+            await stores.close()
+        }
+
+        @Test func `a loss of all claims refuses the dates since the clock's last jump`() async throws {
+            let stores = try await open(url)
+            stores.sweeper?.finish()
+            try server.sql(
+                """
+                UPDATE claim_history SET identity = 'another server', clock = \(now.seconds),
+                  runs_from = '{\(now.seconds - 9000),\(now.seconds - 4000)}',
+                  runs_to = '{\(now.seconds - 8000),\(now.seconds)}'
+                """, in: url)
+            #expect(try await claim([sampleClaim(device)], on: stores) == .historyLost(retryAfter: 91))
+            #expect(
+                try await claim([sampleClaim(device)], on: stores, at: now - 4690) == .historyLost(retryAfter: 4781))
+            #expect(try await claim([sampleClaim(device)], on: stores, at: now - 4691) == .expired)
             await stores.close()
         }
 
@@ -135,8 +169,10 @@ extension AgainstPostgreSQL {
             stores.sweeper?.finish()
             for round in 0..<5 {
                 let readings = (0..<3).map { _ in now.seconds + Int64.random(in: 200...1400) }
-                let history = ClaimHistory(
+                var history = ClaimHistory(
                     loss: HistoryLoss(around: readings, clocksApart: ClaimHistory.clockTolerance, lease: 0))
+                // The claims that had expired are lost too, by the clock of any node.
+                history.recall(purgedTo: readings[2] - ClaimHistory.clockTolerance)
                 let marked = """
                     UPDATE claim_history SET lost_from = '{}', lost_to = '{}', runs_from = '{}', runs_to = '{}',
                       identity = 'another server', clock = 0;
@@ -155,9 +191,10 @@ extension AgainstPostgreSQL {
                     let base = number < 30 ? UnixTime(readings[number % 3]) : now + 800
                     let (date, window) = (base + .random(in: -760...400), [0, 5, 60, 300][number % 4] as Int64)
                     let outcome = try await claim([sampleClaim(device)], on: stores, at: date, futureWindow: window)
-                    let seconds = history.retryAfter(timestamp: date, futureWindow: window)
+                    let refusal = history.refusal(
+                        timestamp: date, expiresAt: date + ReplayClaim.life, now: date, futureWindow: window)
                     #expect(
-                        outcome == seconds.map { .historyLost(retryAfter: $0) } ?? .claimed,
+                        outcome == refusal ?? .claimed,
                         "\(round): \(date) with a window of \(window) after \(readings)")
                 }
             }

@@ -1,5 +1,6 @@
 import AuthService
 import Bytes
+import TestHelpers
 import Testing
 
 @testable import PostgreSQLStores
@@ -181,7 +182,7 @@ struct PoolStateTests {
         static let size = 3
         static let maximumWaiting = 6
 
-        var random: SeededSteps
+        var random: SeededNumbers
         var pool = FakePool(Array(0..<size), maximumWaiting: maximumWaiting)
         var now = PoolStateTests.now
         /// The connections whose threads were woken.
@@ -270,7 +271,7 @@ struct PoolStateTests {
     @Test(arguments: 0..<60)
     func `in every order of events each request is answered or refused once, and none waits for nothing`(_ seed: UInt64)
     {
-        var threads = Threads(random: SeededSteps(seed: seed))
+        var threads = Threads(random: SeededNumbers(seed: seed))
         for _ in 0..<2000 {
             switch Int.random(in: 0..<12, using: &threads.random) {
             case 0..<4: threads.submit()
@@ -298,21 +299,4 @@ struct PoolStateTests {
         #expect(threads.pool.use.busy == 0)
         #expect(threads.ends.count == threads.requests.count, "a request got no answer")
     }
-}
-
-/// A generator that returns the same numbers for the same seed (SplitMix64).
-private struct SeededSteps: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
-
-    mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 }

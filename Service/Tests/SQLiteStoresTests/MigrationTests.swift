@@ -33,6 +33,32 @@ struct MigrationTests {
         await again.close()
     }
 
+    @Test func `a credential of an older version is one of a gateway that forwards no bodies`() async throws {
+        let folder = try TemporaryFolder()
+        let stores = try SQLiteStores.open(folder)
+        func credential(_ bodies: ForwardedBodies) -> Credential {
+            Credential(
+                id: "id", name: "name", role: .service, scope: .allApps, secretHash: SystemRandom().bytes(32),
+                createdAt: UnixTime(1_780_272_000), expiresAt: UnixTime(1_790_272_000), bodies: bodies)
+        }
+        let event = AuditEvent(.credentialCreated, at: UnixTime(1_780_272_000), actor: "test")
+        #expect(try await stores.credentials.insert(credential(.whole), recording: event))
+        #expect(try await stores.credentials.credential("id")?.bodies == .whole)
+        await stores.close()
+        let queue = try DatabaseQueue(path: folder.database)
+        try await queue.write { database in
+            try database.execute(
+                sql: """
+                    ALTER TABLE credentials DROP COLUMN bodies;
+                    DELETE FROM grdb_migrations WHERE identifier = '8';
+                    """)
+        }
+        try queue.close()
+        let again = try SQLiteStores.open(folder)
+        #expect(try await again.credentials.credential("id")?.bodies == .headers)
+        await again.close()
+    }
+
     @Test func `an App Attest key whose category was proven keeps the mark of its extension map`() async throws {
         let folder = try TemporaryFolder()
         let stores = try SQLiteStores.open(folder)

@@ -7,18 +7,8 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A temporary folder, removed with its owner.
-final class TemporaryFolder: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("stores-\(UUID())").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    var database: String { "\(path)/auth.sqlite" }
+extension TemporaryFolder {
+    var database: String { path("auth.sqlite") }
 }
 
 struct FixedClock: ServiceClock {

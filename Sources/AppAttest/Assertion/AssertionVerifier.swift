@@ -26,14 +26,13 @@ public struct AssertionVerifier: Sendable {
         publicKey: P256.Signing.PublicKey,
         attestedExtensions: Bool, previousCounter: UInt32
     ) throws(AppAttestError) -> VerifiedAssertion {
-        let object = try AssertionObject(parsing: bytes)
-        let assertion = try verify(
-            object, clientDataHash: ClientDataHash(hashing: clientData), publicKey: publicKey,
-            attestedExtensions: attestedExtensions, previousCounter: previousCounter)
-        guard challenge.holds(Array(clientData)) else {
-            throw AppAttestError(.challengeMismatch, .challenge, "the client data carries another challenge")
-        }
-        return assertion
+        var expected = AppAttestExpectations()
+        expected.clientDataHash = ClientDataHash(hashing: clientData)
+        expected.challenge = (clientData: Array(clientData), check: challenge)
+        expected.publicKey = publicKey
+        expected.attestedExtensions = attestedExtensions
+        expected.previousCounter = previousCounter
+        return try verify(try AssertionObject(parsing: bytes), expected)
     }
 
     /// Verifies an assertion over a client data hash, whose challenge the caller has compared.
@@ -42,16 +41,23 @@ public struct AssertionVerifier: Sendable {
         attestedExtensions: Bool, previousCounter: UInt32
     ) throws(AppAttestError) -> VerifiedAssertion {
         var expected = AppAttestExpectations()
-        expected.appIDs = policy.appIDs
         expected.clientDataHash = clientDataHash
         expected.publicKey = publicKey
         expected.attestedExtensions = attestedExtensions
         expected.previousCounter = previousCounter
+        return try verify(object, expected)
+    }
+
+    private func verify(
+        _ object: AssertionObject, _ expected: AppAttestExpectations
+    ) throws(AppAttestError) -> VerifiedAssertion {
+        var expected = expected
+        expected.appIDs = policy.appIDs
         var log = StepLog<AppAttestError>()
         let extensions = try prove(object, expected, &log)
         return VerifiedAssertion(
-            counter: object.authenticatorData.counter, extensions: attestedExtensions ? extensions : nil,
-            unprovenExtensions: attestedExtensions ? nil : extensions)
+            counter: object.authenticatorData.counter, extensions: expected.attestedExtensions ? extensions : nil,
+            unprovenExtensions: expected.attestedExtensions ? nil : extensions)
     }
 
     /// Makes every step for which `expected` has enough values, and returns the outcome of each. Without the public
@@ -84,9 +90,13 @@ public struct AssertionVerifier: Sendable {
             log.skip(.appID, "no App ID is given")
         }
         try log.check(.counter, try AssertionSteps.verifyCounter(object, expected.previousCounter))
-        return try log.check(
+        let extensions = try log.check(
             .extensions,
             try AssertionSteps.verifyExtensions(object, policy, attestedExtensions: expected.attestedExtensions))
+        if let (clientData, check) = expected.challenge {
+            try log.check(.challenge, try AssertionSteps.verifyChallenge(clientData, check))
+        }
+        return extensions
     }
 }
 
@@ -147,5 +157,14 @@ package enum AssertionSteps {
         if let map = object.authenticatorData.extensions { extensions = try AuthenticatorExtensions(map) }
         try policy.requireExtensions(attestedExtensions ? extensions : nil)
         return extensions
+    }
+
+    /// Step 5: the client data has the challenge that the server issued.
+    package static func verifyChallenge(
+        _ clientData: [UInt8], _ check: ChallengeCheck
+    ) throws(AppAttestError) {
+        guard check.holds(clientData) else {
+            throw AppAttestError(.challengeMismatch, .challenge, "the client data carries another challenge")
+        }
     }
 }

@@ -80,6 +80,9 @@ public struct AppAttestExpectations: Sendable {
     public var keyID: KeyID?
     /// The client data hash that was attested or signed.
     public var clientDataHash: ClientDataHash?
+    /// The client data and the check of its challenge, for assertions. Its hash is ``clientDataHash``. Nil: the caller compares
+    /// the challenge, and the audit has no such step.
+    public var challenge: (clientData: [UInt8], check: ChallengeCheck)?
     /// The attested key, for assertions.
     public var publicKey: P256.Signing.PublicKey?
     /// Whether the attestation of the key carried an extension map, for assertions.

@@ -28,6 +28,8 @@ public enum HeaderName {
     public static let rotate = "X-Synheart-Rotate"
     /// The code of a refusal, for clients behind a gateway that replaces the body.
     public static let error = "X-Synheart-Error"
+    /// The credential of a gateway that forwards requests.
+    public static let serviceCredential = "X-Synheart-Service-Credential"
     /// The id of the request, in every answer.
     public static let requestID = "X-Request-ID"
 }

@@ -14,6 +14,9 @@ public enum Route: String, Sendable, CaseIterable {
     case token = "/auth/v1/token"
     /// Verifies a signed request that another service received. Needs a service credential.
     case verify = "/auth/v1/verify"
+    /// Verifies a signed request that a gateway forwards. Needs a service credential. It answers every method, and
+    /// `/auth/v1/forward/{original path}` too.
+    case forward = "/auth/v1/forward"
     /// The public keys that sign the tokens, as a JWK set (RFC 7517).
     case keySet = "/auth/v1/.well-known/jwks.json"
     /// The same keys, at the root of the origin.
@@ -23,11 +26,11 @@ public enum Route: String, Sendable, CaseIterable {
     /// Names the issuer and its keys (RFC 8414).
     case authorizationServer = "/.well-known/oauth-authorization-server"
 
-    /// The method of the route.
+    /// The method of the route. Forward authentication answers every other method like `GET`.
     public var method: String {
         switch self {
         case .challenge, .register, .rotateKey, .token, .verify: "POST"
-        case .status, .keySet, .wellKnownKeySet, .openIDConfiguration, .authorizationServer: "GET"
+        case .status, .forward, .keySet, .wellKnownKeySet, .openIDConfiguration, .authorizationServer: "GET"
         case .device: "DELETE"
         }
     }

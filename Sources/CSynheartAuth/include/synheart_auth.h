@@ -9,9 +9,16 @@
 
 #include <stdint.h>
 
+/* The version of this header, by semantic versioning. */
+#define SYNHEART_AUTH_VERSION "1.0.0"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The version of the library, in the form of SYNHEART_AUTH_VERSION. The two differ if a program runs with another library than it was
+ * compiled for. The text is valid for the life of the process; do not free it. */
+const char *synheart_auth_version(void);
 
 /* ---------------------------------------------------------------- 1. The symbols that Synheart Core's runtime looks up
  *

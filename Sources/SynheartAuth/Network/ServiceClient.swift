@@ -42,7 +42,7 @@ struct ServiceClient: Sendable {
     ) async -> Outcome {
         var lines = headers.map { ($0.name, $0.value) }
         if !body.isEmpty { lines.append(("Content-Type", "application/json")) }
-        lines.append(("Accept", "application/json"))
+        lines += [("Accept", "application/json"), ("User-Agent", SDKVersion.userAgent)]
         if isDevelopment { lines.append((HeaderName.developmentMode, "true")) }
         let request = TransportRequest(
             method: route.method, url: origin.text + route.rawValue, headers: HeaderFields(lines), body: body,

@@ -113,7 +113,7 @@ extension Body {
     }
 }
 
-extension SeededRandom {
+extension SeededNumbers {
     mutating func appID() throws -> AppID {
         let length = Int.random(in: 1...128, using: &self)
         let text = String(

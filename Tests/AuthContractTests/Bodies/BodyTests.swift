@@ -100,7 +100,7 @@ struct Body: Sendable, CustomTestStringConvertible {
 
     init<Value: WireBody & Equatable>(
         sample: Value, required: Set<String>, optional: Set<String> = [],
-        any: @escaping @Sendable (inout SeededRandom) throws -> Value
+        any: @escaping @Sendable (inout SeededNumbers) throws -> Value
     ) {
         testDescription = "\(Value.self)"
         self.sample = sample.json
@@ -109,7 +109,7 @@ struct Body: Sendable, CustomTestStringConvertible {
         rewrites = { object in (try? Value(parsing: JSONValue.object(object).bytes))?.json }
         readsText = { text in (try? Value(parsing: Array(text.utf8))) != nil }
         roundTripOf = { seed in
-            var random = SeededRandom(seed: seed)
+            var random = SeededNumbers(seed: seed)
             let value = try any(&random)
             #expect(try Value(parsing: value.bytes) == value)
         }

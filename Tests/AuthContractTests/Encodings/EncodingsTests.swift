@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func `base64 agrees with Foundation`() {
-        var random = SeededRandom(seed: 2)
+        var random = SeededNumbers(seed: 2)
         for _ in 0..<500 {
             let bytes = random.bytes(in: 0...100)
             let text = Base64.standard.encode(bytes)
@@ -64,7 +64,7 @@ import Testing
 
     /// One byte string has one text: a text that decodes is exactly the one that encoding gives.
     @Test func `each byte string has one text`() {
-        var random = SeededRandom(seed: 3)
+        var random = SeededNumbers(seed: 3)
         let alphabet = Array("AQgw/+-_=Zz \n".utf8)
         var decoded = 0
         for _ in 0..<20_000 {
@@ -166,7 +166,7 @@ import Testing
     /// From 1600 on, where Foundation's calendar is Gregorian as well.
     @Test func `times agree with Foundation`() throws {
         let formatter = ISO8601DateFormatter()
-        var random = SeededRandom(seed: 4)
+        var random = SeededNumbers(seed: 4)
         for _ in 0..<500 {
             let seconds = Int64.random(in: -11_676_096_000...253_402_300_799, using: &random)
             let text = formatter.string(from: Date(timeIntervalSince1970: TimeInterval(seconds)))
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test func `a written time is read as the same`() throws {
-        var random = SeededRandom(seed: 5)
+        var random = SeededNumbers(seed: 5)
         for _ in 0..<2000 {
             let time = UnixTime(Int64.random(in: -62_167_219_200...253_402_300_799, using: &random))
             #expect(try UnixTime(iso8601: time.iso8601) == time)

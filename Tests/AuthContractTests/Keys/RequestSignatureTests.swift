@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test func `any bytes are a signature or an error`() {
-        var random = SeededRandom(seed: 6)
+        var random = SeededNumbers(seed: 6)
         let der = (try? sign().der) ?? []
         for _ in 0..<5000 {
             var changed = der

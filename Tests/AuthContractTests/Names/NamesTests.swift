@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func `a written UUID is read as the same`() throws {
-        var random = SeededRandom(seed: 1)
+        var random = SeededNumbers(seed: 1)
         for _ in 0..<500 {
             struct Given: RandomSource {
                 let given: [UInt8]
@@ -160,7 +160,8 @@ import Testing
         let table: [String: String] = [
             "/auth/v1/device/challenge": "POST", "/auth/v1/device/register": "POST",
             "/auth/v1/device/rotate-key": "POST", "/auth/v1/device/status": "GET", "/auth/v1/device": "DELETE",
-            "/auth/v1/token": "POST", "/auth/v1/verify": "POST", "/auth/v1/.well-known/jwks.json": "GET",
+            "/auth/v1/token": "POST", "/auth/v1/verify": "POST", "/auth/v1/forward": "GET",
+            "/auth/v1/.well-known/jwks.json": "GET",
             "/.well-known/jwks.json": "GET", "/.well-known/openid-configuration": "GET",
             "/.well-known/oauth-authorization-server": "GET",
         ]

@@ -79,7 +79,7 @@
 
         /// What our parser accepts, the other one also accepts, and writes in the same form.
         @Test func `both read structured fields alike`() throws {
-            var random = SeededRandom(seed: 10)
+            var random = SeededNumbers(seed: 10)
             let texts = StructuredFields.read.map(\.0) + StructuredFieldMutations.texts(count: 4000, random: &random)
             let answers = try OtherImplementation.ask(texts.map { [("do", "parse"), ("field", .string($0))] })
             var accepted = 0

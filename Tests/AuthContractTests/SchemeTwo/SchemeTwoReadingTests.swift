@@ -122,7 +122,7 @@ import Testing
         "other=:\(Base64.standard.encode([UInt8](repeating: 1, count: 64))):",
         "synheart=\"\(Base64.standard.encode([UInt8](repeating: 1, count: 64)))\"",
     ])
-    func aSignatureIs64Bytes(_ signature: String) {
+    func `a signature that is not 64 bytes is refused`(_ signature: String) {
         #expect(code(reading("Signature", signature)) == .invalidRequest)
     }
 

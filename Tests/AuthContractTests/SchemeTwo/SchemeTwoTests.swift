@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func `requests of all kinds verify`() throws {
-        var random = SeededRandom(seed: 9)
+        var random = SeededNumbers(seed: 9)
         for _ in 0..<100 {
             var any = SchemeTwoRequest()
             any.method = try random.one(of: ["GET", "PUT", "M-SEARCH", "x"])

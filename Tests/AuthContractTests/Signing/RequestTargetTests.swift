@@ -44,7 +44,7 @@ import Testing
 
     /// Any bytes: a path is accepted unchanged or refused, but never corrected.
     @Test func `any path is accepted unchanged or refused`() {
-        var random = SeededRandom(seed: 7)
+        var random = SeededNumbers(seed: 7)
         let alphabet = Array("/.%2eE?#a\\ ~;fFcC35bB0".utf8) + [0x00, 0x0A, 0x7F, 0xC3, 0xA9]
         for _ in 0..<20_000 {
             let bytes = (0..<Int.random(in: 0...10, using: &random)).compactMap { _ in

@@ -94,7 +94,7 @@ import Testing
 
     /// Any text is refused or parsed. A parsed value has one form, which parses to the same value.
     @Test func `any text is a dictionary or an error`() throws {
-        var random = SeededRandom(seed: 8)
+        var random = SeededNumbers(seed: 8)
         var accepted = 0
         for text in StructuredFieldMutations.texts(count: 20_000, random: &random) {
             guard let dictionary = try? StructuredField.Dictionary(parsing: text, field: "Test") else { continue }
@@ -115,7 +115,7 @@ import Testing
 
 /// Dictionaries with a few bytes changed: what a fuzzer would try first.
 enum StructuredFieldMutations {
-    static func texts(count: Int, random: inout SeededRandom) -> [String] {
+    static func texts(count: Int, random: inout SeededNumbers) -> [String] {
         let seeds = StructuredFields.read.map(\.0) + StructuredFields.refused
         let bytes = Array("ab1*\"\\:;=,.?@() -_\t%/Z".utf8)
         return (0..<count).map { _ in

@@ -3,26 +3,7 @@ import Crypto
 import Foundation
 import Testing
 
-/// The files of `docs/vectors`, which every implementation of the protocol runs.
-enum ProtocolVectors {
-    /// The folder `docs` of the repository.
-    static let documentation = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("docs")
-
-    static let folder = documentation.appendingPathComponent("vectors")
-
-    /// Reads `docs/vectors/<name>.json`. A member such as `app_id` is the property `appId`.
-    static func load<Value: Decodable>(_ name: String, as type: Value.Type = Value.self) throws -> Value {
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return try decoder.decode(type, from: Data(bytes(name)))
-    }
-
-    /// The bytes of `docs/vectors/<name>.json`.
-    static func bytes(_ name: String) throws -> [UInt8] {
-        Array(try Data(contentsOf: folder.appendingPathComponent("\(name).json")))
-    }
-
+extension ProtocolVectors {
     /// The keys of `keys.json` by their names.
     static func keys() throws -> [String: Key] {
         let file: KeyFile = try load("keys")

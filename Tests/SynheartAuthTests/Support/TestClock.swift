@@ -77,21 +77,12 @@ final class TestSleeper: Sleeper {
 
 /// The same bytes in every run.
 final class SeededRandom: RandomSource {
-    private let state: Locked<UInt64>
+    private let numbers: Locked<SeededNumbers>
 
-    init(_ seed: UInt64) { state = Locked(seed) }
+    init(_ seed: UInt64) { numbers = Locked(SeededNumbers(seed: seed)) }
 
     func bytes(_ count: Int) -> [UInt8] {
-        state.withLock { state in
-            (0..<count).map { _ in
-                // SplitMix64.
-                state = state &+ 0x9E37_79B9_7F4A_7C15
-                var word = state
-                word = (word ^ word >> 30) &* 0xBF58_476D_1CE4_E5B9
-                word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
-                return UInt8(truncatingIfNeeded: word ^ word >> 31)
-            }
-        }
+        numbers.withLock { numbers in (0..<count).map { _ in UInt8(truncatingIfNeeded: numbers.next()) } }
     }
 }
 

@@ -17,7 +17,7 @@ package struct PlayIntegrityFormat: AttestationFormat {
         let package = try line.optionalString("package")
         let binding = try Self.binding(line)
         let packages = try line.optionalStrings("packages").map { Set($0) } ?? package.map { [$0] }
-        let recorded = options.honoursRecordedVerdicts ? try Self.recordedVerdict(line) : nil
+        let recorded = options.trustsLine ? try Self.recordedVerdict(line) : nil
         let time = try AndroidInputLine.time("evaluate_at", in: line)
         guard let token else { return .missing("token") }
 

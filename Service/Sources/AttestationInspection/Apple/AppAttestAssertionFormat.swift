@@ -6,7 +6,8 @@ struct AppAttestAssertionFormat: AttestationFormat {
     static let name = "app-attest-assertion"
 
     func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
-        let input = try AppAttestInput(line, using: AppAttestInput.assertion)
+        let ours = options.trustsLine ? AppAttestInput.expectedChallenge : []
+        let input = try AppAttestInput(line, using: AppAttestInput.assertion + ours)
         let asked: AppAttestOptions
         do { asked = try AppAttestOptions(options, line, input) } catch {
             return .unusable("policy", code: "POLICY_UNREADABLE", error)

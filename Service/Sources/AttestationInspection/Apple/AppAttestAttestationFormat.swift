@@ -1,11 +1,11 @@
 internal import AppAttest
-internal import StrictJSON
+package import StrictJSON
 
 /// `app-attest-attestation`: an attestation object. Its receipt has a verdict of its own.
-struct AppAttestAttestationFormat: AttestationFormat {
-    static let name = "app-attest-attestation"
+package struct AppAttestAttestationFormat: AttestationFormat {
+    package static let name = "app-attest-attestation"
 
-    func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
+    package func verify(_ line: JSONFields, options: VerificationOptions) throws -> Verdict {
         let input = try AppAttestInput(line, using: AppAttestInput.attestation)
         let asked: AppAttestOptions
         do { asked = try AppAttestOptions(options, line, input) } catch {
@@ -24,8 +24,13 @@ struct AppAttestAttestationFormat: AttestationFormat {
         return Verdict(audit, facts: facts)
     }
 
-    func inspect(_ object: [UInt8]) -> JSONValue? {
+    package func inspect(_ object: [UInt8]) -> JSONValue? {
         (try? AttestationObject(parsing: object)).map { .object($0.json) }
+    }
+
+    /// The receipt in an attestation object, as it is; nil if the bytes are no attestation object.
+    package static func receipt(in attestation: [UInt8]) -> [UInt8]? {
+        try? AttestationObject(parsing: attestation).receipt
     }
 
     /// The verdict on the receipt, compared with the attestation. It is one of the facts, and never refuses the

@@ -18,6 +18,8 @@ struct AppAttestInput {
     /// Whether the attestation of an assertion's key carried an extension map.
     let attestedExtensions: Bool
     let clientHash: ClientDataHash?
+    /// The client data, and the check of the challenge that it must have.
+    let challenge: (clientData: [UInt8], check: ChallengeCheck)?
 
     /// All other members are ignored, whatever their value.
     static let attestation = ["object", "app_id", "key_id", "environment", "valid_at"] + clientData
@@ -25,6 +27,8 @@ struct AppAttestInput {
         [
             "object", "app_id", "public_key_x963", "previous_counter", "attested_extensions",
         ] + clientData
+    /// The members that only a line of this program may have.
+    static let expectedChallenge = ["expected_challenge", "challenge_member"]
     static let receipt = ["object", "app_id", "environment", "valid_at", "client_hash_b64", "public_key_x963"]
     private static let clientData = ["client_data", "client_data_form", "client_data_hash"]
 
@@ -49,6 +53,7 @@ struct AppAttestInput {
             clamping: try line.optionalInteger("previous_counter", in: 0...Int64(UInt32.max)) ?? 0)
         attestedExtensions = try line.optionalBool("attested_extensions") ?? false
         clientHash = try line.optionalBase64("client_hash_b64").map { ClientDataHash($0) }
+        challenge = try Self.challenge(line)
     }
 
     /// The id of no key, because the hashed text is not a point of the curve.
@@ -61,6 +66,26 @@ struct AppAttestInput {
         // Collections of vectors also use other values. Only `raw` means that the client data is the hash itself.
         let isRaw = try line.optionalString("client_data_form") == "raw"
         return isRaw ? ClientDataHash(clientData) : ClientDataHash(hashing: clientData)
+    }
+}
+
+extension AppAttestInput {
+    /// `expected_challenge` is text. The client data is the same text, or a JSON object that has it as the member `challenge`,
+    /// or as the one that `challenge_member` names.
+    private static func challenge(
+        _ line: JSONFields
+    ) throws(JSONError) -> (clientData: [UInt8], check: ChallengeCheck)? {
+        guard let expected = try line.optionalString("expected_challenge") else { return nil }
+        guard let clientData = try line.optionalBase64("client_data") else {
+            throw JSONError(.missing, path: line.pathOf("client_data"))
+        }
+        let member = try line.optionalString("challenge_member") ?? "challenge"
+        let check = ChallengeCheck.clientData(holds: Array(expected.utf8)) { clientData in
+            let limits = JSONValue.Limits(bytes: BatchRunner.maximumLineLength)
+            guard let object = try? JSONValue(parsing: clientData, limits: limits).object else { return clientData }
+            return object[member]?.string.map { Array($0.utf8) }
+        }
+        return (clientData, check)
     }
 }
 

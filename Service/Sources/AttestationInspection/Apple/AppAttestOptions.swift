@@ -65,6 +65,7 @@ extension AppAttestExpectations {
         environments = asked.environments
         keyID = input.keyID
         clientDataHash = input.clientDataHash
+        challenge = input.challenge
         publicKey = input.publicKey
         attestedExtensions = input.attestedExtensions
         previousCounter = input.previousCounter

@@ -103,7 +103,7 @@ package struct EvidenceFile: Sendable {
         // The service wrote the line, so its members win over the policy.
         var options = options
         options.linePoliciesWin = true
-        options.honoursRecordedVerdicts = true
+        options.trustsLine = true
         try options.validate()
         return (name, try format.verify(fields, options: options))
     }

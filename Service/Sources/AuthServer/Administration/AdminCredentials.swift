@@ -14,9 +14,10 @@ extension AdminAPI {
     func createCredential(_ request: AdminRequest) async throws -> APIResponse {
         try request.requireAccessToAll()
         let body = request.body
-        try body.allowOnly("name", "role", "apps", "all_apps", "expires_in_seconds")
+        try body.allowOnly("name", "role", "apps", "all_apps", "body", "expires_in_seconds")
         let (credential, text) = try await service.credentials.create(
             name: try body.string("name"), role: try body.choice("role"), scope: try Self.scope(body),
+            bodies: try body.optionalChoice("body"),
             life: try body.optionalInteger("expires_in_seconds", in: 1...316_224_000) ?? Self.defaultLife,
             actor: request.actor)
         var object = credential.administrationJSON
@@ -80,7 +81,7 @@ extension Credential {
         JSONObject([
             ("id", .string(id)), ("name", .string(name)), ("role", .string(role.rawValue)),
             ("apps", .array(scope.named.map(\.text).sorted().map { .string($0) })),
-            ("all_apps", .bool(scope == .allApps)),
+            ("all_apps", .bool(scope == .allApps)), ("body", role == .service ? .string(bodies.rawValue) : .null),
             ("created_at", .string(createdAt.iso8601)), ("expires_at", .string(expiresAt.iso8601)),
             ("revoked_at", .time(revokedAt)),
         ])

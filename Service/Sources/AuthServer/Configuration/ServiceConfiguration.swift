@@ -2,8 +2,8 @@ internal import AuthService
 internal import Foundation
 package import StrictJSON
 
-/// The settings of the service and their origins. Flags override the environment, the environment overrides the file, and the
-/// file overrides the defaults.
+/// The settings of the service and their origins. Flags override the environment, the environment overrides systemd's
+/// credentials, these override the file, and the file overrides the defaults.
 package struct ServiceConfiguration: Sendable {
     /// The origin of a value.
     package enum Origin: Sendable, Hashable, CustomStringConvertible {
@@ -67,6 +67,9 @@ package struct ServiceConfiguration: Sendable {
         for key in scope.keys {
             var setting = Setting(key: key, value: Self.standard(key), origin: .standard)
             if let file, let written = try Self.setting(key, file: file) { setting = written }
+            if let written = try Self.setting(key, credentials: environment["CREDENTIALS_DIRECTORY"]) {
+                setting = written
+            }
             if let written = try Self.setting(key, environment: environment) { setting = written }
             if let written = try Self.setting(key, flags: flags) { setting = written }
             settings[key] = setting
@@ -140,6 +143,18 @@ package struct ServiceConfiguration: Sendable {
         guard let direct else { return nil }
         return Setting(
             key: key, value: try read(direct, as: key, named: key.variable), origin: .environment(key.variable))
+    }
+
+    /// A secret that systemd passes as a credential: a file with the key's name (systemd.exec(5), *Credentials*).
+    private static func setting(
+        _ key: ConfigurationKey, credentials: String?
+    ) throws(ConfigurationError) -> Setting? {
+        guard key.kind.isSecret, let credentials else { return nil }
+        let path = "\(credentials)/\(key.rawValue)"
+        var about = stat()
+        guard stat(path, &about) == 0 || errno != ENOENT else { return nil }
+        let value = try contents(of: path, named: key.rawValue, " (in CREDENTIALS_DIRECTORY)")
+        return Setting(key: key, value: value, origin: .file(path), secretFile: path)
     }
 
     private static func setting(_ key: ConfigurationKey, file: ConfigurationFile) throws(ConfigurationError) -> Setting?

@@ -72,11 +72,13 @@ package struct AuthServer: Sendable {
     ///   - stopsOnSignals: whether SIGTERM and SIGINT stop the server: the first lets requests finish, the second does not.
     ///   - onSecondSignal: called at the second signal, before everything is cancelled.
     ///   - background: further work while the server runs. It is cancelled at the end.
+    ///   - onStopping: called once, when the server begins to stop.
     ///   - onReady: called once, when both listeners accept connections.
     /// - Throws: `ConfigurationError` if the settings are refused; errors of the certificate files and the sockets.
     package func run(
         stopsOnSignals: Bool = true, onSecondSignal: @escaping @Sendable () -> Void = {},
         background: @escaping @Sendable () async -> Void = {},
+        onStopping: @escaping @Sendable () -> Void = {},
         onReady: @escaping @Sendable (Addresses) async -> Void
     ) async throws {
         try settings.check()
@@ -112,7 +114,7 @@ package struct AuthServer: Sendable {
                     heads: AuditHeadLog(trail: service.auditTrail, logger: logger, metrics: metrics),
                     further: background)),
             .init(service: operationsListener),
-            .init(service: publicListener), .init(service: Draining(readiness: readiness)),
+            .init(service: publicListener), .init(service: Draining(readiness: readiness, onStopping: onStopping)),
         ]
         if let certificate {
             services.insert(.init(service: CertificateWatch(certificate: certificate, logger: logger)), at: 0)
@@ -222,10 +224,12 @@ package struct AuthServer: Sendable {
     /// Makes `/readyz` answer 503 as soon as the server begins to stop.
     private struct Draining: Service {
         let readiness: Readiness
+        let onStopping: @Sendable () -> Void
 
         func run() async throws {
             try await gracefulShutdown()
             readiness.beginDraining()
+            onStopping()
         }
     }
 

@@ -23,14 +23,14 @@ enum InitialSeries {
 
     private static func refusals(of route: Route?, _ codes: Set<ErrorCode>) -> [Outcome] {
         codes.union([.invalidRequest, .internalError]).map {
-            Outcome(route: route, status: $0.httpStatus, outcome: $0.rawValue)
+            Outcome(route: route, status: route?.httpStatus(of: $0) ?? $0.httpStatus, outcome: $0.rawValue)
         }
     }
 
     private static func successes(of route: Route) -> [String] {
         switch route {
         case .register: RegistrationStatus.allCases.map(\.rawValue)
-        case .verify: verdicts.filter { ErrorCode(rawValue: $0) == nil } + observed
+        case .verify, .forward: verdicts.filter { ErrorCode(rawValue: $0) == nil } + observed
         case .challenge, .status, .rotateKey, .device, .token, .keySet, .wellKnownKeySet, .openIDConfiguration,
             .authorizationServer:
             ["ok"]
@@ -60,7 +60,9 @@ enum InitialSeries {
     ].flatMap { provider in ["accepted", "refused", "unavailable"].map { (provider, $0) } }
 
     /// The outcomes of a request with the development header.
-    static let development = Set(outcomes.filter { $0.route != .verify && $0.route != .keySet }.map(\.outcome)).sorted()
+    static let development = Set(
+        outcomes.filter { $0.route != .verify && $0.route != .forward && $0.route != .keySet }.map(\.outcome)
+    ).sorted()
 
     /// Area and status of the operations listener.
     static let operations: [(area: String, status: Int)] =

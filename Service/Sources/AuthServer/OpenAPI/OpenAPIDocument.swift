@@ -54,6 +54,10 @@ package enum OpenAPIDocument {
                             "A request signed by the device's key, under scheme 1 (the X-Synheart headers) or scheme 2 (RFC 9421).",
                     ],
                     "serviceCredential": ["type": "http", "scheme": "bearer"],
+                    "forwardingCredential": [
+                        "type": "apiKey", "in": "header", "name": .string(HeaderName.serviceCredential),
+                        "description": "A service credential, in a header that a gateway adds.",
+                    ],
                     "adminCredential": ["type": "http", "scheme": "bearer"],
                 ],
             ],

@@ -84,7 +84,7 @@ enum OpenAPIExamples {
             "apps": [{"app_id": "com.example.app",
               "devices": {"pending": 0, "registered": 1, "rejected": 0, "revoked": 0, "deregistered": 0}}]},
           "Credential": {"id": "0123456789abcdef", "name": "ingest", "role": "service", "apps": ["com.example.app"],
-            "all_apps": false, "created_at": "2026-11-22T12:00:00Z", "expires_at": "2027-02-20T12:00:00Z", "revoked_at": null},
+            "all_apps": false, "body": "headers", "created_at": "2026-11-22T12:00:00Z", "expires_at": "2027-02-20T12:00:00Z", "revoked_at": null},
           "CredentialList": {"credentials": []},
           "CredentialRequest": {"name": "ingest", "role": "service", "apps": ["com.example.app"],
             "expires_in_seconds": 7776000},
@@ -130,6 +130,8 @@ extension Route {
             "The token is a bearer token for `audience`, the app's id by default. Revocation and rotation do not recall it: it lives for 10 minutes at most."
         case .verify:
             "A backend describes the request that it received, byte for byte, and asks once for each. With `verification_id` it may ask again after a timeout: the same id and content get the same verdict for 60 s."
+        case .forward:
+            "For gateways. `X-Original-Method` and `X-Original-URI`, or `X-Forwarded-Method` and `X-Forwarded-Uri`, name the request. Every method is answered. Below this path, at `/auth/v1/forward/{original path}`, the request line names it. 200 with the identity in `X-Synheart-Verified-…`, empty under observation; else 401, 403 or 503, with the code in the body and in `X-Synheart-Error`."
         case .keySet, .wellKnownKeySet:
             "Read it again when its max-age is over, or when a token names a `kid` that is not in it."
         case .openIDConfiguration:

@@ -25,7 +25,7 @@ struct OpenAPIOperation: Sendable {
 
     /// How the caller authenticates.
     enum Security: String, Sendable {
-        case none, deviceSignature, serviceCredential, adminCredential
+        case none, deviceSignature, serviceCredential, forwardingCredential, adminCredential
     }
 
     private static let everywhere: Set<ErrorCode> = [.invalidRequest, .internalError]
@@ -60,7 +60,10 @@ struct OpenAPIOperation: Sendable {
             success["content"] = ["application/json": Self.schema(successSchema)]
         }
         var all = JSONObject([(String(successStatus), JSONValue.object(success))])
-        let byStatus = Dictionary(grouping: errors.union(Self.everywhere), by: \.httpStatus)
+        let route = Route(rawValue: path)
+        let byStatus = Dictionary(grouping: errors.union(Self.everywhere)) {
+            route?.httpStatus(of: $0) ?? $0.httpStatus
+        }
         for (status, codes) in byStatus.sorted(by: { $0.key < $1.key }) {
             all[String(status)] = [
                 "description": .string(
@@ -221,6 +224,10 @@ extension OpenAPIOperation {
             operation.errors = signed.union(posted).union([
                 .devicePending, .keyExpired, .unauthorized, .forbidden,
             ])
+        case .forward:
+            operation = make("forward", "Verify a request that a gateway forwards")
+            operation.security = .forwardingCredential
+            operation.errors = signed.union([.devicePending, .keyExpired, .unauthorized, .forbidden])
         case .keySet, .wellKnownKeySet:
             operation = make(
                 route == .keySet ? "keySet" : "wellKnownKeySet", "The keys that sign device tokens")

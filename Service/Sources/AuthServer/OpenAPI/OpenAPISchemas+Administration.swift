@@ -186,9 +186,12 @@ extension OpenAPISchemas {
           "entries": {"type": ["integer", "null"], "minimum": 0},
           "age_seconds": {"type": ["integer", "null"]}, "failure": {"type": ["string", "null"]}}},
         "Credential": {"type": "object",
-          "required": ["id", "name", "role", "apps", "all_apps", "created_at", "expires_at", "revoked_at"], "properties": {
+          "required": ["id", "name", "role", "apps", "all_apps", "body", "created_at", "expires_at", "revoked_at"],
+          "properties": {
           "id": {"type": "string"}, "name": {"type": "string"}, "role": {"$ref": "#/components/schemas/Role"},
           "apps": {"type": "array", "items": {"$ref": "#/components/schemas/AppID"}}, "all_apps": {"type": "boolean"},
+          "body": {"type": ["string", "null"], "enum": ["whole", "headers", "digest", null],
+            "description": "What the gateway that uses it forwards of bodies; null: no service credential."},
           "created_at": {"$ref": "#/components/schemas/Time"}, "expires_at": {"$ref": "#/components/schemas/Time"},
           "revoked_at": {"$ref": "#/components/schemas/OptionalTime"},
           "credential": {"type": "string", "description": "The text; in the answer that creates it and never again."}}},
@@ -199,6 +202,8 @@ extension OpenAPISchemas {
           "name": {"type": "string", "minLength": 1, "maxLength": 128}, "role": {"$ref": "#/components/schemas/Role"},
           "apps": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/AppID"}},
           "all_apps": {"type": ["boolean", "null"], "description": "Instead of apps: every app."},
+          "body": {"type": ["string", "null"], "enum": ["whole", "headers", "digest", null],
+            "description": "Role service only: what the gateway that uses it forwards of bodies. Default: headers."},
           "expires_in_seconds": {"type": ["integer", "null"], "minimum": 1, "maximum": 316224000,
             "default": 7776000}}},
         "SigningKeyList": {"type": "object", "required": ["signing_keys"], "properties": {

@@ -47,6 +47,27 @@ struct APIResponse: Sendable {
         return answer
     }
 
+    /// The answer of forward authentication. The identity is in headers, which a gateway copies. They are always there, so that
+    /// the copies replace what a client sent.
+    static func forwarded(_ verdict: VerifyResponse) -> APIResponse {
+        var answer = APIResponse()
+        var values = ["", "", "", ""]
+        switch verdict {
+        case .verified(let identity):
+            answer.outcome = verified
+            // A dictionary of tokens (RFC 9651).
+            let assurance = "app=\(identity.assurance.app.rawValue), key=\(identity.assurance.key.rawValue)"
+            values = [identity.appID.text, identity.deviceID.text, identity.platform.rawValue, assurance]
+        case .observed(let code, _):
+            (answer.outcome, answer.code) = (observed(code), code)
+            answer.headers.append((HeaderName.error, code.rawValue))
+        }
+        answer.headers += zip(["App", "Device", "Platform", "Assurance"], values).map {
+            ("X-Synheart-Verified-\($0)", $1)
+        }
+        return answer
+    }
+
     /// The outcome of a request that is accepted for another service.
     static let verified = "verified"
 

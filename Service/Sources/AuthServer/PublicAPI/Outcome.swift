@@ -22,8 +22,8 @@ struct Outcome {
     /// The outcome of a request with these headers, until it is judged.
     init(of headers: HeaderFields) { self.headers = headers }
 
-    /// Whether the request has the development header.
-    var hasDevelopmentHeader: Bool { headers.contains(HeaderName.developmentMode) }
+    /// Whether the request has the development header. The headers that a gateway forwards are another service's.
+    var hasDevelopmentHeader: Bool { route != .forward && headers.contains(HeaderName.developmentMode) }
 
     /// Whether it is the verdict on a request that another service received. An error of the caller's own is none.
     var isVerdict: Bool { credential != nil && judgement != nil }
@@ -62,6 +62,7 @@ struct Outcome {
         case .success(let success): answer = success
         case .failure(let refusal):
             answer = frame.answer(refusal, verified: isVerdict ? false : nil)
+            if let route { answer.status = route.httpStatus(of: refusal.code) }
             answer.headers += headers(of: refusal)
         }
         // Every response to the device's own requests has the demand until the device has rotated.

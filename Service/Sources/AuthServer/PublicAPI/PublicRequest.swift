@@ -18,9 +18,10 @@ struct PublicRequest {
     /// Finds the route of a request.
     ///
     /// - Throws: a `Refusal` or a `ContractError`.
-    static func route(of head: HTTPRequest) throws -> (Route, RequestTarget) {
-        try head.requireKnownExpectation()
-        let target = try RequestTarget(head.path ?? "")
+    static func route(of head: HTTPRequest, _ forwarded: ForwardedRequest?) throws -> (Route, RequestTarget) {
+        if forwarded == nil { try head.requireKnownExpectation() }
+        // What follows the path of forward authentication belongs to the forwarded request, which is judged.
+        let target = try RequestTarget(forwarded == nil ? head.path ?? "" : Route.forward.rawValue)
         guard let route = Route(rawValue: target.path.text) else { throw Refusal(.notFound, "no such path") }
         return (route, target)
     }
@@ -32,7 +33,8 @@ struct PublicRequest {
         _ http: Request, to route: Route, _ target: RequestTarget, _ headers: HeaderFields,
         over connection: ConnectionContext, trusting proxies: TrustedProxies, room: BodyBudget.Share
     ) throws {
-        guard route.methods.contains(http.method.rawValue) else {
+        if route == .forward { try http.head.requireKnownExpectation() }
+        guard route == .forward || route.methods.contains(http.method.rawValue) else {
             throw Refusal(.methodNotAllowed, "not \(route.method)")
         }
         provenance = try RequestProvenance(of: http.head, over: connection, trusting: proxies)
@@ -114,14 +116,23 @@ extension Request {
 }
 
 extension Route {
-    /// The methods that the route answers. Only documents for everybody answer HEAD: a device signs GET.
+    /// The methods that the route answers; forward authentication answers others too. Only documents for everybody answer HEAD: a device signs GET.
     var methods: [String] { isPublished ? ["GET", "HEAD"] : [method] }
 
     /// Whether the route answers everybody with the same document.
     private var isPublished: Bool {
         switch self {
         case .keySet, .wellKnownKeySet, .openIDConfiguration, .authorizationServer: true
-        case .challenge, .register, .rotateKey, .status, .device, .token, .verify: false
+        case .challenge, .register, .rotateKey, .status, .device, .token, .verify, .forward: false
+        }
+    }
+
+    /// The status of a refusal. Gateways pass on 401 and 403, and some turn every other one into 500.
+    func httpStatus(of code: ErrorCode) -> Int {
+        switch code.httpStatus {
+        case let status where self != .forward || status == 401: status
+        case 429, 500...: 503
+        default: 403
         }
     }
 

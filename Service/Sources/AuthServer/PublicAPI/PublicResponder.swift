@@ -42,10 +42,14 @@ struct PublicResponder: ListenerResponder {
     private func answer(
         _ http: Request, over connection: ConnectionContext, within room: BodyBudget.Share, _ outcome: inout Outcome
     ) async throws -> APIResponse {
-        let (route, target) = try PublicRequest.route(of: http.head)
+        let forwarded = ForwardedRequest(
+            method: http.method.rawValue, target: http.head.path ?? "", headers: outcome.headers,
+            scheme: http.head.scheme ?? "http")
+        let (route, target) = try PublicRequest.route(of: http.head, forwarded)
         outcome.route = route
         let request = try PublicRequest(
             http, to: route, target, outcome.headers, over: connection, trusting: proxies, room: room)
+        if let forwarded { return try await judge(forwarded, request, &outcome) }
         switch route {
         case .challenge: return try await challenge(request, &outcome)
         case .register: return try await register(request, &outcome)
@@ -64,6 +68,7 @@ struct PublicResponder: ListenerResponder {
             return .json(try await service.issueToken(TokenRequest(received: body), verified))
         case .verify: return try await verify(request, &outcome)
         case .keySet, .wellKnownKeySet: return .published(try await service.signingKeys.keySet())
+        case .forward: throw Refusal(.notFound, "no forwarded request")
         case .openIDConfiguration, .authorizationServer:
             guard let metadata = service.issuerMetadata else {
                 throw Refusal(.notFound, "server.public_origin is not set")
@@ -122,6 +127,27 @@ struct PublicResponder: ListenerResponder {
         }
         outcome.judgement = judgement
         return .verdict(try judgement.verdict())
+    }
+
+    /// Judges a request that a gateway forwards.
+    private func judge(
+        _ forwarded: ForwardedRequest, _ request: PublicRequest, _ outcome: inout Outcome
+    ) async throws -> APIResponse {
+        let address = request.provenance.address
+        let credential = try await service.credentials.authenticate(text: forwarded.credential(), from: address)
+        (outcome.credential, outcome.described) = (credential, forwarded.headers)
+        // First, because what is wrong with the credential is no verdict.
+        if let app = try? credential.app(claimedIn: forwarded.headers) { try credential.requireQuestions(about: app) }
+        let judgement: Judgement
+        do {
+            let body = credential.bodies == .whole ? try await request.body(upTo: settings.limits.verifiedBody) : []
+            let question = try forwarded.question(credential.bodies, received: body)
+            judgement = try await service.verify(question, by: credential, address: address)
+        } catch let refusal as Refusal where refusal.code == .payloadTooLarge || refusal.code == .invalidRequest {
+            judgement = await service.judgement(refusing: refusal, of: forwarded.headers, by: credential)
+        }
+        outcome.judgement = judgement
+        return .forwarded(try judgement.verdict())
     }
 
     private func requireWithinLimit(_ question: VerifyRequest) throws(Refusal) {

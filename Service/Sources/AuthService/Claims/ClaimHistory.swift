@@ -77,11 +77,12 @@ public struct ClaimHistory: Sendable, Hashable {
             || latestReading ?? now.seconds > durable.adding(Self.leastWindow - Self.durableAhead)
     }
 
-    /// The losses if all claims are lost now.
+    /// The losses if all claims are lost now, without those dated after the latest reading.
     package var lossWithoutClaims: HistoryLoss {
         var loss = loss
         loss.add(lossOfClaims)
         loss.add(belowTopOf: clock)
+        loss.add(topOf: clock)
         return loss
     }
 
@@ -91,7 +92,15 @@ public struct ClaimHistory: Sendable, Hashable {
     // MARK: Claims and losses
 
     /// Records that claims up to this expiry were purged.
-    public mutating func purged(to expiry: UnixTime) { purgedTo = max(purgedTo, expiry.seconds) }
+    public mutating func purged(to expiry: UnixTime) {
+        guard expiry.seconds > purgedTo else { return }
+        purgedTo = expiry.seconds
+        refusePurgedDates()
+    }
+
+    /// Refuses the dates of purged claims that wrong readings made. The clock may fall behind `purgedTo` again after the store
+    /// deleted the record of these readings together with the claims.
+    private mutating func refusePurgedDates() { loss.add(lossOfClaims, purgedTo: purgedTo) }
 
     /// Records that every claim made until a reading of the clock is lost.
     public mutating func loseAll(around reading: UnixTime) {
@@ -133,6 +142,24 @@ public struct ClaimHistory: Sendable, Hashable {
         return history
     }
 
+    /// The history of a store that lost all its claims and perhaps some of its readings, and continues at `now` without them.
+    ///
+    /// The clock's history begins again. The last right reading may be a lost one, so no known reading counts as that.
+    ///
+    /// - Parameters:
+    ///   - readings: the last readings that are known.
+    ///   - now: the service's clock, unix seconds.
+    ///   - monotonic: the monotonic clock of this boot, in seconds.
+    package func startingOver(after readings: [Int64], now: Int64, monotonic: Int64) -> ClaimHistory {
+        var known = self
+        known.recall(now, monotonic: monotonic)
+        known.lose(around: readings + [now], isWhole: false)
+        var history = known.withoutClaims(now: now)
+        history.clock = ClockHistory()
+        _ = history.clock.note(now, monotonic: monotonic)
+        return history
+    }
+
     // MARK: Readings of the clock
 
     /// Adds a reading of the clock.
@@ -148,11 +175,11 @@ public struct ClaimHistory: Sendable, Hashable {
         let finding = clock.note(now, monotonic: monotonic)
         guard case .wrong(let wrong) = finding else { return finding }
         loss.add(wrong, now: now, purgedTo: purgedTo)
-        // Claims under earlier wrong readings are dropped too if they expire too late, or were purged too early.
+        // Claims under earlier wrong readings are dropped too if they expire too late.
         loss.add(lossOfClaims, after: now)
-        if purgedTo > now { loss.add(lossOfClaims, purgedTo: purgedTo) }
         lossOfClaims.add(around: wrong, isWhole: false)
         purgedTo = min(purgedTo, now)
+        refusePurgedDates()
         return finding
     }
 
@@ -167,6 +194,10 @@ public struct ClaimHistory: Sendable, Hashable {
     /// Continues after a reboot, with another monotonic clock.
     package mutating func restart(monotonic: Int64) { clock.restart(monotonic: monotonic) }
 
-    /// Continues from a recorded summary of the clock.
-    package mutating func resume(_ clock: ClockHistory) { self.clock = clock }
+    /// Continues from a recorded summary of the clock. Readings that it lacks were found to be wrong before it was recorded.
+    package mutating func resume(_ clock: ClockHistory) {
+        let wrong = self.clock.readings(missingIn: clock)
+        lossOfClaims.add(around: .init(stretches: wrong, lastRight: nil), isWhole: false)
+        self.clock = clock
+    }
 }

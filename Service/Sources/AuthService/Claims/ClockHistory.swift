@@ -53,6 +53,13 @@ package struct ClockHistory: Sendable, Hashable {
         }
     }
 
+    /// The readings of each stretch that a later summary of this history lacks.
+    func readings(missingIn later: ClockHistory) -> [ClosedRange<Int64>] {
+        stretches.map { $0.first...$0.last }.filter { readings in
+            !later.stretches.contains { $0.first <= readings.lowerBound && readings.upperBound <= $0.last }
+        }
+    }
+
     /// Adds a reading.
     ///
     /// - Parameters:

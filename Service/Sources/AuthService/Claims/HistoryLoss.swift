@@ -102,7 +102,9 @@ package struct HistoryLoss: Sendable, Hashable {
             }
             add(from: max(first, now.adding(SignaturePolicy.maximumFutureWindow + 1)), to: last, isOpen: true)
         }
-        if purgedTo > now, let right = wrong.lastRight {
+        if purgedTo > now {
+            // Without a known right reading before them, any request of the present may have been accepted.
+            let right = wrong.lastRight ?? now
             add(
                 from: right.subtracting(ReplayClaim.life),
                 to: min(purged, right.adding(SignaturePolicy.maximumFutureWindow)),
@@ -119,6 +121,13 @@ package struct HistoryLoss: Sendable, Hashable {
     /// Adds the dates around the readings before each jump ahead, whose claims are unknown.
     mutating func add(belowTopOf clock: ClockHistory) {
         for stretch in clock.stretches.dropLast() { add(around: stretch.first...stretch.last, isWhole: false) }
+    }
+
+    /// Adds the dates around the readings since the last jump, up to the latest one. They may turn out to be wrong after their
+    /// claims and their records were lost.
+    mutating func add(topOf clock: ClockHistory) {
+        guard let stretch = clock.stretches.last else { return }
+        add(from: stretch.first.subtracting(ReplayClaim.life), to: stretch.last, isOpen: false)
     }
 
     /// Adds the dates of another loss whose claims are not kept after wrong readings.

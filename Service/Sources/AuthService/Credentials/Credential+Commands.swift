@@ -20,8 +20,8 @@ extension Credential {
     ///
     /// - Parameter life: seconds until it expires.
     static func created(
-        id: String, name: String, role: CredentialRole, scope: CredentialScope, secretHash: [UInt8], life: Int64,
-        at now: UnixTime, by actor: String
+        id: String, name: String, role: CredentialRole, scope: CredentialScope, bodies: ForwardedBodies?,
+        secretHash: [UInt8], life: Int64, at now: UnixTime, by actor: String
     ) throws(ContractError) -> (credential: Credential, event: AuditEvent) {
         switch scope {
         case .allApps where role == .service:
@@ -30,6 +30,9 @@ extension Credential {
             throw ContractError("a credential is for at least one app, or for all of them")
         case .apps, .allApps: break
         }
+        guard bodies == nil || role == .service else {
+            throw ContractError("body is for role service: it says what a gateway forwards")
+        }
         // PostgreSQL cannot store U+0000.
         guard !name.utf8.contains(0) else { throw ContractError("the name of a credential cannot contain U+0000") }
         guard (1...maximumNameBytes).contains(name.utf8.count), (1...maximumLife).contains(life) else {
@@ -37,12 +40,14 @@ extension Credential {
                 "a credential needs a name of 1 to \(maximumNameBytes) bytes and a life of at most ten years")
         }
         let credential = Credential(
-            id: id, name: name, role: role, scope: scope, secretHash: secretHash, createdAt: now, expiresAt: now + life)
-        let detail = JSONObject([
+            id: id, name: name, role: role, scope: scope, secretHash: secretHash, createdAt: now, expiresAt: now + life,
+            bodies: bodies ?? .headers)
+        var detail = JSONObject([
             ("id", .string(id)), ("name", .string(name)), ("role", .string(role.rawValue)),
             ("apps", .strings(scope.named.map(\.text).sorted())), ("all_apps", .bool(scope == .allApps)),
             ("expires_at", .string(credential.expiresAt.iso8601)),
         ])
+        if role == .service { detail["body"] = .string(credential.bodies.rawValue) }
         return (credential, AuditEvent(.credentialCreated, at: now, actor: actor, detail: detail))
     }
 

@@ -37,14 +37,17 @@ public struct CredentialRules: Sendable {
     private static let prefix = "sya_"
 
     /// Creates a credential. The returned text cannot be read again later.
+    ///
+    /// - Parameter bodies: what the gateway that uses it forwards; only for role `service`. Nil: `headers`.
     public func create(
-        name: String, role: CredentialRole, scope: CredentialScope, life: Int64, actor: String
+        name: String, role: CredentialRole, scope: CredentialScope, bodies: ForwardedBodies? = nil, life: Int64,
+        actor: String
     ) async throws -> (credential: Credential, text: Secret) {
         let id = Hexadecimal.encode(random.bytes(8))
         let secret = Base64.url.encode(random.bytes(32))
         let (credential, event) = try Credential.created(
-            id: id, name: name, role: role, scope: scope, secretHash: Self.hash(secret.utf8), life: life, at: clock.now,
-            by: actor)
+            id: id, name: name, role: role, scope: scope, bodies: bodies, secretHash: Self.hash(secret.utf8),
+            life: life, at: clock.now, by: actor)
         guard try await store.insert(credential, recording: event) else {
             throw ContractError("apps: one of \(scope.named.map(\.text).sorted().joined(separator: ", ")) is not there")
         }
@@ -97,10 +100,19 @@ public struct CredentialRules: Sendable {
     public func authenticate(
         authorization: String?, from address: ClientAddress
     ) async throws(Refusal) -> Credential {
+        try await authenticate(authorization.flatMap(Self.bearer), from: address)
+    }
+
+    /// The credential with this text, under the same rules.
+    public func authenticate(text: String?, from address: ClientAddress) async throws(Refusal) -> Credential {
+        try await authenticate(text.map { Array($0.utf8)[...] }, from: address)
+    }
+
+    private func authenticate(
+        _ token: ArraySlice<UInt8>?, from address: ClientAddress
+    ) async throws(Refusal) -> Credential {
         let refused = Refusal(.unauthorized, "no credential, or not one of ours")
-        guard let authorization, authorization.utf8.count <= 256, let (id, secret) = Self.bearer(authorization) else {
-            throw refused
-        }
+        guard let token, token.count <= 256, let (id, secret) = Self.parts(of: token) else { throw refused }
         let hash = Self.hash(secret)
         let isKnown = cache.lastKnown(id).map { constantTimeEquals($0.secretHash, hash) } ?? false
         if !isKnown { try protection.admitUnproven(from: address) }
@@ -121,12 +133,16 @@ public struct CredentialRules: Sendable {
         }
     }
 
-    /// The parts of `Bearer sya_ID_SECRET` (RFC 6750 section 2.1). Parsed as bytes, because every `/verify` call passes here.
-    private static func bearer(_ authorization: String) -> (id: String, secret: ArraySlice<UInt8>)? {
+    /// What follows `Bearer ` (RFC 6750 section 2.1). Parsed as bytes, because every `/verify` call passes here.
+    private static func bearer(_ authorization: String) -> ArraySlice<UInt8>? {
         let text = Array(authorization.utf8)
         let scheme = text.prefix { $0 != UInt8(ascii: " ") }
         guard scheme.map({ $0 | 0x20 }) == Array("bearer".utf8) else { return nil }
-        let token = text[scheme.endIndex...].dropFirst()
+        return text[scheme.endIndex...].dropFirst()
+    }
+
+    /// The parts of `sya_ID_SECRET`.
+    private static func parts(of token: ArraySlice<UInt8>) -> (id: String, secret: ArraySlice<UInt8>)? {
         guard token.starts(with: prefix.utf8) else { return nil }
         let parts = token.dropFirst(prefix.utf8.count)
         guard let end = parts.firstIndex(of: UInt8(ascii: "_")), end > parts.startIndex else { return nil }

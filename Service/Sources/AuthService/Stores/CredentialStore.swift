@@ -13,6 +13,16 @@ public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
     case admin
 }
 
+/// What a gateway forwards of the bodies of requests (*Forward authentication* of the contract).
+public enum ForwardedBodies: String, Sendable, Hashable, CaseIterable {
+    /// Whole bodies.
+    case whole
+    /// No bodies. Only requests without a body are accepted.
+    case headers
+    /// No bodies. The backend checks `Content-Digest` itself.
+    case digest
+}
+
 /// The apps that a credential is for.
 public enum CredentialScope: Sendable, Hashable {
     /// Every app, including those that are added later. Only roles of the admin API may have it.
@@ -69,11 +79,13 @@ public struct Credential: Sendable, Hashable {
     public let expiresAt: UnixTime
     /// When it was revoked; nil: it was not.
     public var revokedAt: UnixTime?
+    /// What the gateway that uses it forwards. Other roles than `service` and `/verify` do not read it.
+    public let bodies: ForwardedBodies
 
     /// A credential as it is stored.
     public init(
         id: String, name: String, role: CredentialRole, scope: CredentialScope, secretHash: [UInt8],
-        createdAt: UnixTime, expiresAt: UnixTime, revokedAt: UnixTime? = nil
+        createdAt: UnixTime, expiresAt: UnixTime, revokedAt: UnixTime? = nil, bodies: ForwardedBodies = .headers
     ) {
         self.id = id
         self.name = name
@@ -83,7 +95,13 @@ public struct Credential: Sendable, Hashable {
         self.createdAt = createdAt
         self.expiresAt = expiresAt
         self.revokedAt = revokedAt
+        self.bodies = bodies
     }
+}
+
+extension ForwardedBodies {
+    /// The stored form. Nil stands for `headers`, which rows of older versions mean too.
+    package var storedText: String? { self == .headers ? nil : rawValue }
 }
 
 /// A decision about a credential: the credential that it was made from, and the one that it makes.

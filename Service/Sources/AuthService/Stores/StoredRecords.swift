@@ -98,7 +98,8 @@ extension Credential {
             role: try row.parsed("role") { CredentialRole(rawValue: $0) },
             scope: try row.parsed("apps") { CredentialScope(storedText: $0) },
             secretHash: try row.bytes("secret_hash"), createdAt: try row.time("created_at"),
-            expiresAt: try row.time("expires_at"), revokedAt: try row.optionalTime("revoked_at"))
+            expiresAt: try row.time("expires_at"), revokedAt: try row.optionalTime("revoked_at"),
+            bodies: try row.optional("bodies") { ForwardedBodies(rawValue: $0) } ?? .headers)
     }
 }
 

@@ -80,7 +80,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
         case .credentials:
             [
                 text("id"), text("name"), text("role"), text("apps"), bytes("secret_hash"), integer("created_at"),
-                integer("expires_at"), integer("revoked_at", optional),
+                integer("expires_at"), integer("revoked_at", optional), text("bodies", optional),
             ]
         case .signingKeys:
             [text("id"), bytes("sealed_key"), integer("created_at"), integer("signs_from", optional)]

@@ -68,7 +68,7 @@ extension Credential {
     }
 
     /// Refuses a credential that may not ask about the requests of this app.
-    func requireQuestions(about app: AppID) throws(Refusal) {
+    package func requireQuestions(about app: AppID) throws(Refusal) {
         guard role == .service, scope.covers(app) else {
             throw Refusal(.forbidden, "credential \(id) is not for \(app)")
         }

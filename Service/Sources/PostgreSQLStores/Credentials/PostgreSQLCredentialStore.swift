@@ -5,7 +5,7 @@ internal import AuthService
 struct PostgreSQLCredentialStore: CredentialStore {
     let database: StoreDatabase
 
-    private static let columns = "id, name, role, apps, secret_hash, created_at, expires_at, revoked_at"
+    private static let columns = "id, name, role, apps, secret_hash, created_at, expires_at, revoked_at, bodies"
 
     func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) -> Bool {
         let inserted: Int? = try await database.write { (connection) throws(StoreError) in
@@ -16,7 +16,7 @@ struct PostgreSQLCredentialStore: CredentialStore {
             guard found.count == apps.count else { return nil }
             return try connection.change(
                 """
-                INSERT INTO credentials (\(Self.columns)) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                INSERT INTO credentials (\(Self.columns)) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
                 ON CONFLICT DO NOTHING
                 """,
                 [
@@ -24,6 +24,7 @@ struct PostgreSQLCredentialStore: CredentialStore {
                     .text(credential.scope.storedText),
                     .bytes(credential.secretHash), .integer(credential.createdAt.seconds),
                     .integer(credential.expiresAt.seconds), .time(credential.revokedAt),
+                    .text(credential.bodies.storedText),
                 ], recording: event)
         }
         guard let inserted else { return false }

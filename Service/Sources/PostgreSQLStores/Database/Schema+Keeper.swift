@@ -5,6 +5,25 @@ extension Schema {
     /// PostgreSQL's only name as the keeper: a second name would be a second keeper.
     private static let here = "'\(ClaimPlace.postgresql)'"
 
+    private static let keeperLease = """
+        CASE WHEN history.keeper IS DISTINCT FROM (SELECT id FROM claim_keeper) THEN \(ClaimHistory.lease) ELSE 0 END
+        """
+    private static let notingKeeper = ", keeper = (SELECT id FROM claim_keeper)"
+
+    /// A loss of all claims.
+    ///
+    /// It refuses the dates since the clock's last jump, because these readings may turn out to be wrong. The claims that had
+    /// expired are gone too, so a clock that steps back must not find them free.
+    static let totalLosses = [
+        noteClaimLoss(
+            lease: keeperLease, noting: notingKeeper,
+            first: "least(history.clock, history.runs_from[cardinality(history.runs_from)])",
+            purgedTo: """
+                CASE WHEN history.identity IS DISTINCT FROM claim_identity()
+                  THEN least(reading, present) - \(ClaimHistory.clockTolerance) ELSE \(purgedToAfterFall) END
+                """)
+    ]
+
     static let keeper = [
         // The keeper's id when claims were last made in this database.
         "ALTER TABLE claim_history ADD COLUMN keeper text",
@@ -38,11 +57,7 @@ extension Schema {
         """
         UPDATE claim_history SET identity = claim_identity(), keeper = id FROM claim_keeper WHERE place = \(here)
         """,
-        noteClaimLoss(
-            lease: """
-                CASE WHEN history.keeper IS DISTINCT FROM (SELECT id FROM claim_keeper) THEN \(ClaimHistory.lease) ELSE 0 END
-                """,
-            noting: ", keeper = (SELECT id FROM claim_keeper)"),
+        noteClaimLoss(lease: keeperLease, noting: notingKeeper),
         // A renewal may be lost, so it waits neither for a replica nor for another node's renewal.
         """
         CREATE FUNCTION read_claim_keeper(

@@ -251,7 +251,11 @@ extension Schema {
     /// - Parameters:
     ///   - lease: seconds for which nodes may have used another keeper after the loss, as SQL over the former `history`.
     ///   - noting: further columns that the update sets.
-    static func noteClaimLoss(lease: String, noting: String) -> String {
+    ///   - first: the reading at which the readings up to the last recorded one began, as SQL over the former `history`.
+    ///   - purgedTo: the new `purged_to`, as SQL over the former `history`.
+    static func noteClaimLoss(
+        lease: String, noting: String, first: String = "history.clock", purgedTo: String = purgedToAfterFall
+    ) -> String {
         """
         CREATE OR REPLACE FUNCTION note_claim_loss(reading bigint) RETURNS void LANGUAGE plpgsql AS $$
         DECLARE
@@ -261,7 +265,7 @@ extension Schema {
         BEGIN
           SELECT * INTO history FROM claim_history FOR UPDATE;
           lease := \(lease);
-          history.lost_from := history.lost_from || history.clock - \(lossBefore)
+          history.lost_from := history.lost_from || \(first) - \(lossBefore)
             || reading - \(lossBefore) || present - \(lossBefore);
           history.lost_to := history.lost_to || history.clock + \(ClaimHistory.clockTolerance) + lease
             || reading + \(ClaimHistory.clockTolerance) + lease || present + \(ClaimHistory.clockTolerance) + lease;
@@ -276,11 +280,14 @@ extension Schema {
             FROM claim_slots WHERE stretch * \(stretch) > present + \(ClaimTable.reach);
           UPDATE claim_slots SET stretch = NULL, left_at = 0 WHERE stretch * \(stretch) > present + \(ClaimTable.reach);
           UPDATE claim_history SET identity = claim_identity(), clock = present,
-            purged_to = least(history.purged_to, present - \(ClaimTable.margin)),
+            purged_to = \(purgedTo),
             lost_from = history.lost_from, lost_to = history.lost_to, runs_from = '{}', runs_to = '{}'\(noting);
         END $$
         """
     }
+
+    /// With a correct clock, no claim that expires later would have been purged.
+    static let purgedToAfterFall = "least(history.purged_to, present - \(ClaimTable.margin))"
 
     /// Seconds before a reading of the clock at which a loss begins: a node's clock may have been behind.
     private static let lossBefore = ReplayClaim.life + ClaimHistory.clockTolerance

@@ -11,7 +11,8 @@ enum Schema {
     /// The migrations to the versions 1, 2, 3…
     static let migrations = [
         Migration(oldest: 1, statements: first), Migration(oldest: 1, statements: deviceVersions),
-        Migration(oldest: 1, statements: keeper),
+        Migration(oldest: 1, statements: keeper), Migration(oldest: 1, statements: forwardedBodies),
+        Migration(oldest: 1, statements: totalLosses),
     ]
 
     static var version: Int64 { Int64(migrations.count) }
@@ -26,6 +27,9 @@ enum Schema {
           applied_at timestamptz NOT NULL DEFAULT now()
         )
         """
+
+    /// What a gateway forwards. Null, as in rows of nodes of the previous version, means `headers`.
+    private static let forwardedBodies = ["ALTER TABLE credentials ADD COLUMN bodies text"]
 
     /// The version of a device's row, which must be unchanged when a decision is saved. Nodes of the previous version change
     /// rows without it. The trigger counts those changes too, so that no node overwrites the decision of another.

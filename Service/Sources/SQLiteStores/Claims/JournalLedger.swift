@@ -46,9 +46,12 @@ struct JournalLedger {
     var size: (live: Int, slots: Int) { (census.live, table.used) }
 
     /// The current note about the journal for the database.
-    var note: JournalNote {
+    ///
+    /// - Parameter isLast: whether no more claims are made.
+    func note(isLast: Bool = false) -> JournalNote {
         JournalNote(
-            sequence: segment.header.sequence, length: segment.length, clock: history.latestReading ?? 0,
+            sequence: segment.header.sequence, length: segment.length,
+            clock: (history.latestReading ?? 0).adding(isLast ? 0 : JournalNote.life),
             loss: history.lossWithoutClaims)
     }
 
@@ -200,7 +203,7 @@ struct JournalLedger {
         defer { (isDirty, retired, deletable, wrong) = (false, nil, [], nil) }
         return JournalState.MaintenanceWork(
             retired: retired, current: segment, isDirty: isDirty, reading: recordedReading, falls: falls,
-            deletable: deletable, wrong: wrong, note: note, isClosing: isClosing,
+            deletable: deletable, wrong: wrong, note: note(), isClosing: isClosing,
             wantsRotation: !isClosing && wantsSegment,
             wantsSweep: latestKept != nil || table.used > 2 * census.live + 65_536)
     }

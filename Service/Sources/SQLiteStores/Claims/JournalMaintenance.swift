@@ -14,6 +14,8 @@ final class JournalMaintenance: @unchecked Sendable {
     /// Segments to delete, oldest first.
     private var deletable: [UInt64] = []
     private var rotationFailed = false
+    /// The latest reading of the clock for which the database has a note.
+    private var notedClock: Int64
 
     init(
         _ state: JournalState, folder: JournalFolder, settings: ClaimJournal.Settings, logger: Logger,
@@ -24,6 +26,8 @@ final class JournalMaintenance: @unchecked Sendable {
         self.folder = folder
         self.logger = logger
         self.noted = noted
+        // Opening the journal records this note before any claim.
+        notedClock = state.note.clock
     }
 
     func start() {
@@ -61,7 +65,10 @@ final class JournalMaintenance: @unchecked Sendable {
         // The purged expiry is on the disk now. Delete in order and stop at the first failure, because segments must have no
         // gap.
         while let oldest = deletable.first, folder.remove(oldest) { deletable.removeFirst() }
-        if upkeep.retired != nil || upkeep.wrong != nil { noted(upkeep.note) }
+        if upkeep.retired != nil || upkeep.wrong != nil || upkeep.reading > notedClock {
+            notedClock = upkeep.note.clock
+            noted(upkeep.note)
+        }
     }
 
     /// Stops after the work that was due when it was called.

@@ -5,12 +5,14 @@ struct JournalNote: Sendable, Hashable {
     /// The newest segment in use, and the number of its bytes on the disk.
     var sequence: UInt64
     var length: Int
-    /// The latest recorded reading of the clock.
+    /// The latest reading of the clock at which claims are made before the database gets the next note.
     var clock: Int64
     /// The dates that are refused if the journal is missing or damaged.
     var loss: HistoryLoss
 
     private static let version = "2"
+    /// Seconds of the clock until the next note is due.
+    static let life: Int64 = 60
 
     init(sequence: UInt64, length: Int, clock: Int64, loss: HistoryLoss) {
         self.sequence = sequence

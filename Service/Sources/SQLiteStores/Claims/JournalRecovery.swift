@@ -115,16 +115,19 @@ struct JournalRecovery {
             "the claim journal is damaged: requests of before are refused",
             metadata: ["segment": "\(damaged.map { "\($0)" } ?? "all")", "reason": "\(reason)"])
         var contents = contents
-        if let note = opening.expectation.note { contents.take(note) }
+        var readings = [contents.lastReading].compactMap { $0 }
+        // The segment may end before a fall of the clock, and the note may be older than the segment.
+        if let note = opening.expectation.note {
+            contents.history.add(note.loss)
+            readings.append(note.clock)
+        }
         var fresh = JournalRecovery()
         fresh.nextSequence = max(nextSequence, opening.expectation.note.map { $0.sequence &+ 1 } ?? 1)
         fresh.damaged = damaged
         fresh.obsolete = sequences.filter { $0 != damaged }
-        let last = contents.lastReading
         contents.measure(from: opening.boot, monotonic: opening.monotonic)
-        contents.history.recall(opening.now, monotonic: opening.monotonic)
-        contents.history.lose(around: [last, opening.now].compactMap { $0 }, isWhole: false)
-        fresh.history = contents.history.withoutClaims(now: opening.now)
+        fresh.history = contents.history.startingOver(
+            after: readings, now: opening.now, monotonic: opening.monotonic)
         return fresh
     }
 }

@@ -71,7 +71,7 @@ final class JournalState: Sendable {
     var size: (live: Int, slots: Int) { shared.withLock { $0.ledger.size } }
 
     /// The current note about the journal for the database.
-    var note: JournalNote { shared.withLock { $0.ledger.note } }
+    var note: JournalNote { shared.withLock { $0.ledger.note(isLast: $0.isEnded) } }
 
     // MARK: Callers
 

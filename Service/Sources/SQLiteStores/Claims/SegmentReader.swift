@@ -73,12 +73,6 @@ struct JournalContents {
         expiredTo = max(expiredTo, table.insert(claim, expiry: expiry, now: now))
         census.add(1, expiry: expiry)
     }
-
-    /// Uses the database's note if the journal itself cannot be read.
-    mutating func take(_ note: JournalNote) {
-        history.add(note.loss)
-        lastReading = max(lastReading ?? .min, note.clock)
-    }
 }
 
 /// Reads segments.

@@ -17,13 +17,13 @@ struct SQLiteCredentialStore: CredentialStore {
             }
             return try database.change(
                 """
-                INSERT INTO credentials (id, name, role, apps, secret_hash, created_at, expires_at, revoked_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+                INSERT INTO credentials (id, name, role, apps, secret_hash, created_at, expires_at, revoked_at, bodies)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
                 """,
                 [
                     credential.id, credential.name, credential.role.rawValue, credential.scope.storedText,
                     credential.secretHash.data, credential.createdAt.seconds, credential.expiresAt.seconds,
-                    credential.revokedAt?.seconds,
+                    credential.revokedAt?.seconds, credential.bodies.storedText,
                 ], recording: event)
         }
         guard let inserted else { return false }

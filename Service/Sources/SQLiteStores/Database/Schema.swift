@@ -21,8 +21,12 @@ enum Schema {
         migrator.registerMigration("5") { try $0.execute(sql: attestedExtensions) }
         migrator.registerMigration("6") { try $0.execute(sql: signingKeyRevocations + observedDevices) }
         migrator.registerMigration("7") { try $0.execute(sql: deviceVersions) }
+        migrator.registerMigration("8") { try $0.execute(sql: forwardedBodies) }
         return migrator
     }
+
+    /// What a gateway forwards. Null, as in older rows, means `headers`.
+    private static let forwardedBodies = "ALTER TABLE credentials ADD COLUMN bodies TEXT;"
 
     /// The version of a device's row, which must be unchanged when a decision is saved.
     private static let deviceVersions = "ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;"

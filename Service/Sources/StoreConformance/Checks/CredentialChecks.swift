@@ -7,13 +7,18 @@ extension StoreConformance {
             ConformanceCheck("A credential is read unchanged by its id") { stores in
                 let samples = try Samples(stores)
                 let (one, other) = (samples.credential(), samples.credential(role: .admin, scope: .allApps))
-                for credential in [one, other] {
+                let gateways = ForwardedBodies.allCases.map { samples.credential(bodies: $0) }
+                for credential in [one, other] + gateways {
                     try await stores.add(credential, samples)
+                }
+                for gateway in gateways {
+                    try expect(try await stores.credentials.credential(gateway.id), is: gateway, "a gateway's")
                 }
                 try expect(try await stores.credentials.credential(one.id), is: one, "the credential")
                 try expect(try await stores.credentials.credential(other.id), is: other, "the one without apps")
                 try expect(try await stores.credentials.credential(samples.text()), is: nil, "one that is not there")
-                try expect(try await stores.codes(samples), is: [.credentialCreated, .credentialCreated], "the log")
+                try expect(
+                    try await stores.codes(samples), is: .init(repeating: .credentialCreated, count: 5), "the log")
             },
             ConformanceCheck("Credentials are listed newest first, in whatever order they were added") { stores in
                 let samples = try Samples(stores)
@@ -208,11 +213,11 @@ extension Samples {
 
     fileprivate func credential(
         id: String? = nil, role: CredentialRole = .service, scope: CredentialScope? = nil, createdAt: UnixTime? = nil,
-        expiresAt: UnixTime? = nil, revokedAt: UnixTime? = nil
+        expiresAt: UnixTime? = nil, revokedAt: UnixTime? = nil, bodies: ForwardedBodies = .headers
     ) -> Credential {
         Credential(
             id: id ?? text(), name: "é 🔑 \"name\"", role: role, scope: scope ?? .apps([app]), secretHash: bytes(),
-            createdAt: createdAt ?? now, expiresAt: expiresAt ?? now + 3600, revokedAt: revokedAt)
+            createdAt: createdAt ?? now, expiresAt: expiresAt ?? now + 3600, revokedAt: revokedAt, bodies: bodies)
     }
 }
 

@@ -6,7 +6,8 @@ struct AttestationCommand: AsyncParsableCommand {
         commandName: "attestation", abstract: "Inspect and verify attestations, one or many, and replay refusals.",
         discussion: """
               synheart-auth attestation inspect object.bin
-              synheart-auth attestation verify object.bin --app-id TEAMID1234.com.example.app --key-id KEY --challenge Y2g=
+              synheart-auth attestation verify object.bin --key-id KEY --challenge Y2g= \\
+                  --app-id TEAMID1234.com.example.app
               synheart-auth attestation verify --batch lines.jsonl > verdicts.jsonl
               synheart-auth attestation replay refusal.json
             """,

@@ -1,7 +1,31 @@
 import AttestationInspection
+import AuthContract
 import StrictJSON
 
+extension Verdict {
+    /// The key in a verified attestation of App Attest.
+    var attestedKey: DevicePublicKey? {
+        facts["public_key_x963"]?.string.flatMap { try? DevicePublicKey(base64: $0) }
+    }
+}
+
 extension OutputOptions {
+    /// Prints the verdict on one object, and what a program stores of a verified one: the key and the counter.
+    ///
+    /// - Parameter key: the key that is attested, or that the object was verified with; nil: nothing is verified, or there is none.
+    func show(_ verdict: Verdict, of format: String, provenBy key: DevicePublicKey?) throws(CommandFailure) {
+        guard !json else {
+            let forms = key.map { JSONObject($0.forms + [("pem", .string($0.pem))]) }
+            return try show(verdict, of: format, further: [("public_key", forms.map { .object($0) } ?? .null)])
+        }
+        try show(verdict, of: format)
+        guard let key else { return }
+        let counter = verdict.facts["counter"].map { [("counter", $0)] } ?? []
+        try StandardOutput.print("")
+        try show(JSONObject(counter + key.forms))
+        try StandardOutput.write(key.pem)
+    }
+
     /// Prints a verdict: its checks as a table and the outcome, or everything as JSON.
     func show(
         _ verdict: Verdict, of format: String, further: [(String, JSONValue)] = []

@@ -2,7 +2,6 @@ import ArgumentParser
 import AttestationInspection
 import AuthContract
 import AuthService
-import Foundation
 import StrictJSON
 
 extension AttestationCommand {
@@ -11,12 +10,18 @@ extension AttestationCommand {
         static let configuration = CommandConfiguration(
             commandName: "verify", abstract: "Verify one object, or with --batch one a line.",
             discussion: """
-                For one object, the output lists each check with its outcome. Exit code 0: verified; 1: refused; 2: not checked.
+                For one object, the output lists each check with its outcome, and for a verified one of App Attest what a server
+                stores: the counter and the attested key as RFC 7638 thumbprint, DER in base64, and PEM. A check whose value is
+                not given is listed as unchecked. Exit code 0: verified; 1: refused; 2: not checked.
 
                 --batch reads JSON lines, each with its `format`, and writes one JSON line for each, in order. Exit code 0: every
                 line was processed, refusals included; 1: a line could not be read. This interface is stable.
 
-                  synheart-auth attestation verify object.bin --app-id TEAMID1234.com.example.app --key-id KEY --challenge Y2g=
+                  synheart-auth attestation verify object.bin --key-id KEY --challenge Y2g= \\
+                      --app-id TEAMID1234.com.example.app --save-receipt receipt.bin
+                  synheart-auth attestation verify assertion.bin --public-key-file key.pem \\
+                      --app-id TEAMID1234.com.example.app --previous-counter 0 \\
+                      --client-data body.json --expected-challenge 5f2c9a
                   synheart-auth attestation verify chain.pem --challenge Y2g= --save-evidence refusal.json
                   synheart-auth attestation verify --batch lines.jsonl > verdicts.jsonl
                 """)
@@ -27,26 +32,7 @@ extension AttestationCommand {
 
         @Option(help: "The format, if the object does not tell it: app-attest-attestation, play-integrity, …")
         var format: String?
-        @Option(name: .customLong("app-id"), help: "Apple: team id and bundle id.") var appID: String?
-        @Option(name: .customLong("key-id"), help: "Apple: the key id, base64.") var keyID: String?
-        @Option(help: "The challenge, base64: hashed for Apple; compared as it is for a key attestation.")
-        var challenge: String?
-        @Option(name: .customLong("client-data-hash"), help: "Apple: the clientDataHash itself, base64.")
-        var clientDataHash: String?
-        @Option(help: "Apple: production or development.") var environment: String?
-        @Option(name: .customLong("public-key"), help: "Assertions and receipts: the attested key, X9.63 in base64.")
-        var publicKey: String?
-        @Option(name: .customLong("previous-counter"), help: "Assertions: the stored counter.")
-        var previousCounter: Int64?
-        @Flag(
-            name: .customLong("attested-extensions"),
-            help:
-                "Assertions: the attestation of the key carried an extension map. Otherwise the assertion's is unproven."
-        )
-        var attestedExtensions = false
-        @Option(help: "Android: the package.") var package: String?
-        @Option(help: "Play Integrity: the nonce or request hash.") var nonce: String?
-        @Option(help: "The time of the check, ISO 8601 such as 2026-04-21T18:13:12Z; now where absent.") var at: String?
+        @OptionGroup var expectations: ExpectationOptions
 
         @Option(help: "Certificates in PEM to trust instead of Apple's and Google's.") var roots: String?
         @Option(name: .customLong("status-list"), help: "Android: the list of revoked keys, JSON.") var statusList:
@@ -66,15 +52,25 @@ extension AttestationCommand {
             name: .customLong("save-evidence"),
             help: "If the object is refused, write the evidence to this file: everything that the refusal depends on.")
         var evidence: String?
+        @Option(
+            name: .customLong("save-receipt"),
+            help: "If the attestation is verified, write its receipt to this file: Apple's server takes it in base64.")
+        var receipt: String?
         @OptionGroup var output: OutputOptions
+
+        /// The given options that only some formats use.
+        private var limited: [(option: String, formats: [String])] {
+            expectations.limited + (receipt == nil ? [] : [("--save-receipt", ["app-attest-attestation"])])
+        }
 
         func validate() throws {
             guard (file == nil) != (batch == nil) else { throw ValidationError("name a file, or --batch FILE") }
-            guard evidence == nil || batch == nil else {
-                throw ValidationError("--save-evidence is for one object, not for --batch")
+            let ofOneObject = (evidence == nil ? [] : ["--save-evidence"]) + limited.map(\.option)
+            if batch != nil, let option = ofOneObject.first {
+                throw ValidationError("\(option) is for one object, not for --batch")
             }
             guard !linePolicies || batch != nil else { throw ValidationError("--line-policies is for --batch") }
-            guard !attestedExtensions || batch == nil else {
+            guard !expectations.attestedExtensions || batch == nil else {
                 throw ValidationError("--attested-extensions is for one object: in a batch, each line says so itself")
             }
         }
@@ -88,6 +84,7 @@ extension AttestationCommand {
                 options.policy = try policy.map { try InputFile.json($0) }
                 // For a single object, the line itself is built from the options of this command.
                 options.linePoliciesWin = linePolicies || batch == nil
+                options.trustsLine = batch == nil
                 if let batch { return try verify(lines: batch, options) }
                 if let file { try verify(file, options) }
             }
@@ -107,15 +104,24 @@ extension AttestationCommand {
             guard let name = format ?? evidence.format, let judge = AttestationFormats.named(name) else {
                 throw CommandFailure(.impossible, "\(path) has no known format: name one with --format")
             }
+            for (option, formats) in limited where !formats.contains(name) {
+                throw CommandFailure(
+                    .impossible, "\(option) is for \(formats.joined(separator: ", ")), and \(path) is \(name)")
+            }
             try options.validate()
-            let line = line(name, evidence)
+            let key = try expectations.givenKey()
+            let line = try expectations.line(name, evidence, key)
             let verdict: AttestationInspection.Verdict
             do {
                 verdict = try judge.verify(try JSONFields(.object(line)), options: options)
             } catch let error as JSONError {
                 throw CommandFailure(.impossible, "\(error)")
             }
-            try output.show(verdict, of: name)
+            let isVerified = verdict.outcome == .verified
+            if let file = receipt, isVerified, let bytes = AppAttestAttestationFormat.receipt(in: evidence.bytes) {
+                try OutputFile.write(bytes, to: file)
+            }
+            try output.show(verdict, of: name, provenBy: isVerified ? key ?? verdict.attestedKey : nil)
             if let path = self.evidence, verdict.outcome == .refused { try save(line, options, to: path) }
             switch verdict.outcome {
             case .verified: return
@@ -130,24 +136,6 @@ extension AttestationCommand {
             ])
             let file = try EvidenceFile(of: line, options: options, about: about)
             try OutputFile.write(JSONValue.object(file.json).text(.pretty) + "\n", to: path)
-        }
-
-        /// The input line with the same content as the options.
-        private func line(_ format: String, _ evidence: AttestationFile) -> JSONObject {
-            let time = at ?? SystemClock().now.iso8601
-            let hexadecimalChallenge = challenge.flatMap { Base64.standard.decode($0) }.map { Hexadecimal.encode($0) }
-            let members: [(String, String?)] = [
-                ("format", format), ("app_id", appID), ("key_id", keyID), ("environment", environment),
-                ("client_data", format == "android-key-attestation" ? nil : challenge),
-                ("challenge_hex", format == "android-key-attestation" ? hexadecimalChallenge : nil),
-                ("client_data_hash", clientDataHash), ("public_key_x963", publicKey), ("package", package),
-                ("nonce", nonce), ("valid_at", time), ("evaluate_at", time),
-            ]
-            var object = JSONObject(evidence.members(of: format))
-            for (name, value) in members { object[name] = value.map { .string($0) } }
-            object["attested_extensions"] = attestedExtensions ? true : nil
-            object["previous_counter"] = previousCounter.map { .integer($0) }
-            return object
         }
     }
 }

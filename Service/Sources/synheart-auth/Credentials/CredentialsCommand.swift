@@ -10,8 +10,8 @@ struct CredentialsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "Make, list and revoke credentials of services and operators.",
         discussion: """
-            A service credential is for /auth/v1/verify and some apps; a viewer, operator or admin credential is for the admin
-            API. The text is shown once.
+            A service credential is for /auth/v1/verify, forward authentication and some apps; a viewer, operator or admin
+            credential is for the admin API. The text is shown once.
 
               synheart-auth credentials create --role service --app com.example.app
               synheart-auth credentials create --name alice --role admin --days 30
@@ -25,6 +25,7 @@ struct CredentialsCommand: AsyncParsableCommand {
                 If the text cannot be written, the credential is revoked at once.
 
                   synheart-auth credentials create --role service --app com.example.app
+                  synheart-auth credentials create --name gateway --role service --app com.example.app --body whole
                   synheart-auth credentials create --name alice --role admin --days 30 --json > credential.json
                 """)
         static let makesDatabase = true
@@ -34,6 +35,12 @@ struct CredentialsCommand: AsyncParsableCommand {
             name: .customLong("app"),
             help: "An app that it is for; may be repeated. Default: all apps; role service must name them.")
         var apps: [String] = []
+        @Option(
+            help: """
+                What the gateway that uses it forwards of bodies, for forward authentication: whole, headers (none), or \
+                digest (none, and the backend checks Content-Digest). Default: headers.
+                """)
+        var body: String?
         @Option(help: "Days until it expires.") var days: Int64 = 90
         @OptionGroup var options: AdministrationOptions
 
@@ -42,13 +49,13 @@ struct CredentialsCommand: AsyncParsableCommand {
         }
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
-            let created = try await administration.ask(
-                .createCredential,
-                body: JSONObject([
-                    ("name", .string(name ?? role)), ("role", .string(role)),
-                    apps.isEmpty ? ("all_apps", true) : ("apps", .array(apps.map { .string($0) })),
-                    ("expires_in_seconds", .integer(days * 86_400)),
-                ]))
+            var members = JSONObject([
+                ("name", .string(name ?? role)), ("role", .string(role)),
+                apps.isEmpty ? ("all_apps", true) : ("apps", .array(apps.map { .string($0) })),
+                ("expires_in_seconds", .integer(days * 86_400)),
+            ])
+            if let body { members["body"] = .string(body) }
+            let created = try await administration.ask(.createCredential, body: members)
             do throws(CommandFailure) {
                 try output.show(created)
                 try StandardOutput.synchronize()
@@ -86,7 +93,7 @@ struct CredentialsCommand: AsyncParsableCommand {
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             try output.list(
                 try await administration.list(.listCredentials, "credentials"),
-                columns: ["id", "name", "role", "apps", "expires_at", "revoked_at"],
+                columns: ["id", "name", "role", "apps", "body", "expires_at", "revoked_at"],
                 empty: "no credentials: make one with `credentials create`")
         }
     }

@@ -3,18 +3,20 @@ import Glibc
 
 /// Writes a command's output to a file that only its owner can read.
 enum OutputFile {
-    /// Writes a text. An existing file is replaced atomically, so that its mode and its open readers do not matter. If the path
-    /// is a pipe or a device, the text is written into it.
-    static func write(_ text: String, to path: String) throws(CommandFailure) {
+    static func write(_ text: String, to path: String) throws(CommandFailure) { try write(Array(text.utf8), to: path) }
+
+    /// Writes bytes. An existing file is replaced atomically, so that its mode and its open readers do not matter. If the path
+    /// is a pipe or a device, the bytes are written into it.
+    static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
         var about = stat()
         if stat(path, &about) == 0, about.st_mode & S_IFMT != S_IFREG {
             // Non-blocking: a named pipe without a reader is an error.
-            return try writeThrough(text, to: path, O_WRONLY | O_NONBLOCK | O_NOCTTY)
+            return try writeThrough(bytes, to: path, O_WRONLY | O_NONBLOCK | O_NOCTTY)
         }
         let target = resolved(path)
         let temporary = "\(target).\(RandomUUID(from: SystemRandom()).text)"
         do throws(CommandFailure) {
-            try writeThrough(text, to: temporary, O_WRONLY | O_CREAT | O_EXCL)
+            try writeThrough(bytes, to: temporary, O_WRONLY | O_CREAT | O_EXCL)
             guard rename(temporary, target) == 0 else { throw failure(path) }
         } catch {
             unlink(temporary)
@@ -22,11 +24,11 @@ enum OutputFile {
         }
     }
 
-    private static func writeThrough(_ text: String, to path: String, _ flags: Int32) throws(CommandFailure) {
+    private static func writeThrough(_ bytes: [UInt8], to path: String, _ flags: Int32) throws(CommandFailure) {
         let descriptor = open(path, flags | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure(path) }
         defer { close(descriptor) }
-        if let number = StandardStreams.write(text, to: descriptor) { throw failure(path, number) }
+        if let number = StandardStreams.write(bytes, to: descriptor) { throw failure(path, number) }
         guard fsync(descriptor) == 0 || errno == EINVAL else { throw failure(path) }
     }
 

@@ -25,11 +25,14 @@ enum StandardStreams {
         return poll(&state, 1, 0) >= 0 && state.revents & Int16(POLLERR | POLLNVAL) == 0
     }
 
-    /// Writes the whole text.
+    /// Writes the whole text, and returns as the function for bytes.
+    static func write(_ text: String, to stream: Int32) -> Int32? { write(Array(text.utf8), to: stream) }
+
+    /// Writes all bytes.
     ///
     /// - Returns: the system's error number; nil: everything was written.
-    static func write(_ text: String, to stream: Int32) -> Int32? {
-        var rest = Array(text.utf8)[...]
+    static func write(_ bytes: [UInt8], to stream: Int32) -> Int32? {
+        var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(stream, $0.baseAddress, $0.count) }
             if count > 0 {

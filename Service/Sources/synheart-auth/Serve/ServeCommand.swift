@@ -79,21 +79,25 @@ struct ServeCommand: AsyncParsableCommand {
             level: level,
             logger: logger)
         if printAdminCredential { try await showFirstCredential(service, logger) }
-        try await announcing { ready in
+        let manager = ServiceManager(environment: ProcessInfo.processInfo.environment, logger: logger)
+        try await announcing(to: manager) { ready in
             try await server.run(
                 // Everything acknowledged is durable, so there is nothing to wait for.
                 onSecondSignal: { _exit(ExitCode.failure.rawValue) },
                 background: {
                     async let reloads: Void = reloading.run(from: configuration, at: hangups)
+                    async let watchdog: Void = manager.watch()
                     await providers.run(for: service)
                     await reloads
-                }, onReady: ready)
+                    await watchdog
+                }, onStopping: { manager.tell(.stopping) }, onReady: ready)
         }
     }
 
-    /// Runs the server and prints the ready line. If the line cannot be written, stops the service, because its starter waits
-    /// for the line.
+    /// Runs the server, prints the ready line and tells the service manager. If the line cannot be written, stops the service,
+    /// because its starter waits for the line.
     private func announcing(
+        to manager: ServiceManager,
         _ run: @escaping @Sendable (@escaping @Sendable (AuthServer.Addresses) async -> Void) async throws -> Void
     ) async throws {
         let (ready, announce) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
@@ -104,6 +108,7 @@ struct ServeCommand: AsyncParsableCommand {
             }
             for await addresses in ready {
                 try StandardOutput.print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
+                manager.tell(.ready)
             }
             try await group.waitForAll()
         }

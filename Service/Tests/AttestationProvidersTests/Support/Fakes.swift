@@ -70,15 +70,6 @@ struct LogRecorder: LogHandler {
     }
 }
 
-/// A temporary folder, removed at the end.
-final class TemporaryFolder: Sendable {
-    let path = FileManager.default.temporaryDirectory.appendingPathComponent("providers-\(UUID().uuidString)").path
-
-    init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-}
-
 /// Runs the body with an HTTP client, and shuts the client down at the end.
 func withHTTP(_ body: (ProviderHTTP) async throws -> Void) async throws {
     let http = ProviderHTTP()

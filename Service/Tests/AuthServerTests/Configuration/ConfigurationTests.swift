@@ -147,6 +147,28 @@ import Testing
         }
     }
 
+    @Test func `a credential of systemd overrides the file, and a variable overrides it`() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func key(_ byte: UInt8) -> String { Data(repeating: byte, count: 32).base64EncodedString() }
+        try Data((key(1) + "\n").utf8).write(to: folder.appendingPathComponent("service_key"))
+        try Data("127.0.0.9".utf8).write(to: folder.appendingPathComponent("server.host"))
+        let environment = ["CREDENTIALS_DIRECTORY": folder.path]
+        let configuration = try ServiceConfiguration(file: file("service_key: \(key(2))"), environment: environment)
+        #expect(configuration.secret(.serviceKey) == key(1))
+        #expect(configuration.text(.host) == "127.0.0.1", "only secrets come as credentials")
+        let variable = environment.merging(["SYNHEART_AUTH_SERVICE_KEY": key(3)]) { $1 }
+        #expect(try ServiceConfiguration(environment: variable).secret(.serviceKey) == key(3))
+        let nowhere = ["CREDENTIALS_DIRECTORY": folder.path + "/nowhere"]
+        #expect(try ServiceConfiguration(environment: nowhere).secret(.serviceKey) == nil)
+        for name in ["service_key", "stores.redis"] {
+            try Data("\n".utf8).write(to: folder.appendingPathComponent(name))
+            #expect(refusedKey { _ = try ServiceConfiguration(environment: environment) } == name)
+            try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
+        }
+    }
+
     @Test func `a list in the environment is separated by commas`() throws {
         let configuration = try ServiceConfiguration(
             environment: ["SYNHEART_AUTH_TRUSTED_PROXIES": "10.0.0.0/8, ::1", "SYNHEART_AUTH_HOST": "0.0.0.0"])

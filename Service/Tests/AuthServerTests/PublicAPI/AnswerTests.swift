@@ -75,7 +75,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Route.allCases) func `another method is refused, and Allow names the allowed ones`(
+    @Test(arguments: Route.allCases.filter { $0 != .forward })
+    func `another method is refused, and Allow names the allowed ones`(
         route: Route
     ) async throws {
         try await TestServer.with { server in

@@ -9,8 +9,10 @@ struct ClaimHistoryTests {
     private let year: Int64 = 31_536_000
 
     /// The history's refusal of a request with this date; nil: it can be judged.
-    private func refusal(_ date: Int64, at now: Int64? = nil, window: Int64 = 60) -> ClaimOutcome? {
-        history.refusal(
+    private func refusal(
+        _ date: Int64, at now: Int64? = nil, window: Int64 = 60, in other: ClaimHistory? = nil
+    ) -> ClaimOutcome? {
+        (other ?? history).refusal(
             timestamp: UnixTime(date), expiresAt: UnixTime(date) + ReplayClaim.life, now: UnixTime(now ?? date),
             futureWindow: window)
     }
@@ -136,6 +138,20 @@ struct ClaimHistoryTests {
         #expect(refusal(10_591, at: 10_303, window: 300) == nil)
     }
 
+    @Test mutating func `claims of a wrong reading that a second one purged are refused after a restart too`() {
+        for (wall, monotonic) in [(10_000, 0), (10_300, 0), (10_001, 1), (13_602, 2)] as [(Int64, Int64)] {
+            _ = history.read(wall, monotonic: monotonic)
+        }
+        history.purged(to: UnixTime(10_590 + 660))
+        // The records of the first wrong reading are deleted with the claims.
+        var again = ClaimHistory(loss: history.loss)
+        again.resume(history.clock)
+        again.recall(purgedTo: history.purgedTo)
+        _ = again.read(10_303, monotonic: 303)
+        #expect(again.retryAfter(timestamp: UnixTime(10_590), futureWindow: 300) == 1)
+        #expect(again.retryAfter(timestamp: UnixTime(10_591), futureWindow: 300) == nil)
+    }
+
     @Test mutating func `a recorded reading reveals nothing that is not on record, except if all claims are lost`() {
         for (wall, monotonic) in [(10_000, 0), (20_000, 1), (10_002, 2)] as [(Int64, Int64)] {
             history.recall(wall, monotonic: monotonic)
@@ -187,6 +203,57 @@ struct ClaimHistoryTests {
         #expect(history.retryAfter(timestamp: UnixTime(10_060), futureWindow: 60) == 1)
     }
 
+    @Test mutating func `readings that a later summary lacks were wrong, and are refused if all claims are lost`() {
+        history.recall(10_000, monotonic: 0)
+        history.recall(10_600, monotonic: 1)
+        // The fall was found while the store was opened, so only the summary tells of it.
+        var clock = ClockHistory()
+        for reading in [10_000, 10_002] as [Int64] { _ = clock.note(reading, monotonic: reading - 10_000) }
+        history.resume(clock)
+        let lost = history.withoutClaims(now: 10_002)
+        #expect(lost.retryAfter(timestamp: UnixTime(10_660), futureWindow: 60) == 1)
+        #expect(lost.retryAfter(timestamp: UnixTime(10_661), futureWindow: 60) == nil)
+        // The summary of a clock that only jumped ahead lacks nothing.
+        history.resume(clock)
+        _ = clock.note(20_000, monotonic: 3)
+        history.resume(clock)
+        _ = clock.note(20_010, monotonic: 13)
+        history.resume(clock)
+        #expect(history.withoutClaims(now: 20_010).retryAfter(timestamp: UnixTime(20_011), futureWindow: 60) == nil)
+    }
+
+    // MARK: A loss of everything
+
+    @Test mutating func `after a loss at a wrong reading, a fall refuses what may have been accepted before the loss`()
+    {
+        var lost = history.startingOver(after: [], now: 11_801, monotonic: 0)
+        #expect(refusal(10_000, at: 10_100, in: lost) == .expired)
+        _ = lost.read(11_102, monotonic: 1)
+        // Up to the earliest date that the loss itself refuses. Later ones are too far ahead to have been accepted.
+        for date: Int64 in [10_443, 11_140] { #expect(refusal(date, at: 11_102, in: lost) != nil, "\(date)") }
+        var far = history.startingOver(after: [], now: 51_801, monotonic: 0)
+        _ = far.read(11_102, monotonic: 1)
+        #expect(refusal(10_442, at: 11_102, in: far) == .historyLost(retryAfter: 961))
+        #expect(refusal(11_402, at: 11_102, in: far) == .historyLost(retryAfter: 1))
+        #expect(refusal(11_403, at: 11_102, in: far) == nil)
+    }
+
+    @Test mutating func `a loss of everything refuses the dates around every known reading, and around the present`() {
+        for (wall, monotonic) in [(10_000, 0), (12_000, 2000), (30_000, 2001), (30_100, 2101)] as [(Int64, Int64)] {
+            history.recall(wall, monotonic: monotonic)
+        }
+        var lost = history.startingOver(after: [30_100, 30_050], now: 12_200, monotonic: 2200)
+        for date: Int64 in [9340, 12_060, 12_260, 29_340, 30_160] {
+            #expect(refusal(date, at: 9000, in: lost) != nil, "\(date)")
+        }
+        for date: Int64 in [12_261, 29_339, 30_161] { #expect(refusal(date, in: lost) == nil, "\(date)") }
+        #expect(lost.latestReading == 12_200 && lost.purgedTo == 12_200)
+        // The clock was ahead by 2,400 s all the time. Its readings are refused until the right time has passed them.
+        _ = lost.read(9800, monotonic: 2200)
+        for date: Int64 in [9801, 11_000, 12_260] { #expect(refusal(date, in: lost) != nil, "\(date)") }
+        #expect(refusal(12_261, in: lost) == nil)
+    }
+
     // MARK: What is on the disk before the answer
 
     @Test(arguments: [(-1, false), (4, false), (5, true), (60, true)] as [(Int64, Bool)])
@@ -222,6 +289,7 @@ struct ClaimHistoryTests {
         _ = history.read(.min, monotonic: time)
         _ = refusal(time, window: .max)
         _ = history.withoutClaims(now: time)
+        _ = history.startingOver(after: [time], now: time, monotonic: time)
         _ = history.mustBeDurable(timestamp: UnixTime(time), now: UnixTime(time), durable: time)
         _ = HistoryLoss(around: [time], clocksApart: 60, lease: 5)
     }

@@ -56,6 +56,26 @@ struct HistoryLossTests {
             ])
     }
 
+    @Test func `the readings since the last jump refuse the dates up to the latest one`() {
+        var (loss, clock) = (HistoryLoss(), ClockHistory())
+        loss.add(topOf: clock)
+        #expect(loss.intervals == [])
+        for (wall, monotonic) in [(5000, 0), (10_000, 1), (12_000, 2001)] as [(Int64, Int64)] {
+            _ = clock.note(wall, monotonic: monotonic)
+        }
+        loss.add(topOf: clock)
+        #expect(loss.intervals == [.init(first: 9340, last: 12_000, isOpen: false)])
+    }
+
+    @Test func `a fall without a right reading before it refuses what the present may have accepted`() {
+        var loss = HistoryLoss()
+        loss.add(.init(stretches: [50_000...50_000], lastRight: nil), now: 10_000, purgedTo: 50_000)
+        #expect(loss.intervals.first == .init(first: 9340, last: 10_300, isOpen: false))
+        var unpurged = HistoryLoss()
+        unpurged.add(.init(stretches: [50_000...50_000], lastRight: nil), now: 10_000, purgedTo: 10_000)
+        #expect(unpurged.intervals == [.init(first: 49_340, last: 50_000, isOpen: true)])
+    }
+
     /// The clock showed 20,000 for one reading and fell back to 10,000.
     @Test(
         arguments: [

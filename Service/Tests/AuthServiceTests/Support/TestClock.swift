@@ -17,13 +17,13 @@ final class TestClock: ServiceClock, @unchecked Sendable {
     func stepBack(_ seconds: Int64) { lock.withLock { time = time - seconds } }
 }
 
-/// The same bytes in every run (SplitMix64).
+/// The same bytes in every run.
 final class SeededRandom: RandomSource, @unchecked Sendable {
-    // Unchecked: the lock guards the state.
+    // Unchecked: the lock guards the generator.
     private let lock = NSLock()
-    private var state: UInt64
+    private var numbers: SeededNumbers
 
-    init(seed: UInt64) { state = seed }
+    init(seed: UInt64) { numbers = SeededNumbers(seed: seed) }
 
     func bytes(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -31,15 +31,7 @@ final class SeededRandom: RandomSource, @unchecked Sendable {
         return Array(bytes.prefix(count))
     }
 
-    func next() -> UInt64 {
-        lock.withLock {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ (mixed >> 31)
-        }
-    }
+    func next() -> UInt64 { lock.withLock { numbers.next() } }
 
     func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 }

@@ -8,7 +8,7 @@ import StrictJSON
 struct ClusterClient: Sendable {
     private var devices: [LoadClient.Known] = []
     private var accepted: [(request: WireRequest, name: String, device: Int, at: ContinuousClock.Instant)] = []
-    private var random: SeededGenerator
+    private var random: SeededNumbers
     private let fixture: ServiceFixture
     private let history: History
     private(set) var tally = LoadClient.Tally()
@@ -20,7 +20,7 @@ struct ClusterClient: Sendable {
     init(_ fixture: ServiceFixture, _ history: History, seed: UInt64) {
         self.fixture = fixture
         self.history = history
-        random = SeededGenerator(seed: seed)
+        random = SeededNumbers(seed: seed)
     }
 
     /// Acts until `isOver`.

@@ -22,7 +22,7 @@ final class FaultyNetwork: @unchecked Sendable {
     private let listener: Int32
     private let condition = NSCondition()
     private var weather = Weather.calm
-    private var random = SeededGenerator(seed: 0)
+    private var random = SeededNumbers(seed: 0)
     private var isOver = false
 
     /// Listens on a free loopback port, and connects each client to `target`.
@@ -52,7 +52,7 @@ final class FaultyNetwork: @unchecked Sendable {
     func turn(_ weather: Weather) {
         condition.withLock {
             self.weather = weather
-            if case .lossy(let seed) = weather { random = SeededGenerator(seed: seed) }
+            if case .lossy(let seed) = weather { random = SeededNumbers(seed: seed) }
             condition.broadcast()
         }
     }

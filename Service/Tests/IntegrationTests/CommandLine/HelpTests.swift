@@ -1,3 +1,4 @@
+import AuthServer
 import Foundation
 import Testing
 
@@ -5,7 +6,8 @@ import Testing
 @Suite(.serialized) struct `Help` {
     /// The words of each example in a text, from `synheart-auth` to the end of its command.
     private static func examples(_ text: String) -> [[String]] {
-        text.split(separator: "\n").flatMap { line -> [[String]] in
+        // A backslash continues a line.
+        text.replacing(/\\\n */, with: "").split(separator: "\n").flatMap { line -> [[String]] in
             guard line.hasPrefix("  ") || line.contains("| synheart-auth") else { return [] }
             return commands(String(line)).compactMap { words in
                 words.first == "synheart-auth" ? Array(words.dropFirst()) : nil
@@ -51,6 +53,11 @@ import Testing
         }
         endCommand()
         return commands
+    }
+
+    @Test func `the version is the one of the build`() async throws {
+        let result = try await Binary.run(["--version"])
+        #expect(result.status == 0 && result.output == "\(Build.version)\n", "\(result.errors)")
     }
 
     @Test func `every command shows an example of itself`() async throws {

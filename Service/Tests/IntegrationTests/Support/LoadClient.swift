@@ -42,14 +42,14 @@ struct LoadClient: Sendable {
     private(set) var tally = Tally()
     /// The key of a registration without an answer.
     private var perhapsRegistered: P256.Signing.PrivateKey?
-    private var random: SeededGenerator
+    private var random: SeededNumbers
     private let fixture: ServiceFixture
 
     private static let maximumDevices = 40
 
     init(_ fixture: ServiceFixture, seed: UInt64) {
         self.fixture = fixture
-        random = SeededGenerator(seed: seed)
+        random = SeededNumbers(seed: seed)
     }
 
     // MARK: While the service may die

@@ -1,6 +1,8 @@
 package ai.synheart.auth
 
 import ai.synheart.auth.android.AndroidProof
+import ai.synheart.auth.wire.USER_AGENT
+import java.util.concurrent.CopyOnWriteArrayList
 import kotlinx.coroutines.runBlocking
 import org.junit.Assert.assertEquals
 import org.junit.Assert.assertFalse
@@ -68,6 +70,29 @@ class LifeTest {
     @Test
     fun `a device lives with both proofs, and attests each rotation`() =
         life(AndroidProof.BOTH, "keys.reattest_on_rotation" to true, "keys.key_proof" to "required")
+
+    @Test
+    fun `the client names itself in its own requests, and changes nothing in those of the app`() = TestPhone().use { phone ->
+        val agents = CopyOnWriteArrayList<List<String>>()
+        phone.network = { request, send ->
+            agents += request.headers.filter { it.first.equals("User-Agent", ignoreCase = true) }.map { it.second }
+            send(request)
+        }
+        runBlocking {
+            val appId = phone.service.newApp(phone.record())
+            val client = phone.client()
+            client.registerDevice(appId)
+            client.status(appId)
+            assertTrue(agents.size >= 3)
+            assertTrue("$agents", agents.all { it == listOf(USER_AGENT) })
+            assertTrue(USER_AGENT, Regex("synheart-auth/[0-9.]+ \\(kotlin\\)").matches(USER_AGENT))
+            agents.clear()
+            val url = "${phone.service.publicUrl}/auth/v1/device/status"
+            client.send(appId, HttpRequest("GET", url))
+            client.send(appId, HttpRequest("GET", url, listOf("User-Agent" to "app/2")))
+            assertEquals(listOf(emptyList(), listOf("app/2")), agents)
+        }
+    }
 
     @Test
     fun `a device lives in development mode`() = TestPhone().use { phone ->

@@ -14,6 +14,7 @@ import ai.synheart.auth.wire.FormException
 import ai.synheart.auth.wire.JsonObject
 import ai.synheart.auth.wire.RotationDemand
 import ai.synheart.auth.wire.Route
+import ai.synheart.auth.wire.USER_AGENT
 import ai.synheart.auth.wire.error
 import ai.synheart.auth.wire.naming
 import ai.synheart.auth.wire.rotationDemand
@@ -64,6 +65,7 @@ internal class ServiceClient(private val configuration: Configuration) {
             addAll(headers)
             if (body.isNotEmpty()) add("Content-Type" to "application/json")
             add("Accept" to "application/json")
+            add("User-Agent" to USER_AGENT)
             developmentHeader(configuration.attestation)?.let(::add)
         }
         val sentAt = configuration.clock.elapsedMillis

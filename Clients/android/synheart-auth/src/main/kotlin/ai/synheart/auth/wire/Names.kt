@@ -29,6 +29,9 @@ internal object Header {
     const val ERROR = "X-Synheart-Error"
 }
 
+/** The `User-Agent` (RFC 9110 section 10.1.5) of the client's own requests. A request of the app has the app's, or its transport's. */
+internal const val USER_AGENT = "synheart-auth/1.0.0 (kotlin)"
+
 private val APP_ID = Regex("[A-Za-z0-9._-]{1,128}")
 private val DEVICE_ID = Regex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 private val UNIX_TIME = Regex("[0-9]{10}")

@@ -1,19 +1,6 @@
 import AuthContract
 
-/// SplitMix64: the same numbers for the same seed, on every machine.
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
+extension SeededNumbers {
     mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) } }
 
     mutating func bytes(in counts: ClosedRange<Int>) -> [UInt8] { bytes(Int.random(in: counts, using: &self)) }
@@ -28,7 +15,7 @@ struct SeededRandom: RandomNumberGenerator {
         return text
     }
 
-    mutating func perhaps<Value>(_ value: (inout SeededRandom) -> Value) -> Value? {
+    mutating func perhaps<Value>(_ value: (inout SeededNumbers) -> Value) -> Value? {
         Bool.random(using: &self) ? value(&self) : nil
     }
 

@@ -1,0 +1,516 @@
+#!/usr/bin/env python3
+"""The files of docs/gateways in the gateways that they are for, between phones, the service and a backend that records.
+
+    Checks/gateways/check.py path/to/synheart-auth [nginx|caddy|envoy]... [--measure]
+
+Every case runs on each gateway. Then each file is broken in the ways of BROKEN, and the case that it names must fail. `--measure` adds
+the delay that asking the service costs. `run` installs what this needs.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "interop"))
+
+from openapi_check import APP, Client, Device, Document, Service  # noqa: E402
+from parts import Answer, Backend, Phone, Wire, free_port  # noqa: E402
+from third_client import Key, b64, content_digest, signature_base, signature_parameters  # noqa: E402
+
+OBSERVED, ASSERTING = f"{APP}.observed", f"{APP}.asserting"
+AUTHORITY = "api.example.com"
+IDENTITY = ["app", "device", "platform", "assurance"]
+LIMIT = 1 << 20
+# One file does not serve HTTP/1.1 and HTTP/2 without TLS in nginx 1.22.
+NGINX_HTTP2 = [("listen ${LISTEN_HOST}:${LISTEN_PORT};", "listen ${LISTEN_HOST}:${LISTEN_PORT} http2;")]
+
+
+class Gateway:
+    """A gateway with the file of its page."""
+
+    FILES = {"nginx": "nginx.conf", "caddy": "Caddyfile", "envoy": "envoy.yaml"}
+
+    def __init__(self, name):
+        self.name = name
+        self.text = (HERE.parents[1] / "docs/gateways" / self.FILES[name]).read_text()
+        self.carries = name != "caddy"
+
+    def command(self, file, folder):
+        if self.name == "nginx":
+            settings = f"daemon off; pid {folder}/pid; error_log {folder}/log;"
+            return [*([] if os.geteuid() == 0 else ["sudo"]), "nginx", "-c", file, "-e", f"{folder}/log", "-g", settings]
+        if self.name == "caddy":
+            return ["caddy", "run", "--config", file, "--adapter", "caddyfile"]
+        envoy = pathlib.Path(sys.executable).parent / "envoy"
+        return [envoy, "--config-path", file, "--concurrency", "2", "--disable-hot-restart", "--log-level", "error"]
+
+    def changed(self, changes):
+        """The file. `changes` are pairs of text and what replaces it."""
+        text = self.text
+        for old, new in changes:
+            assert old in text, f"{self.name} has no {old!r}"
+            text = text.replace(old, new)
+        return text
+
+    @contextlib.contextmanager
+    def running(self, credential, auth, backend, changes=()):
+        """Its port."""
+        text, port = self.changed(changes), free_port()
+        values = {"LISTEN_HOST": "127.0.0.1", "LISTEN_PORT": port, "AUTH_HOST": "127.0.0.1", "AUTH_PORT": auth,
+                  "BACKEND_HOST": "127.0.0.1", "BACKEND_PORT": backend, "CREDENTIAL": credential}
+        for name, value in values.items():
+            text = text.replace(f"${{{name}}}", str(value))
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / self.FILES[self.name]
+            file.write_text(text)
+            environment = {**os.environ, "XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder}
+            with (pathlib.Path(folder) / "out").open("w+") as out:
+                process = subprocess.Popen(self.command(file, folder), stdout=out, stderr=out, env=environment)
+                try:
+                    for _ in range(300):
+                        with contextlib.suppress(ConnectionRefusedError), Phone(port).connect():
+                            break
+                        out.seek(0)
+                        assert process.poll() is None, f"{self.name} ended: {out.read()}"
+                        time.sleep(0.1)
+                    yield port
+                finally:
+                    process.terminate()
+                    process.wait(timeout=30)
+
+
+class World:
+    """The service with its apps and devices, and the backend. `phone` sends to the gateway under test."""
+
+    def __init__(self, binary):
+        self.service = Service(binary)
+        self.client = Client(self.service, Document.of(self.service))
+        self.backend, self.wire = Backend(), Wire(self.service.public)
+        for app, ios, more in [
+                (APP, {}, {"signature": {"authorities": [f"http://{AUTHORITY}"]}}), (OBSERVED, {}, {"mode": "observe"}),
+                (ASSERTING, {"assertions_required_on": ["/asserted"]}, {})]:
+            record = {"app_id": app, "build_channel": "dev", "development_integrity_allowed": True,
+                      "ios": {"app_ids": [f"TEAMID1234.{app}"], **ios}, **more}
+            assert self.client.administer("POST", "/apps", record).status == 201
+        self.devices = {app: Device(self.client) for app in (APP, ASSERTING)}
+        # One verified request under scheme 2 ends scheme 1 for a device.
+        self.modern = Device(self.client)
+        for device, app in [*((device, app) for app, device in self.devices.items()), (self.modern, APP)]:
+            assert device.register(app).status == 200
+        self.gateway = self.phone = self.modern_phone = None
+
+    def credential(self, bodies):
+        return self.client.administer("POST", "/credentials", {
+            "name": bodies, "role": "service", "apps": [APP, OBSERVED, ASSERTING], "body": bodies, "expires_in_seconds": 3600,
+        }).json["credential"]
+
+    @contextlib.contextmanager
+    def behind(self, gateway, changes=(), http2=()):
+        text = gateway.changed(changes)
+        # The comment names the credential.
+        credential = self.credential(re.search(r"credentials create .* --body (\w+)", text)[1])
+        places = (credential, self.wire.port, self.backend.port)
+        with contextlib.ExitStack() as ending:
+            port = ending.enter_context(gateway.running(*places, changes))
+            other = ending.enter_context(gateway.running(*places, [*changes, *http2])) if http2 else port
+            self.gateway, self.phone, self.http2 = gateway, Phone(port), Phone(other)
+            self.backend.take()
+            yield
+
+    def sign(self, method, path, body=b"", app=APP, at=None):
+        return {**self.devices[app].headers(method, path, body, at), "X-App-ID": app}
+
+    def sign_two(self, method, target, body=b"", authority=AUTHORITY):
+        path, mark, query = target.partition("?")
+        key, digest = Key(self.modern.key), content_digest(body)
+        parameters = signature_parameters(int(time.time()), uuid.uuid4(), key.thumbprint)
+        base = signature_base(method, "http", authority, path, query if mark else None, digest, APP, self.modern.id, parameters)
+        return {"X-App-ID": APP, "X-Device-ID": self.modern.id, "Content-Digest": digest,
+                "Signature-Input": f"synheart={parameters}", "Signature": f"synheart=:{b64(key.raw(base))}:"}
+
+    def passed(self, answer, target, body=b"", device=None):
+        """The request as the backend got it: the only one, with the identity, and as it was sent."""
+        assert answer.status == 200, answer
+        [received] = self.backend.take()
+        assert (received.target, received.body) == (target, body), (received.target, received.body[:100])
+        found = [received.values(f"x-synheart-verified-{name}") for name in IDENTITY]
+        assert found == [[APP], [(device or self.devices[APP]).id], ["ios"], ["app=development, key=unattested"]], found
+        return received
+
+    def refused(self, answer, code=None):
+        """`code`: the service refused it. Otherwise the gateway may have."""
+        assert answer.status >= 400, answer
+        assert self.backend.take() == [], "it reached the backend"
+        if code:
+            assert answer.headers.get("x-synheart-error") == code, answer
+
+
+def carried(world, send, target, body):
+    """A signed request with a body: passed, or refused if the gateway cannot forward bodies."""
+    answer = send(world.phone)
+    if world.gateway.carries:
+        assert world.passed(answer, target, body).method == "POST"
+    else:
+        world.refused(answer, "INVALID_REQUEST")
+
+
+# The cases
+
+
+def accepted(world):
+    for method in ("GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE"):
+        length = [] if method in ("GET", "HEAD") else [("Content-Length", "0")]
+        with world.phone.connect() as connection:
+            connection.sendall(Phone.head(method, "/v1/hello", [*world.sign(method, "/v1/hello").items(), *length]))
+            answer = Phone.answer(connection, method)
+        assert answer.headers.get("x-backend") == "yes", answer
+        assert world.passed(answer, "/v1/hello").method == method
+    carried(world, lambda phone: phone.send("POST", "/v1/hello", world.sign("POST", "/v1/hello", b'{"a":1}'), b'{"a":1}'),
+            "/v1/hello", b'{"a":1}')
+
+
+def scheme_two(world):
+    forged = {"X-Forwarded-Host": "evil", "X-Forwarded-Proto": "https"}
+    for target in ("/v2/hello", "/v2/hello?", "/v2/hello?a=1&b=%20"):
+        world.passed(world.phone.send("POST", target, {**world.sign_two("POST", target), **forged}), target, device=world.modern)
+    world.refused(world.phone.send("POST", "/v2/hello?a=2", world.sign_two("POST", "/v2/hello?a=1")), "INVALID_SIGNATURE")
+    elsewhere = world.sign_two("POST", "/v2/hello", authority="other.example.com")
+    world.refused(world.phone.send("POST", "/v2/hello", elsewhere), "INVALID_SIGNATURE")
+    body = world.sign_two("POST", "/v2/hello", b"signed")
+    world.refused(world.phone.send("POST", "/v2/hello", body, b"foreign"))
+
+
+def forged_headers(world):
+    forged = [(f"X-Synheart-Verified-{name}", "evil") for name in IDENTITY] + [
+        (f"{mark}_Synheart{join}Verified{join}{name}", "evil") for mark in "Xx" for join in "-_" for name in IDENTITY] + [
+        ("X-Synheart-Service-Credential", "sya_evil"), ("X-Synheart-Verified-App", "evil"), ("X-Original-Method", "GET"),
+        ("X-Original-URI", "/evil"), ("X-Original-Content-Length", "0"), ("X-Original-Transfer-Encoding", "none"),
+        ("X-Forwarded-Method", "GET"), ("X-Forwarded-Uri", "/evil"), ("X-Forwarded-Host", "evil")]
+    observed = [("X-App-ID", OBSERVED)]
+    for headers in ([*world.sign("GET", "/forged").items(), *forged], [*forged, *world.sign("GET", "/forged").items()]):
+        received = world.passed(world.phone.send("GET", "/forged", headers), "/forged")
+        assert not any("evil" in value or "sya_" in value for _, value in received.headers), received.headers
+    for headers in (observed, [*forged, *observed], [*world.sign("GET", "/forged", app=APP).items(), *forged, *observed]):
+        answer = world.phone.send("GET", "/forged", headers)
+        if len(headers) > len(forged) + 1:
+            world.refused(answer)  # Two apps: nobody's request.
+            continue
+        assert answer.status == 200, answer
+        [received] = world.backend.take()
+        assert not any(received.values(f"x-synheart-verified-{name}") for name in IDENTITY), received.headers
+        assert not any("evil" in value or "sya_" in value for _, value in received.headers), received.headers
+
+
+def foreign_body(world):
+    """What nobody signed reaches no backend: beside an empty signed request, or in place of the signed body."""
+    foreign = b'{"pay": "me"}'
+    for method in ("POST", "GET", "OPTIONS", "DELETE"):
+        for send in (lambda *request: world.phone.send(*request), lambda *request: world.phone.send(*request, chunked=True),
+                     lambda *request: world.http2.send_http2(*request),
+                     lambda *request: world.http2.send_http2(*request, has_length=False)):
+            answer = send(method, "/v1/pay", world.sign(method, "/v1/pay"), foreign)
+            taken = world.backend.take()
+            assert all(received.body == b"" for received in taken), f"{method}: {taken[0].body}"
+            assert method == "GET" or answer.status >= 400 and not taken, f"{method}: {answer}"
+    for chunked in (False, True):
+        signed = world.sign("POST", "/v1/pay", b'{"pay": 1}')
+        world.refused(world.phone.send("POST", "/v1/pay", signed, b'{"pay": 2}', chunked))
+        signed = world.sign("POST", "/v1/pay", b'{"pay": 1}')
+        world.refused(world.phone.send("POST", "/v1/pay", signed, b"", chunked))
+
+
+def chunked_body(world):
+    carried(world, lambda phone: phone.send("POST", "/c", world.sign("POST", "/c", b"in chunks"), b"in chunks", chunked=True),
+            "/c", b"in chunks")
+
+
+def http2(world):
+    for has_length in (True, False):
+        signed = world.sign("POST", "/v1/two", b"two")
+        carried(world, lambda _: world.http2.send_http2("POST", "/v1/two", signed, b"two", has_length), "/v1/two", b"two")
+    world.passed(world.http2.send_http2("GET", "/v1//two%2F;a?b=c", world.sign("GET", "/v1//two%2F;a")), "/v1//two%2F;a?b=c")
+    world.refused(world.http2.send_http2("GET", "/v1/two", {"X-App-ID": APP}), "INVALID_REQUEST")
+
+
+def expectation(world):
+    body = b"after the interim answer"
+    signed = world.sign("POST", "/e", body)
+    with world.phone.connect() as connection:
+        connection.sendall(Phone.head("POST", "/e", signed, f"Content-Length: {len(body)}", "Expect: 100-continue"))
+        with connection.makefile("rb") as stream:
+            status = int(stream.readline().split()[1])
+            if status == 100:
+                while stream.readline() != b"\r\n":
+                    pass
+                connection.sendall(body)
+                status = int(stream.readline().split()[1])
+            if not world.gateway.carries:
+                return world.refused(Answer(status, []))
+            world.passed(Answer(status, []), "/e", body)
+
+
+def body_limit(world):
+    for length, chunked in ((LIMIT, False), (LIMIT, True), (LIMIT + 1, False), (LIMIT + 1, True)):
+        body = b"x" * length
+        signed = world.sign("POST", "/large", body)
+        answer = world.phone.send("POST", "/large", signed, body, chunked)
+        if world.gateway.carries and length == LIMIT:
+            world.passed(answer, "/large", body)
+        else:
+            world.refused(answer)
+
+
+def partial_body(world):
+    body = b"first half, second half"
+    for framing, part in ((f"Content-Length: {len(body)}", body[:11]), ("Transfer-Encoding: chunked", b"b\r\n" + body[:11] + b"\r\n")):
+        for signed_body in (body, body[:11]):
+            signed = world.sign("POST", "/p", signed_body)
+            with world.phone.connect() as connection:
+                connection.sendall(Phone.head("POST", "/p", signed, framing) + part)
+                time.sleep(0.2)
+            time.sleep(0.2)
+            assert world.backend.take() == []
+        # Nothing was verified either: the whole request is no replay.
+        carried(world, lambda phone: phone.send("POST", "/p", signed, signed_body), "/p", signed_body)
+
+
+def paths(world):
+    """The backend gets the bytes that were signed, or nothing."""
+    plain = ["//v1/pay", "/a//b", "/a%2Fb", "/a%2fb", "/a;b=1/c", "/a%20b", "/%41", "/a+b", "/a/", "/.a", "/a..b", "/a:b@c", "/~a"]
+    odd = ['/a"b', "/a|b", "/a{b}", "/a\\b", "/a'b", "/a%", "/a%zz", "/a%0A", "/a%00", "/a^b", "/a<b>", "/a`b", "/a#b", "///"]
+    for path in plain:
+        world.passed(world.phone.send("GET", path, world.sign("GET", path)), path)
+    for path in odd:
+        answer = world.phone.send("GET", path, world.sign("GET", path))
+        if answer.status == 200:
+            world.passed(answer, path)
+        else:
+            world.refused(answer)
+    for path in ("/a/../b", "/a/./b", "/a/..", "/a/%2e%2e/b", "/a/..;/b", "/a/..%2fb", "/%2E/a", "/a\\..\\b"):
+        for signed in (path, "/b", "/a/b"):
+            world.refused(world.phone.send("GET", path, world.sign("GET", signed)))
+    for signed, path in (("/a/b", "/a//b"), ("/a/b", "/a%2Fb"), ("/a%2Fb", "/a/b"), ("/A", "/a"), ("/a", "/%61"), ("/a", "/a;b"),
+                         ("/a/b", "//a/b"), ("/a", "/a/"), ("/a%2fb", "/a%2Fb")):
+        world.refused(world.phone.send("GET", path, world.sign("GET", signed)), "INVALID_SIGNATURE")
+    for query in ("?", "?a=1&b=%20", "?a=/../b", "?a?b", "?a=%zz"):
+        world.passed(world.phone.send("GET", f"/q{query}", world.sign("GET", "/q")), f"/q{query}")
+        world.refused(world.phone.send("POST", f"/q{query}", world.sign("POST", "/q")), "INVALID_REQUEST")
+    world.refused(world.phone.send("GET", "/q%3Fa", world.sign("GET", "/q")), "INVALID_SIGNATURE")
+    absolute = f"http://{AUTHORITY}/absolute"
+    answer = world.phone.send("GET", absolute, world.sign("GET", "/absolute"))
+    if answer.status == 200:
+        world.passed(answer, "/absolute")
+    else:
+        world.refused(answer)
+
+
+def replay(world):
+    signed = world.sign("POST", "/once")
+    world.passed(world.phone.send("POST", "/once", signed), "/once")
+    world.refused(world.phone.send("POST", "/once", signed), "NONCE_REPLAY")
+
+
+def lost_answers(world):
+    """An answer of the service is lost: the gateway asks once, and the request is refused. The next one passes."""
+    for method in ("GET", "POST"):
+        world.passed(world.phone.send(method, "/lost", world.sign(method, "/lost")), "/lost")
+        signed, asked = world.sign(method, "/lost"), world.wire.asked
+        world.wire.state = "loses answers"
+        answer = world.phone.send(method, "/lost", signed)
+        world.wire.state = "whole"
+        assert world.wire.asked == asked + 1, f"asked {world.wire.asked - asked} times"
+        assert answer.status in (502, 503), answer
+        world.refused(answer)
+        world.refused(world.phone.send(method, "/lost", signed), "NONCE_REPLAY")
+        world.passed(world.phone.send(method, "/lost", world.sign(method, "/lost")), "/lost")
+
+
+def lost_backend(world):
+    """The backend ends the connection after it has run the request: it does not run twice."""
+    for method in ("GET", "POST"):
+        world.passed(world.phone.send(method, "/ran", world.sign(method, "/ran")), "/ran")
+        world.backend.answers = False
+        answer = world.phone.send(method, "/ran", world.sign(method, "/ran"))
+        world.backend.answers = True
+        assert answer.status in (502, 503), answer
+        assert len(world.backend.take()) == 1
+        world.passed(world.phone.send(method, "/ran", world.sign(method, "/ran")), "/ran")
+
+
+def no_service(world):
+    world.wire.state = "cut"
+    try:
+        for headers in (world.sign("GET", "/cut"), {"X-App-ID": OBSERVED}):
+            answer = world.phone.send("GET", "/cut", headers)
+            assert answer.status == 503, answer
+            world.refused(answer)
+    finally:
+        world.wire.state = "whole"
+
+
+def refusals(world):
+    """What a client needs of a refusal reaches it."""
+    now = int(time.time())
+    for headers, path, status, code in [
+            ({}, "/r", 403, "INVALID_REQUEST"), (world.sign("POST", "/other"), "/r", 401, "INVALID_SIGNATURE"),
+            (world.sign("POST", "/r", at=now - 1000), "/r", 401, "CLOCK_SKEW"),
+            ({**world.sign("POST", "/r"), "X-Device-ID": str(uuid.uuid4())}, "/r", 401, "NOT_REGISTERED"),
+            ({**world.sign("POST", "/r"), "X-App-ID": "com.example.stranger"}, "/r", 403, "FORBIDDEN"),
+            (world.sign("POST", "/asserted/x", app=ASSERTING), "/asserted/x", 403, "ASSERTION_REQUIRED")]:
+        answer = world.phone.send("POST", path, headers)
+        world.refused(answer, code)
+        assert answer.status == status and json.loads(answer.body)["error"] == code, answer
+        assert abs(int(answer.headers["x-synheart-server-time"]) - now) < 60, answer
+        assert answer.headers["content-type"] == "application/json", answer
+        assert "no-store" in answer.headers["cache-control"], answer
+    assert answer.headers.get("x-synheart-assertion") == 'required; prefix="/asserted"', answer
+
+
+def upgrade(world):
+    """A request for WebSocket is verified like any other. Then the connection is the backend's."""
+    more = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
+    for headers, expected in ((world.sign("GET", "/socket"), 101), (world.sign("GET", "/other"), 401)):
+        with world.phone.connect() as connection, connection.makefile("rb") as stream:
+            connection.sendall(Phone.head("GET", "/socket", headers, *more))
+            status = int(stream.readline().split()[1])
+            assert status == expected, status
+            if status != 101:
+                world.refused(Answer(status, []))
+                continue
+            while stream.readline() != b"\r\n":
+                pass
+            connection.sendall(b"hello")
+            assert stream.read(5) == b"HELLO"
+            [received] = world.backend.take()
+            assert received.values("x-synheart-verified-device") == [world.devices[APP].id]
+
+
+CASES = [accepted, scheme_two, forged_headers, foreign_body, chunked_body, http2, expectation, body_limit, partial_body, paths,
+         replay, lost_answers, lost_backend, no_service, refusals, upgrade]
+
+# For each gateway: what breaks its file, and the case that notices.
+BROKEN = {
+    "nginx": [
+        (foreign_body, [("proxy_ignore_headers X-Accel-Redirect;", 'proxy_pass_request_body off; proxy_set_header Content-Length "";')]),
+        (forged_headers, [("proxy_set_header X-Synheart-Verified-Device $device;", "")]),
+        (forged_headers, [("underscores_in_headers off", "underscores_in_headers on")]),
+        (paths, [("/auth/v1/forward$request_uri", "/auth/v1/forward$uri$is_args$args")]),
+        (lost_backend, [("server ${BACKEND_HOST}:${BACKEND_PORT};", "server ${BACKEND_HOST}:${BACKEND_PORT}; " * 2),
+                        ("proxy_next_upstream off", "proxy_next_upstream error non_idempotent")]),
+        (lost_answers, [("server ${AUTH_HOST}:${AUTH_PORT};", "server ${AUTH_HOST}:${AUTH_PORT}; " * 2),
+                        ("proxy_next_upstream off", "proxy_next_upstream error non_idempotent")]),
+        (upgrade, [("proxy_set_header Upgrade $http_upgrade;", "")]),
+        (refusals, [("proxy_ignore_headers X-Accel-Redirect;", "proxy_hide_header X-Synheart-Assertion;")]),
+        (body_limit, [("client_max_body_size 1m", "client_max_body_size 1k")]),
+        (no_service, [("error_page 502 504 = @unavailable;", "")])],
+    "caddy": [
+        (foreign_body, [("X-Original-Content-Length {length}", "X-Original-Content-Length 0")]),
+        (foreign_body, [("method HEAD\n\t\t\t\t\treverse_proxy", "reverse_proxy")]),
+        (foreign_body, [("none chunked", "none none")]),
+        (forged_headers, [("request_header -*_*", "")]),
+        (forged_headers, [("request_header -X-Original-*", "")]),
+        (paths, [("X-Original-URI {uri}", "X-Original-URI {http.request.orig_uri}")]),
+        (lost_answers, [("keepalive off", "")]),
+        (lost_backend, [("keepalive off", "")]),
+        (scheme_two, [("request_header -X-Forwarded-*", "request_header X-Forwarded-Uri evil"),
+                      ("header_up X-Original-Method", "header_up X-Forwarded-Method")])],
+    "envoy": [
+        (foreign_body, [("with_request_body: {max_request_bytes: 1048576, allow_partial_message: false}", "")]),
+        (body_limit, [("max_request_bytes: 1048576", "max_request_bytes: 1000")]),
+        (forged_headers, [("- remove_on_match: {key_matcher: {prefix: x-synheart-verified-}}", ""),
+                          ("{prefix: x-synheart-verified-, ignore_case: true}", "{prefix: x-synheart-verified-app}")]),
+        (forged_headers, [("headers_with_underscores_action: DROP_HEADER", "headers_with_underscores_action: ALLOW")]),
+        (paths, [("merge_slashes: false", "merge_slashes: true")]),
+        (lost_backend, [("route: {cluster: backend}", 'route: {cluster: backend, retry_policy: {retry_on: "reset,5xx"}}')]),
+        (no_service, [("failure_mode_allow: false", "failure_mode_allow: true")]),
+        (refusals, [("- {prefix: x-synheart-, ignore_case: true}", "")]),
+        (upgrade, [("upgrade_configs: [{upgrade_type: websocket}]", "")])],
+}
+
+
+# Mistakes that the service makes harmless: the case still passes.
+HARMLESS = {
+    "nginx": [],
+    "caddy": [(foreign_body, [("--body headers", "--body whole")]), (chunked_body, [("--body headers", "--body whole")])],
+    "envoy": [(body_limit, [("allow_partial_message: false", "allow_partial_message: true")])],
+}
+# The same file without the question to the service.
+PLAIN = {
+    "nginx": (re.escape("proxy_pass http://127.0.0.2:${LISTEN_PORT};"), "proxy_pass http://backend;"),
+    "caddy": (r"route \{.*\}", "reverse_proxy http://${BACKEND_HOST}:${BACKEND_PORT} {\n\t\timport once\n\t}\n}"),
+    "envoy": (r"- name: envoy\.filters\.http\.ext_authz.*(?=- name: envoy\.filters\.http\.router)", ""),
+}
+
+
+def measure(world, gateway):
+    """The delay that the question adds, in milliseconds: of signed requests without a body, one after another."""
+    pattern, replacement = PLAIN[gateway.name]
+    plain = Gateway(gateway.name)
+    plain.text = re.sub(pattern, lambda _: replacement, plain.text, flags=re.DOTALL)
+    times = {}
+    for kind, subject in (("alone", plain), ("asking", gateway)) * 3:
+        with world.behind(subject):
+            connection = http.client.HTTPConnection("127.0.0.1", world.phone.port)
+            for headers in [world.sign("GET", "/measured") for _ in range(400)]:
+                begun = time.perf_counter()
+                connection.request("GET", "/measured", headers=headers)
+                assert connection.getresponse().read() == b"done"
+                times.setdefault(kind, []).append((time.perf_counter() - begun) * 1000)
+            world.backend.take()
+    figures = {kind: [sorted(all)[len(all) * share // 100] for share in (50, 99)] for kind, all in times.items()}
+    for name, alone, asking in zip(("p50", "p99"), figures["alone"], figures["asking"]):
+        print(f"{gateway.name} {name}: {alone:.2f} ms alone, {asking:.2f} ms asking, {asking - alone:.2f} ms added")
+
+
+def main():
+    names = [name for name in sys.argv[2:] if name in Gateway.FILES] or list(Gateway.FILES)
+    page = (HERE.parents[1] / "docs/gateways.md").read_text()
+    for name in names:
+        assert Gateway(name).text in page, f"docs/gateways.md does not show {Gateway.FILES[name]}"
+    begun, world, failures = time.monotonic(), World(sys.argv[1]), []
+    try:
+        for name in names:
+            gateway = Gateway(name)
+            http2_changes = NGINX_HTTP2 if name == "nginx" else ()
+            with world.behind(gateway, http2=http2_changes):
+                for case in CASES:
+                    try:
+                        case(world)
+                    except Exception as error:  # What a gateway answers can be no HTTP.
+                        line = error.__traceback__.tb_next.tb_lineno
+                        failures.append(f"{name}, {case.__name__}, line {line}: {type(error).__name__} {error}")
+                        world.backend.take()
+            noticed = 0
+            for case, changes in BROKEN[name]:
+                with world.behind(gateway, changes, http2_changes):
+                    try:
+                        case(world)
+                        failures.append(f"{name} with {changes}: {case.__name__} does not notice")
+                    except Exception:
+                        noticed += 1
+                    world.backend.answers, world.wire.state = True, "whole"
+            for case, changes in HARMLESS[name]:
+                with world.behind(gateway, changes, http2_changes):
+                    try:
+                        case(world)
+                    except Exception as error:
+                        failures.append(f"{name} with {changes}, {case.__name__}: {type(error).__name__} {error}")
+                        world.backend.take()
+            if "--measure" in sys.argv:
+                measure(world, gateway)
+            print(f"{name}: {len(CASES)} cases, {noticed} broken files noticed ({time.monotonic() - begun:.0f} s)")
+    finally:
+        world.service.stop()
+    assert not failures, "\n" + "\n".join(failures)
+
+
+main()

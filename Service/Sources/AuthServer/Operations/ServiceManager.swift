@@ -1,0 +1,117 @@
+#if canImport(Glibc)
+    internal import Glibc
+    package import Logging
+    internal import NIOCore
+    internal import NIOPosix
+
+    /// The service manager that started the process, such as systemd with `Type=notify`: it learns when the service is ready,
+    /// stops, and still works.
+    ///
+    /// The protocol of sd_notify(3), without its library: one datagram for each state.
+    package struct ServiceManager: Sendable {
+        /// What the service tells its manager.
+        package enum State: String, Sendable {
+            /// The listeners accept connections.
+            case ready = "READY=1"
+            /// The service finishes its requests and accepts no others.
+            case stopping = "STOPPING=1"
+            /// The event loops answer.
+            case alive = "WATCHDOG=1"
+        }
+
+        /// Where the manager listens; nil: nothing is told.
+        private let address: SocketAddress?
+        /// The pause between two `alive`; nil: the manager expects none.
+        let interval: Duration?
+        private let logger: Logger
+
+        /// - Parameters:
+        ///   - environment: the process's variables: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`.
+        ///   - process: the number of this process.
+        ///   - logger: gets a line if the manager cannot be told.
+        package init(environment: [String: String], process: Int32 = getpid(), logger: Logger) {
+            self.logger = logger
+            let name = environment["NOTIFY_SOCKET"]
+            address = name.flatMap(SocketAddress.init)
+            if let name, !name.isEmpty, address == nil {
+                logger.warning("NOTIFY_SOCKET is not the name of a socket here, so the service manager is told nothing")
+            }
+            // Of another process, such as the parent that passed its variables on.
+            let isMeant = environment["WATCHDOG_PID"].map { Int32($0) == process } ?? true
+            let limit = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
+            // Half of the limit: sd_watchdog_enabled(3).
+            interval = address != nil && isMeant && limit > 1 ? .microseconds(limit / 2) : nil
+        }
+
+        /// Tells the manager. If that fails, the manager acts after a timeout of its own, so the service goes on.
+        package func tell(_ state: State) {
+            guard let address else { return }
+            let socket = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            defer { if socket >= 0 { close(socket) } }
+            // A manager that hangs must not hang the service.
+            var patience = timeval(tv_sec: 2, tv_usec: 0)
+            guard socket >= 0,
+                setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size)) == 0,
+                address.send(Array(state.rawValue.utf8), from: socket)
+            else {
+                logger.warning(
+                    "the service manager was not told",
+                    metadata: ["state": "\(state.rawValue)", "reason": "\(String(cString: strerror(errno)))"])
+                return
+            }
+        }
+
+        /// Tells the manager again and again that the service works, until the task is cancelled. Nothing happens if the manager
+        /// does not expect it.
+        ///
+        /// - Parameters:
+        ///   - answers: returns once the service has shown that it works. While it does not return, the manager is told nothing.
+        ///   - sleep: waits.
+        package func watch(
+            answers: @Sendable () async throws -> Void = Self.everyEventLoopAnswers,
+            sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+        ) async {
+            guard let interval else { return }
+            repeat {
+                if (try? await answers()) != nil { tell(.alive) }
+            } while (try? await sleep(interval)) != nil
+        }
+
+        /// Returns once every event loop of the listeners has run a task.
+        @Sendable package static func everyEventLoopAnswers() async throws {
+            for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() { try await loop.submit {}.get() }
+        }
+    }
+
+    /// The address of a datagram socket on this machine (unix(7)).
+    private struct SocketAddress: Sendable {
+        private let address: sockaddr_un
+        private let length: socklen_t
+
+        /// - Parameter name: an absolute path, or `@` and the name of an abstract socket.
+        init?(_ name: String) {
+            var bytes = Array(name.utf8)
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            let room = MemoryLayout.size(ofValue: address.sun_path)
+            guard bytes.count > 1, bytes.count < room, !bytes.contains(0) else { return nil }
+            switch bytes[0] {
+            case UInt8(ascii: "/"): bytes.append(0)
+            case UInt8(ascii: "@"): bytes[0] = 0
+            default: return nil
+            }
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+            self.address = address
+            length = socklen_t(MemoryLayout<sockaddr_un>.size - room + bytes.count)
+        }
+
+        /// Sends a datagram. False: `errno` says why not.
+        func send(_ message: [UInt8], from socket: Int32) -> Bool {
+            withUnsafePointer(to: address) { address in
+                address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    sendto(socket, message, message.count, Int32(MSG_NOSIGNAL), $0, length) == message.count
+                }
+            }
+        }
+    }
+#endif

@@ -1,0 +1,150 @@
+@_spi(Service) package import AuthContract
+
+/// A request that a gateway forwards for judgement (*Forward authentication* of the contract).
+///
+/// The gateway forwards it in one of two forms, which the path alone selects. In the path form, the request line is the original
+/// one behind the path of the route. In the header form, two headers name the original method and target.
+package struct ForwardedRequest: Sendable {
+    /// The header fields of the original request, without the gateway's credential.
+    package let headers: HeaderFields
+    private let credentials: [String]
+    /// The method and the target of the path form; nil: the header form.
+    private let line: (method: String, target: String)?
+    /// The scheme of the gateway's connection.
+    private let scheme: String
+
+    /// Nil if the target is not one of the route.
+    package init?(method: String, target: String, headers: HeaderFields, scheme: String) {
+        guard target.utf8.starts(with: Route.forward.rawValue.utf8) else { return nil }
+        let rest = target.utf8.dropFirst(Route.forward.rawValue.utf8.count)
+        switch rest.first {
+        case nil, UInt8(ascii: "?"): line = nil
+        case UInt8(ascii: "/"): line = (method, String(Substring(rest)))
+        default: return nil
+        }
+        credentials = headers.values(HeaderName.serviceCredential)
+        var headers = headers
+        headers.lines.removeAll { $0.name.lowercased() == HeaderName.serviceCredential.lowercased() }
+        (self.headers, self.scheme) = (headers, scheme)
+    }
+
+    /// The gateway's credential; nil unless there is exactly one.
+    package func credential() throws(Refusal) -> String? {
+        guard credentials.count == 1, let credential = credentials.first else { return nil }
+        return try Self.set(HeaderName.serviceCredential, credential)
+    }
+
+    /// The question that the gateway asks about the request.
+    ///
+    /// - Parameters:
+    ///   - bodies: what the gateway forwards of bodies.
+    ///   - received: the body of the gateway's request. Only `whole` reads it.
+    /// - Throws: `INVALID_REQUEST` if the gateway does not describe the request as its form demands, or if the request has a
+    ///   body that did not arrive.
+    package func question(_ bodies: ForwardedBodies, received: [UInt8]) throws(Refusal) -> VerifyRequest {
+        let (method, target) = if let line { line } else { try namedLine() }
+        let scheme = try value("X-Forwarded-Proto") ?? scheme
+        guard scheme == "http" || scheme == "https" else {
+            throw Self.malformed("X-Forwarded-Proto must be http or https")
+        }
+        let host = try wellFormed { try headers.one("Host") }
+        let authority = line == nil ? try value("X-Forwarded-Host") ?? host : host
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        return VerifyRequest(
+            method: method, scheme: scheme, authority: authority, path: String(parts[0]),
+            query: parts.count > 1 ? String(parts[1]) : nil, headers: headers,
+            body: try body(bodies, received: received, isRead: SignedRequest.isRead(method)))
+    }
+
+    /// The method and the target that headers name. Half a pair beside the complete one is refused too: one of the two comes from
+    /// the client.
+    private func namedLine() throws(Refusal) -> (method: String, target: String) {
+        let original = (try value("X-Original-Method"), try value("X-Original-URI"))
+        let forwarded = (try value("X-Forwarded-Method"), try value("X-Forwarded-Uri"))
+        switch (original, forwarded) {
+        case ((let method?, let target?), (nil, nil)), ((nil, nil), (let method?, let target?)): return (method, target)
+        default:
+            throw Self.malformed(
+                "either X-Original-Method and X-Original-URI or X-Forwarded-Method and X-Forwarded-Uri must be there")
+        }
+    }
+
+    /// The body to judge the request by.
+    private func body(
+        _ bodies: ForwardedBodies, received: [UInt8], isRead: Bool
+    ) throws(Refusal) -> VerifyRequest.Body {
+        switch bodies {
+        case .whole:
+            guard try value("X-Envoy-Auth-Partial-Body") ?? "false" == "false" else {
+                throw Self.malformed("only a part of the body arrived")
+            }
+            // A gateway that names the original length, and forwards other bytes, does not forward whole bodies.
+            if line == nil, headers.contains(OriginalBody.length) || headers.contains(OriginalBody.coding) {
+                let original = try originalBody(isRead: isRead)
+                guard received.isEmpty ? original.isEmpty : original.length ?? received.count == received.count else {
+                    throw Self.malformed("the body did not arrive")
+                }
+            }
+            return .bytes(received)
+        case .headers, .digest:
+            guard line == nil else { throw Self.malformed("the path form needs a credential with body whole") }
+            if try originalBody(isRead: isRead).isEmpty { return .bytes([]) }
+            guard bodies == .digest else { throw Self.malformed("this gateway forwards no bodies") }
+            // The backend compares the body with Content-Digest. So the digest stands for the body, as in a question with
+            // `body_sha256`. A malformed digest is refused with the other headers of scheme 2.
+            let claimed = try? ContentDigest(field: headers.one(HeaderName.contentDigest))
+            return .sha256(claimed?.sha256 ?? [])
+        }
+    }
+
+    /// What the gateway says about the body of the original request.
+    private struct OriginalBody {
+        static let (length, coding) = ("X-Original-Content-Length", "X-Original-Transfer-Encoding")
+        /// Nil if the request had no length.
+        let length: Int?
+        let isEmpty: Bool
+    }
+
+    private func originalBody(isRead: Bool) throws(Refusal) -> OriginalBody {
+        guard let length = try value(OriginalBody.length), let coding = try value(OriginalBody.coding) else {
+            throw Self.malformed("\(OriginalBody.length) and \(OriginalBody.coding) must be there")
+        }
+        guard coding.split(separator: ",", omittingEmptySubsequences: false).allSatisfy({ $0.isTransferCoding }) else {
+            throw Self.malformed("\(OriginalBody.coding) must be none or a transfer coding")
+        }
+        if length == Self.none {
+            // Under HTTP/2, a body needs neither header.
+            return OriginalBody(length: nil, isEmpty: coding == Self.none && isRead)
+        }
+        guard length.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let number = Int(length) else {
+            throw Self.malformed("\(OriginalBody.length) must be none or a number")
+        }
+        return OriginalBody(length: coding == Self.none ? number : nil, isEmpty: coding == Self.none && number == 0)
+    }
+
+    private static let none = "none"
+
+    /// The value of a header of the gateway; nil if it is absent.
+    private func value(_ name: String) throws(Refusal) -> String? {
+        guard let value = try wellFormed({ try headers.atMostOne(name) }) else { return nil }
+        return try Self.set(name, value)
+    }
+
+    /// The value of a header, if the gateway has set it.
+    private static func set(_ name: String, _ value: String) throws(Refusal) -> String {
+        guard let first = value.utf8.first, first != UInt8(ascii: "{"), first != UInt8(ascii: "$") else {
+            throw malformed("\(name) is empty, or a variable that the gateway did not replace")
+        }
+        return value
+    }
+
+    private static func malformed(_ reason: String) -> Refusal { Refusal(malformed: ContractError(reason)) }
+}
+
+extension Substring {
+    /// Whether this is the name of a transfer coding (RFC 9112 section 7), with white space around it.
+    fileprivate var isTransferCoding: Bool {
+        let name = String(self).trimmingOptionalWhitespace
+        return !name.isEmpty && name.utf8.allSatisfy { 0x21...0x7E ~= $0 && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) }
+    }
+}

@@ -1,0 +1,8 @@
+/// The version of the SDK, by semantic versioning. `Checks/documentation/version.py` compares that of every package with it.
+package enum SDKVersion {
+    /// Static, because hosts in C keep the pointer to it.
+    package static let text: StaticString = "1.0.0"
+
+    /// The `User-Agent` (RFC 9110 section 10.1.5) of the SDK's own requests. A request of the app has the app's, or its transport's.
+    static let userAgent = "synheart-auth/\(text) (swift)"
+}

@@ -1,0 +1,2 @@
+// In every file of this target.
+@_exported import TestHelpers
