@@ -85,14 +85,20 @@ struct ResponseFrame: Sendable {
     var omitsBody = false
 
     /// The error body of a refusal. A header names the code too, for a client behind a proxy that replaces bodies.
-    func answer(_ refusal: Refusal, verified: Bool? = nil) -> APIResponse {
+    func answer(_ refusal: Refusal, as status: Int? = nil, verified: Bool? = nil) -> APIResponse {
         let message = refusal.hint.map { "\(refusal.code.message) \($0)." } ?? refusal.code.message
         let body = ErrorBody(
             code: refusal.code.rawValue, message: message, requestID: requestID, serverTimestamp: now,
             verified: verified)
-        var answer = APIResponse(status: refusal.code.httpStatus, outcome: refusal.code.rawValue, code: refusal.code)
-        answer.body = prefersProblem ? JSONValue.object(body.problem).bytes : body.bytes
-        if prefersProblem { answer.contentType = "application/problem+json" }
+        let status = status ?? refusal.code.httpStatus
+        var answer = APIResponse(
+            status: status, body: body.bytes, outcome: refusal.code.rawValue, code: refusal.code)
+        if prefersProblem {
+            var problem = body.problem
+            problem["status"] = .integer(Int64(status))
+            answer.body = JSONValue.object(problem).bytes
+            answer.contentType = "application/problem+json"
+        }
         answer.headers.append((HeaderName.error, refusal.code.rawValue))
         if let retryAfter = refusal.retryAfter { answer.headers.append(("Retry-After", String(retryAfter))) }
         return answer

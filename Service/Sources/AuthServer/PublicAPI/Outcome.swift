@@ -61,8 +61,8 @@ struct Outcome {
         switch result {
         case .success(let success): answer = success
         case .failure(let refusal):
-            answer = frame.answer(refusal, verified: isVerdict ? false : nil)
-            if let route { answer.status = route.httpStatus(of: refusal.code) }
+            answer = frame.answer(
+                refusal, as: route?.httpStatus(of: refusal.code), verified: isVerdict ? false : nil)
             answer.headers += headers(of: refusal)
         }
         // Every response to the device's own requests has the demand until the device has rotated.

@@ -122,6 +122,9 @@ import Testing
                 #expect(response.value(HeaderName.error) == code && identity(response) == nil, "\(target)")
                 #expect(response.json["verified"]?.bool == false || code == "INVALID_REQUEST", "\(target)")
             }
+            let problem = try await server.send(
+                "GET", "/auth/v1/forward/x", [credential, ("Accept", "application/problem+json")])
+            #expect(problem.status == 403 && problem.json["status"]?.integer == 403, "\(problem.text)")
             let large = [UInt8](repeating: 0x20, count: 101)
             let tooLarge = try await server.send(
                 "POST", "/auth/v1/forward/x", try device.headers("POST", "/x", body: large, at: now) + [credential],
