@@ -38,7 +38,14 @@ public struct CredentialRules: Sendable {
 
     /// Creates a credential. The returned text cannot be read again later.
     ///
-    /// - Parameter bodies: what the gateway that uses it forwards; only for role `service`. Nil: `headers`.
+    /// - Parameters:
+    ///   - name: the operator's name for it, 1 to 128 bytes.
+    ///   - role: what the bearer may do.
+    ///   - scope: the apps that it is for.
+    ///   - bodies: what the gateway that uses it forwards; only for role `service`. Nil: `headers`.
+    ///   - life: seconds until it expires, at most ten years.
+    ///   - actor: the actor in the audit log.
+    /// - Throws: `ContractError` for values that no credential can have, and `StoreError`.
     public func create(
         name: String, role: CredentialRole, scope: CredentialScope, bodies: ForwardedBodies? = nil, life: Int64,
         actor: String

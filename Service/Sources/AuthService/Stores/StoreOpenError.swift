@@ -42,6 +42,7 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
         public static let notAllowed = Self(rawValue: "notAllowed")
     }
 
+    /// What kind of failure it is.
     public let code: Code
     /// What failed, where, and what to do.
     public let description: String
