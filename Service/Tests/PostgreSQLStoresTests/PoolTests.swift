@@ -88,8 +88,9 @@ extension AgainstPostgreSQL {
                     _ = try connection.rows("SELECT pg_sleep(60)")
                 }
             }
-            let waiting = Task { try await pool.run(sleep(60)) }
             await began.value
+            // Not before: it might get the only connection.
+            let waiting = Task { try await pool.run(sleep(60)) }
             running.cancel()
             waiting.cancel()
             for task in [running, waiting] {
