@@ -28,9 +28,10 @@ let package = Package(
             dependencies: ["CSynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto] + frameworks,
             exclude: ["PrivacyInfo.xcprivacy"],
             swiftSettings: strictSettings),
+        .target(name: "TestHelpers", swiftSettings: settings),
         .testTarget(
             name: "SynheartAuthAppleTests",
-            dependencies: ["SynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto] + frameworks,
+            dependencies: ["TestHelpers", "SynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto] + frameworks,
             swiftSettings: settings),
         // The plugin.
         .target(
