@@ -40,7 +40,7 @@ struct PieceReader {
 /// the receiver has no complete body.
 struct CheckedReader {
     private let reader: PieceReader
-    /// nil if the body was not read before.
+    /// What the first reading found; nil if this is the first reading.
     private let measure: BodyMeasure?
     private var hash = SHA256()
     private var count: Int64 = 0

@@ -3,9 +3,10 @@ internal import AuthContract
 /// The persisted record of one identity. It never holds private keys, attestations or tokens.
 @dynamicMemberLookup
 struct IdentityRecord: Sendable, Hashable {
-    /// What the service knows of this device. The state alone cannot say it: `registering` means pending or rotating.
+    /// What the service knows about this device. The state does not say it: in `registering` the device is pending, or it is active
+    /// and rotates.
     enum Identity: String, Sendable {
-        /// Nothing usable.
+        /// The device has no identity that it can use.
         case none
         /// The service has not decided yet.
         case pending

@@ -12,7 +12,7 @@ final class ReloadableSettings: Sendable {
         bodies = BodyBudget(bytes: settings.limits.allBodies)
     }
 
-    /// Nil until the server runs, and if it runs without TLS.
+    /// The certificate of the public listener; nil until the server runs, and if it runs without TLS.
     var certificate: TLSCertificate? {
         get { heldCertificate.withLockedValue { $0 } }
         set { heldCertificate.withLockedValue { $0 = newValue } }

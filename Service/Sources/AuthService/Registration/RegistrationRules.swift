@@ -36,7 +36,9 @@ struct RegistrationRules: Sendable {
 
     private static let maximumAttempts = 4
 
-    /// Nil: the stored record differs from the one that the registration was judged under.
+    /// Judges a registration under an app's record.
+    ///
+    /// - Returns: nil if the stored record is no longer that one.
     private func judge(
         _ request: RegisterRequest, _ http: IncomingRequest, _ key: DevicePublicKey, under app: ProvisionedApp
     ) async throws(Refusal) -> RegisterResponse? {
@@ -184,7 +186,9 @@ struct RegistrationRules: Sendable {
         return device
     }
 
-    /// *The same key again*. The key is looked up only after the proof verified, so that the answer reveals no registration.
+    /// Answers a registration of a key that is already known (*The same key again* of the contract).
+    ///
+    /// The key is looked up only after the proof verified, so that an answer without a proof reveals no registration.
     private func sameKeyAgain(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ evidence: VerifiedEvidence, _ binding: KeyBinding,
         app: ProvisionedApp

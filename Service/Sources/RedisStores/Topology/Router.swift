@@ -94,9 +94,9 @@ final class Router: Sendable {
         }
     }
 
-    /// Goes on with a call after its first reply.
+    /// Continues a call whose first reply was an error.
     ///
-    /// - Parameter command: the command, given whether it may name a script that the server lacks.
+    /// - Parameter command: makes the command to repeat. Its argument says whether the server may lack the script.
     private func go(
         on call: RoutedCall, _ bucket: Int, _ owner: ServerSession, _ first: RESPValue,
         _ command: (Bool) -> RESPCommand
