@@ -101,7 +101,8 @@
             do throws(PrivateDirectory.Failure) {
                 return try locks.lock("\(name.text).\(scope).lock")
             } catch {
-                // The system empties the temporary folder. A full disk then takes no new lock file, and no other process shares these.
+                // The system empties the temporary folder, and no lock file can be made on a full disk. A lock of this process is then
+                // enough, because no other process shares these records.
                 guard owner != nil, error.storageError.isFull else { throw error.storageError }
                 return ProcessLock.take("\(name.text).\(scope)")
             }
