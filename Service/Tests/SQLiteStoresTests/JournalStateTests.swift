@@ -184,7 +184,7 @@ struct JournalStateTests {
         #expect(state.size.slots == (isOver ? 2 : 1) + (seconds < 660 ? 1 : 0))
     }
 
-    // MARK: MaintenanceWork
+    // MARK: Work for the thread
 
     @Test func `a claim wakes the keeper`() async throws {
         let (state, isDirty) = (try state(), Locked<Bool?>(nil))
