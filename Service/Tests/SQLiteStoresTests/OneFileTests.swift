@@ -70,6 +70,15 @@ struct OneFileTests {
         #expect(error?.code == .notReadable)
     }
 
+    @Test(
+        "a name without a folder is in the working directory, and in the root after a slash",
+        arguments: ["", "./", "/"], ["d", "d.sqlite"])
+    func noFolder(_ folder: String, _ name: String) throws {
+        let working = FileManager.default.currentDirectoryPath
+        let expected = folder == "/" || working == "/" ? "/" : working + "/"
+        #expect(try SQLiteStores.resolvedPath(folder + name) == expected + name)
+    }
+
     @Test(arguments: [(nil, false), (0, false), (1, true)] as [(Int?, Bool)])
     func `a file that is not empty is a database`(_ size: Int?, _ isOne: Bool) throws {
         if let size { try Data(count: size).write(to: URL(fileURLWithPath: folder.database)) }

@@ -50,7 +50,7 @@ import Testing
                 }
             }
             // Meanwhile the service tries to get the lock.
-            for _ in 0..<10 { await letTheKeeperWork() }
+            for _ in 0..<10 { await letMaintenanceWork() }
             let isRecorded = try await command.serviceKeys.replaceKeyChecks(
                 old.checks, with: both.checks, recording: nil)
             #expect(isRecorded)

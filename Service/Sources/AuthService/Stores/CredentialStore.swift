@@ -99,6 +99,11 @@ public struct Credential: Sendable, Hashable {
     }
 }
 
+extension Credential {
+    /// Whether the removal of this app changes the credential: it names the app, and is not revoked.
+    package func loses(_ app: AppID) -> Bool { revokedAt == nil && scope.named.contains(app) }
+}
+
 extension ForwardedBodies {
     /// The stored form. Nil stands for `headers`, which rows of older versions mean too.
     package var storedText: String? { self == .headers ? nil : rawValue }

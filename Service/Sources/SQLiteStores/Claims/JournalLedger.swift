@@ -8,17 +8,17 @@ struct JournalLedger {
     private var history: ClaimHistory
     private(set) var segment: JournalSegment
     private var segmentStart: Int64
-    /// A segment that the keeper created. The next claim switches to it.
+    /// A segment that maintenance created. The next claim switches to it.
     var prepared: JournalSegment?
-    /// A complete segment that the keeper has not handled. There is at most one, because only the keeper creates the next one.
+    /// A complete segment that maintenance has not handled. There is at most one, because only maintenance creates the next one.
     private var retired: JournalSegment?
     /// Complete segments with live claims, oldest first.
     private var closed: [ClosedSegment]
     private var deletable: [UInt64] = []
     /// Whether there is anything to bring to the disk.
     var isDirty = false
-    /// Whether the keeper must be told that there is work.
-    var wakesKeeper = false
+    /// Whether maintenance must be told that there is work.
+    var wakesMaintenance = false
 
     private var wrong: ClockHistory.WrongReadings?
     /// The number of times that the clock fell back.
@@ -102,8 +102,8 @@ struct JournalLedger {
             segment.append(.claim(claim, expiry: expiry))
             census.add(1, expiry: expiry)
         }
-        // Claims that find the state dirty need not wake the keeper.
-        if !isDirty { wakesKeeper = true }
+        // Claims that find the state dirty need not wake maintenance.
+        if !isDirty { wakesMaintenance = true }
         isDirty = true
         return nil
     }
@@ -142,7 +142,7 @@ struct JournalLedger {
         } else {
             mustSwitch = true
         }
-        (isDirty, wakesKeeper) = (true, true)
+        (isDirty, wakesMaintenance) = (true, true)
     }
 
     // MARK: Segments
@@ -162,7 +162,7 @@ struct JournalLedger {
         deletable += expired.map(\.sequence)
         closed.removeFirst(expired.count)
         writeBeginning()
-        (isDirty, wakesKeeper) = (true, true)
+        (isDirty, wakesMaintenance) = (true, true)
     }
 
     /// Records the losses and the purged expiry. If there are several such records, the last ones are valid. The purged expiry
@@ -186,9 +186,9 @@ struct JournalLedger {
     /// Appends the seal. Called once everything before it is on the disk.
     func seal() { segment.append(.seal) }
 
-    // MARK: The keeper
+    // MARK: The maintenance thread
 
-    /// Whether the keeper must create the next segment.
+    /// Whether maintenance must create the next segment.
     var wantsSegment: Bool {
         prepared == nil
             && ((history.latestReading ?? .min).subtracting(segmentStart) >= settings.segmentSeconds || isNearlyFull
@@ -198,7 +198,7 @@ struct JournalLedger {
     /// Whether the segment has room for few more records.
     var isNearlyFull: Bool { !segment.hasRoom(for: settings.segmentRecords) }
 
-    /// Hands the work that is due to the keeper.
+    /// Hands the work that is due to maintenance.
     mutating func takeWork(isClosing: Bool) -> JournalState.MaintenanceWork {
         defer { (isDirty, retired, deletable, wrong) = (false, nil, [], nil) }
         return JournalState.MaintenanceWork(

@@ -1,4 +1,5 @@
 internal import AuthService
+internal import Bytes
 internal import Foundation
 internal import GRDB
 
@@ -9,7 +10,7 @@ enum DatabaseFile {
         try checkPlace(path)
         do {
             guard try !isReady(path) else { return try pool(path, busyTimeout) }
-            let lock = try OpeningLock(DatabasePath.folder(of: path))
+            let lock = try OpeningLock(PathParts(path).folder)
             return try withExtendedLifetime(lock) {
                 try claim(path)
                 let pool = try pool(path, busyTimeout)
@@ -85,7 +86,7 @@ enum DatabaseFile {
     }
 
     private static func isFull(_ path: String) -> Bool {
-        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        let folder = PathParts(path).folder
         let free = try? FileManager.default.attributesOfFileSystem(forPath: folder)[.systemFreeSize] as? Int64
         return free.map { $0 < 65_536 } ?? false
     }
@@ -99,7 +100,7 @@ enum DatabaseFile {
     }
 
     private static func checkPlace(_ path: String) throws(OpenError) {
-        let folder = DatabasePath.folder(of: path)
+        let folder = PathParts(path).folder
         let files = FileManager.default
         guard files.isWritableFile(atPath: folder) else {
             throw OpenError(

@@ -1,4 +1,5 @@
 internal import AuthService
+internal import Bytes
 internal import Foundation
 
 /// The path of a database file with every symbolic link resolved.
@@ -17,22 +18,17 @@ enum DatabasePath {
             guard errno == ENOENT else {
                 throw OpenError(.notReadable, "\(path) cannot be resolved: \(SystemError.current).")
             }
-            let folder = folder(of: path)
-            guard let realFolder = realPath(folder) else {
-                throw OpenError(.noSuchFolder, "The folder \(folder) does not exist. Create it, or name another file.")
+            let parts = PathParts(path)
+            guard let realFolder = realPath(parts.folder) else {
+                throw OpenError(
+                    .noSuchFolder, "The folder \(parts.folder) does not exist. Create it, or name another file.")
             }
-            let file = realFolder + (realFolder.hasSuffix("/") ? "" : "/") + (path as NSString).lastPathComponent
+            let file = realFolder + (realFolder.hasSuffix("/") ? "" : "/") + parts.name
             // The link's target does not exist. Opening the link would create the target.
             guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: file) else { return file }
             path = target.hasPrefix("/") ? target : "\(realFolder)/\(target)"
         }
         throw OpenError(.notReadable, "\(path) leads through too many links.")
-    }
-
-    /// The folder of a path.
-    static func folder(of path: String) -> String {
-        let folder = (path as NSString).deletingLastPathComponent
-        return folder.isEmpty ? "." : folder
     }
 
     /// Whether there is a database: a file that is not empty.
