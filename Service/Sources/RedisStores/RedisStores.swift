@@ -63,7 +63,7 @@ public final class RedisStores: Sendable {
         let buckets: KeyPartitions
         let clock: any ServiceClock
 
-        init(_ text: String, _ options: Options, _ clock: any ServiceClock) throws(RedisOpenError) {
+        init(_ text: String, _ options: Options, _ clock: any ServiceClock) throws(StoreOpenError) {
             url = try RedisURL(text)
             self.options = options
             self.clock = clock
@@ -102,7 +102,7 @@ public final class RedisStores: Sendable {
             }
         }
 
-        private static func tls(trusting file: String?) throws(RedisOpenError) -> NIOSSLContext {
+        private static func tls(trusting file: String?) throws(StoreOpenError) -> NIOSSLContext {
             var tls = TLSConfiguration.makeClientConfiguration()
             tls.minimumTLSVersion = .tlsv12
             tls.certificateVerification = .fullVerification
@@ -110,8 +110,8 @@ public final class RedisStores: Sendable {
                 if let file { tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(file)) }
                 return try NIOSSLContext(configuration: tls)
             } catch {
-                throw RedisOpenError(
-                    .badTrust,
+                throw StoreOpenError(
+                    .notReadable,
                     "The certificate authorities for Redis\(file.map { " in \($0)" } ?? "") cannot be read: give a PEM file."
                 )
             }
@@ -139,11 +139,11 @@ public final class RedisStores: Sendable {
     ///   - options: deadlines and bounds.
     ///   - clock: the service's clock.
     ///   - logger: logs failures and losses of history.
-    /// - Throws: `RedisOpenError` if the URL is wrong, or no usable server answers in time.
+    /// - Throws: `StoreOpenError` if the URL is wrong, or no usable server answers in time.
     public static func connect(
         _ url: String, options: Options = Options(), clock: any ServiceClock = SystemClock(),
         logger: Logger = Logger(label: "synheart.stores")
-    ) async throws(RedisOpenError) -> RedisStores {
+    ) async throws(StoreOpenError) -> RedisStores {
         let configuration = try Configuration(url, options, clock)
         let router = Router(
             configuration.authority, buckets: configuration.buckets, settings: configuration.settings, clock: clock,
@@ -160,7 +160,7 @@ public final class RedisStores: Sendable {
                 }
                 guard ContinuousClock.now < end, !Task.isCancelled else {
                     await router.close()
-                    throw RedisOpenError(.unavailable, "Redis at \(configuration.url) cannot be used: \(error.reason)")
+                    throw StoreOpenError(.unavailable, "Redis at \(configuration.url) cannot be used: \(error.reason)")
                 }
             }
             try? await Task.sleep(for: .milliseconds(200))
@@ -169,8 +169,8 @@ public final class RedisStores: Sendable {
 
     /// The place of the claims' history that a URL and the options name: servers, database and prefix, without the login.
     ///
-    /// - Throws: `RedisOpenError` if the URL is invalid.
-    public static func place(of url: String, options: Options = Options()) throws(RedisOpenError) -> ClaimPlace {
+    /// - Throws: `StoreOpenError` if the URL is invalid.
+    public static func place(of url: String, options: Options = Options()) throws(StoreOpenError) -> ClaimPlace {
         let url = try RedisURL(url)
         let hosts = url.endpoints.map { $0.description.lowercased() }.sorted().joined(separator: ",")
         let (scheme, path) =

@@ -16,7 +16,7 @@ extension RedisStores {
     public static func diagnose(
         _ url: String, options: Options = Options(), claimsOfOneApp: Int? = nil, clock: any ServiceClock = SystemClock()
     ) async -> [StoreCheckResult] {
-        do throws(RedisOpenError) {
+        do throws(StoreOpenError) {
             var diagnosis = Diagnosis(try Configuration(url, options, clock))
             diagnosis.claimsOfOneApp = claimsOfOneApp
             return await diagnosis.findings()

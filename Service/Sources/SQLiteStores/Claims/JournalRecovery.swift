@@ -25,10 +25,12 @@ struct JournalRecovery {
     }
 
     /// Reads the folder.
-    static func read(_ folder: JournalFolder, _ opening: Opening) throws(OpenError) -> JournalRecovery {
+    static func read(_ folder: JournalFolder, _ opening: Opening) throws(StoreOpenError) -> JournalRecovery {
         let sequences = try folder.sequences()
         let (next, overflow) = (sequences.last ?? 0).addingReportingOverflow(1)
-        guard !overflow else { throw OpenError(.damaged, "The claim journal in \(folder.path) has no numbers left.") }
+        guard !overflow else {
+            throw StoreOpenError(.damaged, "The claim journal in \(folder.path) has no numbers left.")
+        }
         var recovery = JournalRecovery()
         recovery.nextSequence = next
         var contents = JournalContents()
@@ -64,11 +66,11 @@ struct JournalRecovery {
                 case .damaged(let reason):
                     return recovery.startingOver(contents, sequences, sequence, reason, opening)
                 case .newerVersion:
-                    throw OpenError(
+                    throw StoreOpenError(
                         .newerVersion,
                         "The claim journal in \(folder.path) was written by a newer version. Install that version.")
                 case .system(let error):
-                    throw OpenError(.notReadable, "The claim journal in \(folder.path) cannot be read: \(error).")
+                    throw StoreOpenError(.notReadable, "The claim journal in \(folder.path) cannot be read: \(error).")
                 }
             }
         }
