@@ -114,7 +114,7 @@ struct HistoryLossTests {
 
     @Test func `a server whose policy may evict is not used`() async throws {
         let server = try await RedisServer.start(["--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl"])
-        await #expect(throws: RedisOpenError.self) {
+        await #expect(throws: StoreOpenError.self) {
             try await RedisStores.forTest(server.url) { $0.connectDeadline = .milliseconds(100) }
         }
         try await server.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
@@ -214,7 +214,7 @@ struct HistoryLossTests {
         let (master, replica) = (try await RedisServer.start(), try await RedisServer.start())
         try await replica.command("REPLICAOF", "127.0.0.1", "\(master.port)")
         try await replica.command("CONFIG", "SET", "replica-read-only", "no")
-        await #expect(throws: RedisOpenError.self) {
+        await #expect(throws: StoreOpenError.self) {
             try await RedisStores.forTest(replica.url) { $0.connectDeadline = .milliseconds(100) }
         }
     }

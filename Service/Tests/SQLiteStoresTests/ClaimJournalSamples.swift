@@ -33,7 +33,7 @@ struct JournalBench {
     func open(
         at now: UnixTime = start, boot: String = "first boot", expecting expectation: JournalExpectation = .nothing,
         logger: Logger = silent, noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
-    ) throws(OpenError) -> ClaimJournal {
+    ) throws(StoreOpenError) -> ClaimJournal {
         try ClaimJournal(
             folder: path, settings: settings, expecting: expectation, boot: BootIdentity(boot), now: now,
             logger: logger, noted: noted)

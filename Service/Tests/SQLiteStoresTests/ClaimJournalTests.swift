@@ -41,7 +41,7 @@ struct ClaimJournalTests {
 
     @Test func `a second opener is refused`() async throws {
         let first = try bench.open()
-        let error = #expect(throws: OpenError.self) { try bench.open() }
+        let error = #expect(throws: StoreOpenError.self) { try bench.open() }
         #expect(error?.code == .inUse)
         await first.close()
         await (try bench.open()).close()

@@ -78,7 +78,7 @@ struct ClockModelTests {
             if error != 0 { incidents.append(Incident(reading: wall, at: trueTime)) }
         }
 
-        func open(expecting note: JournalNote?) throws(OpenError) -> ClaimJournal {
+        func open(expecting note: JournalNote?) throws(StoreOpenError) -> ClaimJournal {
             try bench.open(
                 at: UnixTime(wall), boot: "boot \(boot)", expecting: note.map { .note($0) } ?? .nothing
             ) { [machine] note in machine.noted.withLock { $0 = note } }

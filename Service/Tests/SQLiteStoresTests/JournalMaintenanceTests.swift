@@ -105,7 +105,7 @@ struct JournalMaintenanceTests {
         let file = folder.path(of: .max)
         folder.unlock()
         try Data().write(to: URL(fileURLWithPath: file))
-        let error = #expect(throws: OpenError.self) { try bench.open() }
+        let error = #expect(throws: StoreOpenError.self) { try bench.open() }
         #expect(error?.code == .damaged)
         #expect(FileManager.default.fileExists(atPath: file))
     }

@@ -96,7 +96,7 @@ public final class AppRegistry: Sendable {
     ///   - expected: the record to replace; nil: any.
     ///   - actor: the actor in the audit log.
     public func change(
-        _ record: AppRecord, replacing expected: AppRecord? = nil, actor: String
+        _ record: AppRecord, ifStill expected: AppRecord? = nil, actor: String
     ) async throws -> Bool {
         try check(record)
         defer { forget() }
@@ -158,7 +158,7 @@ public final class AppRegistry: Sendable {
 
     /// Removes an app. False if it has devices, does not exist, or its record is not `expected` (nil: any).
     /// `AuthService.removeApp` also forgets its credentials.
-    func remove(_ id: AppID, replacing expected: AppRecord?, actor: String) async throws(StoreError) -> Bool {
+    func remove(_ id: AppID, ifStill expected: AppRecord?, actor: String) async throws(StoreError) -> Bool {
         defer { forget() }
         for _ in 0..<ConcurrentChanges.maximumAttempts {
             guard let stored = try await store.app(id) else { return false }

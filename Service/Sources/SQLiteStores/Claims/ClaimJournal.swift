@@ -41,7 +41,7 @@ final class ClaimJournal: ReplayStore {
     init(
         folder path: String, settings: Settings, expecting expectation: JournalExpectation, boot: BootIdentity,
         now: UnixTime, logger: Logger, noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
-    ) throws(OpenError) {
+    ) throws(StoreOpenError) {
         let folder = try JournalFolder(path)
         let recovery = try JournalRecovery.read(
             folder,
@@ -54,7 +54,7 @@ final class ClaimJournal: ReplayStore {
             state = JournalState(recovery, segment: segment, now: now.seconds, settings: settings)
             try segment.synchronize()
         } catch {
-            throw OpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")
+            throw StoreOpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")
         }
         // Only now, because their replacement is on the disk.
         if let damaged = recovery.damaged { folder.putAside(damaged) }

@@ -13,7 +13,7 @@ final class StoreDatabase: Sendable {
     let externalChanges: ExternalChanges
     var path: String { pool.path }
 
-    init(path: String, options: SQLiteStores.Options) throws(OpenError) {
+    init(path: String, options: SQLiteStores.Options) throws(StoreOpenError) {
         pool = try DatabaseFile.open(path, busyTimeout: options.busyTimeout)
         deadline = options.deadline
         observer = options.observer
@@ -74,7 +74,7 @@ final class StoreDatabase: Sendable {
     }
 
     /// Writes while the database is being opened, before any other use.
-    func writeNow<Value>(_ body: (Database) throws -> Value) throws(OpenError) -> Value {
+    func writeNow<Value>(_ body: (Database) throws -> Value) throws(StoreOpenError) -> Value {
         do { return try pool.write(body) } catch { throw DatabaseFile.openError(error, pool.path) }
     }
 
