@@ -30,7 +30,7 @@ struct APIResponse: Sendable {
 
     static let noContent = APIResponse(status: 204)
 
-    /// A document for everybody, that may be cached as long as the key set.
+    /// A document that is the same for every caller. Caches may keep it as long as the key set.
     static func published(_ document: JSONObject) -> APIResponse {
         var answer = APIResponse.json(document)
         answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"

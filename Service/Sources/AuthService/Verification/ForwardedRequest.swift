@@ -69,8 +69,9 @@ package struct ForwardedRequest: Sendable {
             body: try body(bodies, received: received, isRead: SignedRequest.isRead(method)))
     }
 
-    /// The method and the target that headers name. Half a pair beside the complete one is refused too: one of the two comes from
-    /// the client.
+    /// The method and the target that headers name.
+    ///
+    /// A half of the second pair is refused too. The gateway sets only one pair, so the other header comes from the client.
     private func namedLine() throws(Refusal) -> (method: String, target: String) {
         let original = (try value(.originalMethod), try value(.originalURI))
         let forwarded = (try value(.forwardedMethod), try value(.forwardedURI))
