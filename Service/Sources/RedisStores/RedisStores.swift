@@ -20,7 +20,7 @@ public final class RedisStores: Sendable {
         public var connections = 2
         /// The largest number of commands in flight on one connection. A call beyond it is refused at once.
         public var maximumInFlight = 8192
-        /// The largest number of challenges. Beyond it, the oldest of the busiest source is evicted. In a Cluster, 1024 buckets share
+        /// The largest number of challenges. Beyond it, the oldest of the busiest source is evicted. In a Cluster, 1024 partitions share
         /// it evenly.
         public var maximumChallenges = 100_000
         /// The prefix of all keys, if the URL has none. Deployments that share a server need different prefixes.
@@ -60,7 +60,7 @@ public final class RedisStores: Sendable {
         let url: RedisURL
         let options: Options
         let settings: Router.Settings
-        let buckets: KeyPartitions
+        let partitions: KeyPartitions
         let clock: any ServiceClock
 
         init(_ text: String, _ options: Options, _ clock: any ServiceClock) throws(StoreOpenError) {
@@ -80,7 +80,7 @@ public final class RedisStores: Sendable {
                 settings.connection.tls = try Self.tls(trusting: url.trustFile ?? options.trustFile)
             }
             self.settings = settings
-            buckets = KeyPartitions(
+            partitions = KeyPartitions(
                 count: url.form == .cluster ? KeyPartitions.ofACluster : 1, prefix: url.prefix ?? options.prefix)
         }
 
@@ -96,9 +96,9 @@ public final class RedisStores: Sendable {
             switch url.form {
             case .single: SingleServer(endpoint: url.endpoints[0], settings: asking)
             case .sentinel(let master):
-                Sentinels(endpoints: url.endpoints, master: master, respondents: QueryConnections(asking))
+                Sentinels(endpoints: url.endpoints, master: master, connections: QueryConnections(asking))
             case .cluster:
-                ClusterMap(seeds: url.endpoints, buckets: buckets, respondents: QueryConnections(asking))
+                ClusterMap(seeds: url.endpoints, partitions: partitions, connections: QueryConnections(asking))
             }
         }
 
@@ -146,7 +146,8 @@ public final class RedisStores: Sendable {
     ) async throws(StoreOpenError) -> RedisStores {
         let configuration = try Configuration(url, options, clock)
         let router = Router(
-            configuration.authority, buckets: configuration.buckets, settings: configuration.settings, clock: clock,
+            configuration.authority, partitions: configuration.partitions, settings: configuration.settings,
+            clock: clock,
             logger: logger)
         let end = ContinuousClock.now + options.connectDeadline
         while true {

@@ -26,13 +26,13 @@ struct Script: Sendable {
 }
 
 extension Script {
-    /// Confirms the epoch of a bucket, or begins the next one.
+    /// Confirms the epoch of a partition, or begins the next one.
     ///
     /// KEYS: the epoch. ARGV: run id, replication id, evicted keys, id of a new epoch, the node's clock, whether there may have been
     /// claims before (`?`: answer nil if it matters), the replication id that this one continues (or empty), the latest reading of the
-    /// server's clock that the node saw and could not record (or empty), the id of the claims' history, `1` if a bucket that lacks
+    /// server's clock that the node saw and could not record (or empty), the id of the claims' history, `1` if a partition that lacks
     /// it may get it, system and timeline of the node's PostgreSQL (or empty).
-    /// Answers the epoch, 0 if the bucket lacks the id, or the newest timeline if the node's is older.
+    /// Answers the epoch, 0 if the partition lacks the id, or the newest timeline if the node's is older.
     static let beginEpoch = Script(
         """
         local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss', 'keeper', 'sys', 'tl')

@@ -78,7 +78,7 @@ struct ClockAheadTests {
         await again.close()
     }
 
-    @Test func `the census falls again, and claims a year ahead release their memory`() async throws {
+    @Test func `the counter of live claims falls again, and claims a year ahead release their memory`() async throws {
         let journal = try bench.open()
         #expect(try await journal.claim(bench.claims(10)) == .claimed)
         pass(1)

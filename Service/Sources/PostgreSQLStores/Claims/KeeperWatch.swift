@@ -23,7 +23,7 @@ final class KeeperWatch: ClaimKeeper {
 
     private let table: KeeperTable
     private let place: ClaimPlace
-    private let lineage: TimelineGuard
+    private let timeline: TimelineGuard
     private let clock: any ServiceClock
     private let clockTolerance: Int64
     private let vacancy: Duration
@@ -36,7 +36,7 @@ final class KeeperWatch: ClaimKeeper {
         table = KeeperTable(database: database)
         (place, clockTolerance) = (options.claims, options.clockTolerance)
         vacancy = options.vacancy
-        (lineage, self.clock, self.logger) = (database.lineage, clock, logger)
+        (timeline, self.clock, self.logger) = (database.timeline, clock, logger)
     }
 
     func start() {
@@ -66,7 +66,7 @@ final class KeeperWatch: ClaimKeeper {
         try await name(ifStill: id.text)
     }
 
-    func learn(of primary: PrimaryPlace) { lineage.learn(primary) }
+    func learn(of primary: PrimaryPlace) { timeline.learn(primary) }
 
     // MARK: Rounds
 

@@ -6,7 +6,7 @@ internal import Logging
 final class StoreDatabase: Sendable {
     let pool: ConnectionPool
     /// The newest server timeline that this process has seen.
-    let lineage: TimelineGuard
+    let timeline: TimelineGuard
     let externalChanges: ExternalChanges
     private let observer: (any StoreObserver)?
     /// The keys of this process.
@@ -24,15 +24,16 @@ final class StoreDatabase: Sendable {
         address: ServerAddress, role: PostgreSQLStores.Role, options: PostgreSQLStores.Options, logger: Logger
     ) {
         let settings = SessionSettings.statements(deadline: options.deadline)
-        let (node, lineage) = (NodeID(), TimelineGuard())
+        let (node, timeline) = (NodeID(), TimelineGuard())
         let pool = ConnectionPool(
-            address: address, settings: settings, lineage: lineage, node: node, size: options.connections,
+            address: address, settings: settings, timeline: timeline, node: node, size: options.connections,
             deadline: options.deadline,
             maximumWaiting: options.maximumWaiting)
-        (self.pool, self.lineage) = (pool, lineage)
+        (self.pool, self.timeline) = (pool, timeline)
         observer = options.observer
         externalChanges = ExternalChanges(
-            address: address, settings: settings, lineage: lineage, logger: logger, holdsServiceLock: role == .service,
+            address: address, settings: settings, timeline: timeline, logger: logger,
+            holdsServiceLock: role == .service,
             node: node)
         chainer = AuditChainer(pool: pool, logger: logger)
     }

@@ -4,7 +4,7 @@ internal import AuthService
 /// The claims of an open journal. Decides each call, and stores its claims in the segment.
 struct JournalLedger {
     private var table: ClaimTable
-    private var census: LiveClaimCounter
+    private var counter: LiveClaimCounter
     private var history: ClaimHistory
     private(set) var segment: JournalSegment
     private var segmentStart: Int64
@@ -35,7 +35,7 @@ struct JournalLedger {
 
     /// Takes over the recovered state, and records it at the start of the first segment.
     init(_ recovery: JournalRecovery, segment: JournalSegment, now: Int64, settings: ClaimJournal.Settings) {
-        (table, census, history, closed) = (recovery.table, recovery.census, recovery.history, recovery.segments)
+        (table, counter, history, closed) = (recovery.table, recovery.counter, recovery.history, recovery.segments)
         (self.segment, segmentStart, self.settings) = (segment, now, settings)
         // Opening the journal syncs the records below first.
         durableReading = now
@@ -43,7 +43,7 @@ struct JournalLedger {
         writeReading(now, monotonic: settings.monotonic())
     }
 
-    var size: (live: Int, slots: Int) { (census.live, table.used) }
+    var size: (live: Int, slots: Int) { (counter.live, table.used) }
 
     /// The current note about the journal for the database.
     ///
@@ -84,9 +84,9 @@ struct JournalLedger {
         for claim in request.claims where table.contains(claim, now: now) { return .success(.taken(claim)) }
         if let closed { return .failure(closed) }
         let latest = history.latestReading ?? now
-        census.advance(to: latest)
+        counter.advance(to: latest)
         let records = request.records(until: expiry)
-        guard census.live + records.count <= settings.maximumClaims else {
+        guard counter.live + records.count <= settings.maximumClaims else {
             return .failure(StoreError(.unavailable, "the replay store is full"))
         }
         guard !records.isEmpty else { return nil }
@@ -100,7 +100,7 @@ struct JournalLedger {
         for (claim, expiry) in records {
             history.purged(to: UnixTime(table.insert(claim, expiry: expiry, now: now)))
             segment.append(.claim(claim, expiry: expiry))
-            census.add(1, expiry: expiry)
+            counter.add(1, expiry: expiry)
         }
         // Claims that find the state dirty need not wake maintenance.
         if !isDirty { wakesMaintenance = true }
@@ -128,7 +128,7 @@ struct JournalLedger {
     private mutating func recover(from wrong: ClockHistory.WrongReadings, now: Int64, _ monotonic: Int64) {
         let latest = ClaimHistory.latestKept(now: now)
         latestKept = latest
-        census.forget(after: latest)
+        counter.forget(after: latest)
         segment.capExpiry(at: latest)
         for index in closed.indices { closed[index].latestExpiry = min(closed[index].latestExpiry, latest) }
         segmentStart = min(segmentStart, now)
@@ -205,7 +205,7 @@ struct JournalLedger {
             retired: retired, current: segment, isDirty: isDirty, reading: recordedReading, falls: falls,
             deletable: deletable, wrong: wrong, note: note(), isClosing: isClosing,
             wantsRotation: !isClosing && wantsSegment,
-            wantsSweep: latestKept != nil || table.used > 2 * census.live + 65_536)
+            wantsSweep: latestKept != nil || table.used > 2 * counter.live + 65_536)
     }
 
     /// Records that everything up to a reading of the clock is on the disk.

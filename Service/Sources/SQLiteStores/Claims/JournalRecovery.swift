@@ -5,7 +5,7 @@ internal import Logging
 /// The restored state of a journal: the live claims, and the dates whose claims it may have lost.
 struct JournalRecovery {
     var table = ClaimTable()
-    var census = LiveClaimCounter()
+    var counter = LiveClaimCounter()
     var history = ClaimHistory()
     /// Segments that still hold live claims, oldest first.
     var segments: [ClosedSegment] = []
@@ -85,10 +85,10 @@ struct JournalRecovery {
 
     /// Restores a journal that is complete, or was complete until the power was lost.
     private mutating func finish(_ contents: JournalContents, powerLost: Bool, _ opening: Opening) {
-        (table, census, history) = (contents.table, contents.census, contents.history)
+        (table, counter, history) = (contents.table, contents.counter, contents.history)
         let (last, now) = (contents.lastReading, opening.now)
         history.purged(to: UnixTime(contents.expiredTo))
-        census.advance(to: now)
+        counter.advance(to: now)
         let finding = history.read(now, monotonic: opening.monotonic)
         let wrong: ClockHistory.WrongReadings? = if case .wrong(let wrong) = finding { wrong } else { nil }
         if powerLost {
@@ -104,7 +104,7 @@ struct JournalRecovery {
         for shard in 0..<ClaimTable.shardCount {
             history.purged(to: UnixTime(table.sweep(shard: shard, now: now, latest: latest)))
         }
-        census.forget(after: latest)
+        counter.forget(after: latest)
         for index in segments.indices { segments[index].latestExpiry = min(segments[index].latestExpiry, latest) }
     }
 
