@@ -43,7 +43,7 @@ private struct Filling {
 
     func requireEmpty(_ connection: isolated Connection) throws {
         let tables = ["apps", "devices", "audit", "audit_waiting", "credentials", "signing_keys"]
-        for table in tables + ["facts WHERE name = 'service_key_checks'"]
+        for table in tables + ["facts WHERE name = '\(ServiceKeyCheck.fact)'"]
         where try connection.exists("SELECT 1 FROM \(table) LIMIT 1", []) {
             throw StoreOpenError(
                 .notADatabase,
@@ -89,7 +89,7 @@ extension StoredTable {
 
     fileprivate var extraValues: String {
         switch self {
-        case .keyChecks: "'service_key_checks', "
+        case .keyChecks: "'\(ServiceKeyCheck.fact)', "
         case .evidence: "length(sealed) / 2, "
         default: ""
         }

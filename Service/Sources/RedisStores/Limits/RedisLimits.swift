@@ -36,10 +36,7 @@ struct RedisLimits: LimitStore {
         _ claims: [ReplayClaim], of device: DeviceID, at rate: Rate, timestamp: UnixTime, expiresAt: UnixTime,
         now: UnixTime, futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> LimitedClaimOutcome {
-        guard let observer else {
-            return try await claimUnobserved(claims, device, rate, timestamp, expiresAt, now, futureWindow, tag)
-        }
-        return try await observer.observing(.claim) { () async throws(StoreError) in
+        try await observer.observing(.claim) { () async throws(StoreError) in
             try await claimUnobserved(claims, device, rate, timestamp, expiresAt, now, futureWindow, tag)
         }
     }
