@@ -46,9 +46,14 @@ class Service:
 
     def stop(self):
         self.process.terminate()
-        code = self.process.wait(timeout=30)
-        self.folder.cleanup()
-        return code
+        try:
+            return self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            self.folder.cleanup()
 
 
 class Document:

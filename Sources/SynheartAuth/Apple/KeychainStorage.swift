@@ -7,7 +7,7 @@
     public struct KeychainStorage: RecordStorage {
         private let accessGroup: String?
         private let locks: LockDirectory?
-        private let adoption: KeychainGroupMigration
+        private let migration: KeychainGroupMigration
         private let canary: KeychainCanary
         /// The owner of the app's own group; nil if the app names the group or the locks, because other programs may share them.
         private let owner: GroupOwner?
@@ -32,7 +32,7 @@
             unprotect: @escaping @Sendable (_ path: String) -> Void = LockDirectory.unprotect
         ) {
             self.accessGroup = accessGroup
-            adoption = KeychainGroupMigration(accessGroup: accessGroup, bundleID: bundleID)
+            migration = KeychainGroupMigration(accessGroup: accessGroup, bundleID: bundleID)
             canary = KeychainCanary(accessGroup: accessGroup)
             owner = accessGroup == nil && lockDirectory == nil ? bundleID.map { GroupOwner(bundleID: $0) } : nil
             let folder = lockDirectory ?? (accessGroup == nil ? folder : nil)
@@ -44,7 +44,7 @@
             if let misconfiguration { return .unavailable(misconfiguration) }
             let item = item(name)
             let reading = item.read(of: owner) { look in
-                adoption.look(item.query, look) { try? canary.markPresent(name) }
+                migration.look(item.query, look) { try? canary.markPresent(name) }
             }
             guard case .absent = reading else { return reading }
             return canary.reading(ofAbsent: name, of: owner)

@@ -84,7 +84,7 @@ package struct AuthServer: Sendable {
         try settings.check()
         let certificate = try settings.certificate()
         live.certificate = certificate
-        let rendezvous = ListenerReadiness(onReady)
+        let listeners = ListenerReadiness(onReady)
         let log = RequestLog(logger: logger)
         let publicListener = listener(
             "public",
@@ -92,7 +92,7 @@ package struct AuthServer: Sendable {
                 service: service, settings: live, bodies: live.bodies, proxies: settings.trustedProxies, random: random,
                 metrics: metrics, log: log),
             host: settings.host, port: settings.port, certificate: certificate
-        ) { await rendezvous.publicListener(at: $0) }
+        ) { await listeners.publicListener(at: $0) }
         let operationsListener = listener(
             "operations",
             OperationsResponder(
@@ -103,7 +103,7 @@ package struct AuthServer: Sendable {
                 administration: AdminAPI(service: service, stores: stores, metrics: metrics),
                 risk: RiskMetricCounts(service: service), log: log),
             host: settings.operations.host, port: settings.operations.port, certificate: nil
-        ) { await rendezvous.operationsListener(at: $0) }
+        ) { await listeners.operationsListener(at: $0) }
 
         // Shut down in reverse order: /readyz answers 503, the public listener finishes its requests, then the operations
         // listener, and the background work writes its last changes.
@@ -127,7 +127,7 @@ package struct AuthServer: Sendable {
             try await Self.run(group, stopsOnSignals: stopsOnSignals, onSecondSignal)
         } catch {
             // The library's error does not name the address.
-            guard await !rendezvous.isReady, let refused = await settings.unavailableListeners().first else {
+            guard await !listeners.isReady, let refused = await settings.unavailableListeners().first else {
                 throw error
             }
             throw refused

@@ -23,7 +23,7 @@ struct RegistrationRules: Sendable {
         try requirePlatform(request.platform, of: app)
         try await challenges.take(request.challenge, of: request.appID, for: .register)
         let key = try wellFormed { try DevicePublicKey(base64: request.publicKeyText) }
-        for _ in 0..<Self.maximumAttempts {
+        for _ in 0..<ConcurrentChanges.maximumAttempts {
             if let response = try await judge(request, http, key, under: app) { return response }
             // The record has changed. Another channel or policy may refuse what this one admits.
             apps.forget()
@@ -31,10 +31,8 @@ struct RegistrationRules: Sendable {
             try await verifier.refuseDevelopmentHeader(http, of: app)
             try requirePlatform(request.platform, of: app)
         }
-        throw Refusal(.serviceUnavailable, "the app's record changed each time that it was read", retryAfter: 1)
+        throw ConcurrentChanges(of: "the app's record").refusal
     }
-
-    private static let maximumAttempts = 4
 
     /// Judges a registration under an app's record.
     ///

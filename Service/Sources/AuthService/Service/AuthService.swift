@@ -254,10 +254,10 @@ public struct AuthService: Sendable {
     /// Removes an app with its credentials, recorded refusals and pending proofs. Returns false if the app has devices, does not
     /// exist, or its record is not `expected` (nil: any).
     public func removeApp(
-        _ id: AppID, replacing expected: AppRecord? = nil, actor: String
+        _ id: AppID, ifStill expected: AppRecord? = nil, actor: String
     ) async throws(StoreError) -> Bool {
         defer { credentials.forget() }
-        return try await apps.remove(id, replacing: expected, actor: actor)
+        return try await apps.remove(id, ifStill: expected, actor: actor)
     }
 
     /// The requests of this process to providers, and the state of its revocation lists.

@@ -43,7 +43,7 @@ public struct AppChange: Sendable, Hashable {
     /// Whether a removal was decided from these stored credentials: it must change exactly those that name the app and are not
     /// revoked.
     public func isDecided(from stored: [Credential]) -> Bool {
-        let named = stored.filter { $0.revokedAt == nil && $0.scope.named.contains(before.appID) }
+        let named = stored.filter { $0.loses(before.appID) }
         return Set(named) == Set(credentials.map(\.before))
     }
 

@@ -99,6 +99,11 @@ public struct Credential: Sendable, Hashable {
     }
 }
 
+extension Credential {
+    /// Whether the removal of this app changes the credential: it names the app, and is not revoked.
+    package func loses(_ app: AppID) -> Bool { revokedAt == nil && scope.named.contains(app) }
+}
+
 extension ForwardedBodies {
     /// The stored form. `headers` is stored as null, because rows of older versions have null there.
     package var storedText: String? { self == .headers ? nil : rawValue }

@@ -136,17 +136,18 @@ package struct ForwardedRequest: Sendable {
         guard coding.split(separator: ",", omittingEmptySubsequences: false).allSatisfy({ $0.isTransferCoding }) else {
             throw Self.malformed("X-Original-Transfer-Encoding must be none or transfer codings, separated by commas")
         }
-        if length == Self.none {
+        if length == Self.absent {
             // Under HTTP/2, a body needs neither header.
-            return OriginalBody(length: nil, isEmpty: coding == Self.none && isRead)
+            return OriginalBody(length: nil, isEmpty: coding == Self.absent && isRead)
         }
         guard length.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let number = Int(length) else {
             throw Self.malformed("X-Original-Content-Length must be none or a number of bytes")
         }
-        return OriginalBody(length: coding == Self.none ? number : nil, isEmpty: coding == Self.none && number == 0)
+        return OriginalBody(length: coding == Self.absent ? number : nil, isEmpty: coding == Self.absent && number == 0)
     }
 
-    private static let none = "none"
+    /// The value for an absent header.
+    private static let absent = "none"
 
     private func has(_ field: Field) -> Bool { headers.contains(field.rawValue) }
 

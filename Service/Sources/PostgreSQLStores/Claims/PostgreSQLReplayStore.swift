@@ -53,7 +53,7 @@ final class PostgreSQLReplayStore: ReplayStore {
                 .integer(min(max(futureWindow, 0), 1 << 32)), .integer(clockTolerance),
                 .claims(tag.map { [$0.claim] } ?? []),
             ])
-        return try await database.observed(.claim) { () async throws(StoreError) in
+        return try await database.observer.observing(.claim) { () async throws(StoreError) in
             try await answer(claims, statement, now: now)
         }
     }
