@@ -8,8 +8,8 @@ struct SynheartAuthCommand: AsyncParsableCommand {
         abstract: "Device identity: the auth service, its administration, and tools for attestations.",
         discussion: """
             Try it:
-              synheart-auth demo                      an iPhone's whole life, and an Android phone
-              synheart-auth apps example > app.json   an app record to start from
+              synheart-auth demo                     # an iPhone's and an Android's life
+              synheart-auth apps example > app.json  # an app record to start from
               synheart-auth apps add --file app.json
               synheart-auth serve
 

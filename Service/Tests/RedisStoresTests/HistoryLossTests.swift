@@ -80,11 +80,11 @@ struct HistoryLossTests {
         await stores.close()
         let (epoch, now) = ("synheart-auth:{0}:epoch", SystemClock().now)
         let ahead = now + 10_000_000
-        // 101 losses, all recorded while the clock was ahead. Redis keeps 64 of them.
-        let losses = (1...100).map { "\((ahead - 100_000 - Int64($0) * 10).seconds)" } + ["\(ahead.seconds)"]
+        // 201 losses, all recorded while the clock was ahead. Redis keeps 128 of them.
+        let losses = (1...200).map { "\((ahead - 100_000 - Int64($0) * 10).seconds)" } + ["\(ahead.seconds)"]
         try await server.command("HSET", epoch, "loss", losses.joined(separator: ","), "run", "another")
         let later = try await RedisStores.forTest(server.url)
-        #expect((try await server.command("HGET", epoch, "loss").text ?? "").split(separator: ",").count == 64)
+        #expect((try await server.command("HGET", epoch, "loss").text ?? "").split(separator: ",").count == 128)
         guard case .historyLost = try await later.claim(SampleRequest(at: ahead), now: ahead) else {
             Issue.record("a request of the lost time was judged")
             return

@@ -22,7 +22,7 @@ struct Epoch: Sendable, Hashable {
             loss: HistoryLoss(around: losses, clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
     }
 
-    private static let maximumLosses = 64
+    private static let maximumLosses = 128
 
     /// Reads a script's answer: the id, and the readings, separated by commas.
     init?(_ words: [RESPValue]) {
