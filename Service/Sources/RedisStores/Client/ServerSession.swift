@@ -60,7 +60,7 @@ final class ServerSession: Sendable {
     var isOpen: Bool { connections.allSatisfy(\.isOpen) }
 
     /// Reads the server's current properties.
-    func readFacts() async throws(StoreError) -> ServerInfo {
+    func readServerInfo() async throws(StoreError) -> ServerInfo {
         guard let connection = connections.first else { throw StoreError(.unavailable, "no connection") }
         return try await ServerInfo(of: connection)
     }

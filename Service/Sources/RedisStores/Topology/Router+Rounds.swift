@@ -56,8 +56,9 @@ extension Router {
         let asked = ContinuousClock.now
         if let known {
             let wasWatched = table.withLock { $0.hasLease(known, at: asked) }
-            let serverInfo = try await within(settings.patience) { () async throws(StoreError) in
-                try await known.readFacts()
+            let tooSlow = StoreError(.tooSlow, "Redis did not answer in time")
+            let serverInfo = try await within(settings.patience, orThrow: tooSlow) { () async throws(StoreError) in
+                try await known.readServerInfo()
             }
             try await watch(serverInfo, asked: asked, on: known, placement)
             let isSame = try table.withLock { table throws(StoreError) in
@@ -240,24 +241,6 @@ extension Router {
         }
         throw StoreError(.unreadable, "Redis did not begin an epoch")
     }
-}
-
-/// Runs a cancellable call with a time limit. Throws after the limit.
-private func within<Value: Sendable>(
-    _ limit: Duration, _ body: @escaping @Sendable () async throws(StoreError) -> Value
-) async throws(StoreError) -> Value {
-    let tooSlow = StoreError(.tooSlow, "Redis did not answer in time")
-    return try await withTaskGroup(of: Result<Value, StoreError>.self) { group in
-        group.addTask {
-            do throws(StoreError) { return .success(try await body()) } catch { return .failure(error) }
-        }
-        group.addTask {
-            try? await Task.sleep(for: limit)
-            return .failure(tooSlow)
-        }
-        defer { group.cancelAll() }
-        return await group.next() ?? .failure(tooSlow)
-    }.get()
 }
 
 /// An async Bool that is evaluated at most once.
