@@ -148,11 +148,14 @@ let package = Package(
         // What another backend links: it asks the service who signed a request, and verifies tokens offline.
         room(
             "RequestVerification", [bytes, contract, json, crypto, logging, httpTypes] + httpClient,
-            tests: nil),
+            tests: [helpers, bytes, contract, json, crypto, logging, httpTypes, nioCore, nioPosix]),
         room(
             "RequestVerificationHummingbird",
             ["RequestVerification", contract, httpTypes, hummingbirdRouter, nioCore],
-            tests: nil),
+            tests: [
+                "RequestVerification", bytes, contract, httpTypes, hummingbirdRouter, logging, nioCore,
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ]),
 
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(
