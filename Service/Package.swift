@@ -154,8 +154,22 @@ let package = Package(
             ["RequestVerification", contract, httpTypes, hummingbirdRouter, nioCore],
             tests: [
                 "RequestVerification", bytes, contract, httpTypes, hummingbirdRouter, logging, nioCore,
-                .product(name: "NIOEmbedded", package: "swift-nio"),
             ]),
+
+        [
+            // The first use on the page of Backends/swift, and the server that Backends/testing/drive.py drives.
+            .executableTarget(
+                name: "VerificationExample",
+                dependencies: ["RequestVerification", "RequestVerificationHummingbird", hummingbirdRouter],
+                path: "Tests/VerificationExample", swiftSettings: strict ? [.treatAllWarnings(as: .error)] : []),
+            .executableTarget(
+                name: "VerificationSubject",
+                dependencies: [
+                    "RequestVerification", "RequestVerificationHummingbird", bytes, contract, json, httpTypes,
+                    hummingbirdRouter, nioCore,
+                ],
+                path: "Tests/VerificationSubject", swiftSettings: settings),
+        ],
 
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(

@@ -3,7 +3,6 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
-import NIOEmbedded
 import Testing
 
 import class Bytes.Locked
@@ -11,12 +10,27 @@ import class Bytes.Locked
 @testable import RequestVerification
 @testable import RequestVerificationHummingbird
 
+/// A context of an app's own.
+private struct TestContext: VerificationRequestContext, RemoteAddressRequestContext {
+    struct NoSource: RequestContextSource {
+        let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    var coreContext: CoreRequestContextStorage
+    var verification: VerificationAnswer?
+    var remoteAddress: SocketAddress?
+
+    typealias Source = NoSource
+
+    init(source: NoSource) { coreContext = CoreRequestContextStorage(source: source) }
+}
+
 @Suite struct VerificationMiddlewareTests {
     private static let device = "123e4567-e89b-42d3-a456-426614174000"
 
     /// A service that answers this, and counts how often it is asked.
     private struct Played: Sendable {
-        let middleware: VerificationMiddleware<VerifiedRequestContext>
+        let middleware: VerificationMiddleware<TestContext>
         let asked = Locked(0)
 
         init(_ status: Int, _ body: [UInt8], source: RequestSource = .origin("https://api.example.com")) throws {
@@ -61,24 +75,19 @@ import class Bytes.Locked
             body: RequestBody(buffer: ByteBuffer(string: body)))
     }
 
-    private func context() -> VerifiedRequestContext {
-        VerifiedRequestContext(
-            source: ApplicationRequestContextSource(
-                channel: NIOAsyncTestingChannel(),
-                logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })))
-    }
-
     /// What a route sees.
     private struct Seen: Sendable {
-        let context: VerifiedRequestContext
+        let context: TestContext
         let request: Request
     }
 
     private func handle(
-        _ played: Played, _ request: Request, _ context: VerifiedRequestContext? = nil
+        _ played: Played, _ request: Request, _ context: TestContext? = nil
     ) async throws -> (response: Response, seen: Seen?) {
         let seen = Locked<Seen?>(nil)
-        let response = try await played.middleware.handle(request, context: context ?? self.context()) {
+        let response = try await played.middleware.handle(
+            request, context: context ?? TestContext(source: TestContext.NoSource())
+        ) {
             request, context in
             seen.withLock { $0 = Seen(context: context, request: request) }
             return Response(status: .ok)
@@ -152,12 +161,21 @@ import class Bytes.Locked
         #expect(played.asked.withLock { $0 } == 0)
     }
 
-    @Test("a request whose connection has no address comes from no trusted proxy")
-    func noAddress() async throws {
-        let played = try Played(200, Self.acceptance(), source: .trustedProxies(["127.0.0.1", "unix"]))
+    @Test("only a trusted proxy names scheme and authority")
+    func peers() async throws {
+        let played = try Played(200, Self.acceptance(), source: .trustedProxies(["10.0.0.0/8", "unix"]))
         let forwarded = [("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "api.example.com")]
-        let (response, seen) = try await handle(played, request(.post, further: forwarded))
-        #expect(seen == nil)
-        #expect(response.status == .misdirectedRequest)
+        let peers: [(SocketAddress?, Bool)] = [
+            (try SocketAddress(ipAddress: "10.1.2.3", port: 1), true),
+            (try SocketAddress(unixDomainSocketPath: "/run/proxy"), true),
+            (try SocketAddress(ipAddress: "11.1.2.3", port: 1), false), (nil, false),
+        ]
+        for (peer, passes) in peers {
+            var context = TestContext(source: TestContext.NoSource())
+            context.remoteAddress = peer
+            let (response, seen) = try await handle(played, request(.post, further: forwarded), context)
+            #expect((seen != nil) == passes, "\(String(describing: peer))")
+            #expect(passes || response.status == .misdirectedRequest)
+        }
     }
 }
