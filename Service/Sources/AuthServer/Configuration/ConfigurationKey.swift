@@ -13,6 +13,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     case insecureHTTP = "server.insecure_http"
     case maximumConnections = "server.maximum_connections"
     case maximumConnectionsPerAddress = "server.maximum_connections_per_address"
+    case drainSeconds = "server.drain_seconds"
     case shutdownSeconds = "server.shutdown_seconds"
     case operationsHost = "operations.host"
     case operationsPort = "operations.port"
@@ -78,7 +79,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         case .otherOrigins, .trustedProxies, .nat64Prefixes, .operationsHosts: .texts
         case .port, .operationsPort: .integer(0...65_535)
         case .maximumConnections, .maximumConnectionsPerAddress: .integer(1...1_000_000)
-        case .shutdownSeconds: .integer(0...3600)
+        case .drainSeconds, .shutdownSeconds: .integer(0...3600)
         case .headerBytes: .integer(1024...65_536)
         case .deviceBodyBytes: .integer(1024...1_048_576)
         case .verifiedBodyBytes: .integer(0...67_108_864)
@@ -105,8 +106,9 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
             .receiptsPerHour, .appleURL,
             .googleURL, .revocationsDirectory, .revocationsMaximumAge, .logLevel:
             true
-        case .host, .port, .publicOrigin, .otherOrigins, .trustedProxies, .insecureHTTP, .shutdownSeconds,
-            .operationsHost, .operationsPort, .operationsHosts, .operationsInsecureHTTP, .cachedDevices, .database,
+        case .host, .port, .publicOrigin, .otherOrigins, .trustedProxies, .insecureHTTP, .drainSeconds,
+            .shutdownSeconds, .operationsHost, .operationsPort, .operationsHosts, .operationsInsecureHTTP,
+            .cachedDevices, .database,
             .postgresql, .redis,
             .serviceKey:
             false
@@ -121,7 +123,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         let name =
             switch self {
             case .host, .port, .publicOrigin, .otherOrigins, .tlsCertificate, .tlsKey, .trustedProxies, .nat64Prefixes,
-                .insecureHTTP, .maximumConnections, .maximumConnectionsPerAddress, .shutdownSeconds:
+                .insecureHTTP, .maximumConnections, .maximumConnectionsPerAddress, .drainSeconds, .shutdownSeconds:
                 String(rawValue.dropFirst("server.".count))
             default: rawValue.split(separator: ".").joined(separator: "_")
             }

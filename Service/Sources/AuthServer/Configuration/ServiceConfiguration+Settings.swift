@@ -24,6 +24,7 @@ extension ServiceConfiguration {
             server.maximumConnectionsOfOnePeer = value(.maximumConnectionsPerAddress).integer.flatMap(
                 Int.init(exactly:))
             server.publicOrigin = try publicOrigin?.description
+            server.drain = .seconds(number(.drainSeconds))
             server.shutdown = .seconds(number(.shutdownSeconds))
             server.operations.host = text(.operationsHost) ?? server.operations.host
             server.operations.port = number(.operationsPort)

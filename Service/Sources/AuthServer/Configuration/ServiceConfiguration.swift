@@ -74,6 +74,9 @@ package struct ServiceConfiguration: Sendable {
             if let written = try Self.setting(key, flags: flags) { setting = written }
             settings[key] = setting
         }
+        if scope == .service, !isGiven(.drainSeconds), value(.trustedProxies) != [] {
+            settings[.drainSeconds] = Setting(key: .drainSeconds, value: 5, origin: .standard)
+        }
         try checkStores()
         if scope == .service { try checkCombinations() }
     }
@@ -219,6 +222,7 @@ package struct ServiceConfiguration: Sendable {
         case .otherOrigins, .trustedProxies, .nat64Prefixes: []
         case .insecureHTTP, .operationsInsecureHTTP: false
         case .maximumConnections: .integer(server.maximumConnections)
+        case .drainSeconds: .integer(server.drain.components.seconds)
         case .shutdownSeconds: .integer(server.shutdown.components.seconds)
         case .operationsHost: .string(server.operations.host)
         case .operationsPort: .integer(server.operations.port)

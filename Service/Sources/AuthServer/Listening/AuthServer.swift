@@ -19,6 +19,7 @@ package struct AuthServer: Sendable {
     private let random: any RandomSource
     private let metrics: ServerMetrics
     private let gauges: [MetricsSource]
+    private let stopping = Stopping()
 
     /// The addresses that the server listens at.
     package struct Addresses: Sendable {
@@ -65,8 +66,8 @@ package struct AuthServer: Sendable {
         try live.apply(new)
     }
 
-    /// Listens until it is cancelled, or until SIGTERM or SIGINT if `stopsOnSignals`. Requests in flight may finish, for at most
-    /// `ServerSettings.shutdown`.
+    /// Listens until it is cancelled, or until SIGTERM or SIGINT if `stopsOnSignals`. Then it serves requests for
+    /// `ServerSettings.drain` more, and lets those in flight finish, for at most `ServerSettings.shutdown`.
     ///
     /// - Parameters:
     ///   - stopsOnSignals: whether SIGTERM and SIGINT stop the server: the first lets requests finish, the second does not.
@@ -105,8 +106,8 @@ package struct AuthServer: Sendable {
             host: settings.operations.host, port: settings.operations.port, certificate: nil
         ) { await rendezvous.operationsListener(at: $0) }
 
-        // Shut down in reverse order: /readyz answers 503, the public listener finishes its requests, then the operations
-        // listener, and the background work writes its last changes.
+        // Shut down in reverse order: /readyz answers 503 while the drain lasts, the public listener finishes its requests, then
+        // the operations listener, and the background work writes its last changes.
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(
                 service: Background(
@@ -114,14 +115,17 @@ package struct AuthServer: Sendable {
                     heads: AuditHeadLog(trail: service.auditTrail, logger: logger, metrics: metrics),
                     further: background)),
             .init(service: operationsListener),
-            .init(service: publicListener), .init(service: Draining(readiness: readiness, onStopping: onStopping)),
+            .init(service: publicListener),
+            .init(
+                service: Draining(
+                    readiness: readiness, stopping: stopping, time: settings.drain, onStopping: onStopping)),
         ]
         if let certificate {
             services.insert(.init(service: CertificateWatch(certificate: certificate, logger: logger)), at: 0)
         }
         var configuration = ServiceGroupConfiguration(
             services: services, gracefulShutdownSignals: [], logger: quietLogger)
-        configuration.maximumGracefulShutdownDuration = settings.shutdown
+        configuration.maximumGracefulShutdownDuration = settings.drain + settings.shutdown
         do {
             let group = ServiceGroup(configuration: configuration)
             try await Self.run(group, stopsOnSignals: stopsOnSignals, onSecondSignal)
@@ -167,7 +171,7 @@ package struct AuthServer: Sendable {
             name, settings: live, proxies: settings.trustedProxies, metrics: metrics, logger: logger)
         return ListenerChannel(
             listener: responder, settings: live, connections: connections, certificate: certificate,
-            malformed: malformed
+            stopping: stopping, malformed: malformed
         ).server(
             configuration: .init(
                 address: .hostname(host, port: port), backlog: 1024,
@@ -202,80 +206,5 @@ package struct AuthServer: Sendable {
                 requestID: frame.requestID, method: "", route: nil, answer: answer, reason: refusal.reason, took: .zero)
             return (frame.head(answer), ByteBuffer(bytes: answer.body ?? []))
         }
-    }
-
-    /// The service's background work: following the store, writing last-seen times, logging audit heads.
-    private struct Background: Service {
-        let service: AuthService
-        let heads: AuditHeadLog
-        let further: @Sendable () async -> Void
-
-        func run() async throws {
-            await cancelWhenGracefulShutdown {
-                async let further: Void = further()
-                async let heads: Void = heads.run()
-                await service.run()
-                await heads
-                await further
-            }
-        }
-    }
-
-    /// Makes `/readyz` answer 503 as soon as the server begins to stop.
-    private struct Draining: Service {
-        let readiness: Readiness
-        let onStopping: @Sendable () -> Void
-
-        func run() async throws {
-            try await gracefulShutdown()
-            readiness.beginDraining()
-            onStopping()
-        }
-    }
-
-    /// Polls the certificate's files for changes.
-    private struct CertificateWatch: Service {
-        let certificate: TLSCertificate
-        let logger: Logger
-
-        private static let interval: Duration = .seconds(5)
-
-        func run() async throws {
-            await cancelWhenGracefulShutdown {
-                while (try? await Task.sleep(for: Self.interval)) != nil {
-                    do {
-                        if try certificate.reload() { logger.notice("the certificate was read again") }
-                    } catch {
-                        logger.error("the certificate was not read again", metadata: ["reason": "\(error)"])
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Waits for both listeners.
-private actor ListenerReadiness {
-    private let onReady: @Sendable (AuthServer.Addresses) async -> Void
-    private var publicURL: String?
-    private var operationsURL: String?
-
-    init(_ onReady: @escaping @Sendable (AuthServer.Addresses) async -> Void) { self.onReady = onReady }
-
-    func publicListener(at url: String) async {
-        publicURL = url
-        await announce()
-    }
-
-    func operationsListener(at url: String) async {
-        operationsURL = url
-        await announce()
-    }
-
-    var isReady: Bool { publicURL != nil && operationsURL != nil }
-
-    private func announce() async {
-        guard let publicURL, let operationsURL else { return }
-        await onReady(AuthServer.Addresses(publicURL: publicURL, operationsURL: operationsURL))
     }
 }

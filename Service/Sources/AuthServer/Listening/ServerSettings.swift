@@ -23,7 +23,9 @@ package struct ServerSettings: Sendable {
     package var maximumConnections = 16_384
     /// The largest number of connections of one peer address on each listener, except for trusted proxies; nil: a quarter of all.
     package var maximumConnectionsOfOnePeer: Int?
-    /// The time that requests in flight have after the signal to stop.
+    /// How long the listeners accept requests after the signal to stop, so that a balancer notices `/readyz`.
+    package var drain: Duration = .zero
+    /// The time that requests in flight have after the drain.
     package var shutdown: Duration = .seconds(10)
 
     /// The defaults.

@@ -12,8 +12,8 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve", abstract: "Run the auth service.",
         discussion: """
             Prints `ready public=… operations=…` to standard output once both listeners accept connections. Logs are JSON lines
-            on standard error. SIGTERM or SIGINT finishes requests in flight; a second one stops at once. SIGHUP reloads the
-            configuration.
+            on standard error. SIGTERM or SIGINT stops the service: after server.drain_seconds it finishes requests in flight. A
+            second one stops it at once. SIGHUP reloads the configuration.
 
               synheart-auth serve --database /var/lib/synheart-auth/db.sqlite
               synheart-auth serve --config /etc/synheart-auth.yaml

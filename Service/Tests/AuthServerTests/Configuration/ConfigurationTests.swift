@@ -175,6 +175,17 @@ import Testing
         #expect(try configuration.server.trustedProxies == TrustedProxies(["10.0.0.0/8", "::1"]))
     }
 
+    @Test func `a service behind trusted proxies drains for 5 seconds, unless the settings say otherwise`() throws {
+        for (text, seconds) in [
+            ("", 0), ("server: {trusted_proxies: [10.0.0.1]}", 5), ("server: {trusted_proxies: []}", 0),
+            ("server: {trusted_proxies: [10.0.0.1], drain_seconds: 0}", 0), ("server: {drain_seconds: 7}", 7),
+        ] {
+            let configuration = try ServiceConfiguration(file: file(text))
+            #expect(try configuration.server.drain == .seconds(seconds), "\(text)")
+            #expect(configuration.all.first { $0.key == .drainSeconds }?.shown == .integer(Int64(seconds)))
+        }
+    }
+
     @Test func `every key has a variable of its own and a default of its type`() throws {
         let variables = ConfigurationKey.allCases.map(\.variable)
         #expect(Set(variables).count == variables.count)

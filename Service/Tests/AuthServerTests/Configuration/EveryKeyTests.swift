@@ -52,6 +52,7 @@ import Testing
             Case("server: {maximum_connections: 7}") { try $0.server.maximumConnections == 7 }
         case .maximumConnectionsPerAddress:
             Case("server: {maximum_connections_per_address: 7}") { try $0.server.maximumConnectionsOfOnePeer == 7 }
+        case .drainSeconds: Case("server: {drain_seconds: 3}") { try $0.server.drain == .seconds(3) }
         case .shutdownSeconds: Case("server: {shutdown_seconds: 3}") { try $0.server.shutdown == .seconds(3) }
         case .operationsHost: Case("operations: {host: '::1'}") { try $0.server.operations.host == "::1" }
         case .operationsPort: Case("operations: {port: 82}") { try $0.server.operations.port == 82 }
