@@ -73,13 +73,13 @@ package struct AuthServer: Sendable {
     ///   - stopsOnSignals: whether SIGTERM and SIGINT stop the server: the first lets requests finish, the second does not.
     ///   - onSecondSignal: called at the second signal, before everything is cancelled.
     ///   - background: further work while the server runs. It is cancelled at the end.
-    ///   - onStopping: called once, when the server begins to stop.
+    ///   - onStopping: called at the first signal, with its name.
     ///   - onReady: called once, when both listeners accept connections.
     /// - Throws: `ConfigurationError` if the settings are refused; errors of the certificate files and the sockets.
     package func run(
         stopsOnSignals: Bool = true, onSecondSignal: @escaping @Sendable () -> Void = {},
         background: @escaping @Sendable () async -> Void = {},
-        onStopping: @escaping @Sendable () -> Void = {},
+        onStopping: @escaping @Sendable (String) -> Void = { _ in },
         onReady: @escaping @Sendable (Addresses) async -> Void
     ) async throws {
         try settings.check()
@@ -117,8 +117,7 @@ package struct AuthServer: Sendable {
             .init(service: operationsListener),
             .init(service: publicListener),
             .init(
-                service: Draining(
-                    readiness: readiness, stopping: stopping, time: settings.drain, onStopping: onStopping)),
+                service: Draining(readiness: readiness, stopping: stopping, time: settings.drain)),
         ]
         if let certificate {
             services.insert(.init(service: CertificateWatch(certificate: certificate, logger: logger)), at: 0)
@@ -128,7 +127,7 @@ package struct AuthServer: Sendable {
         configuration.maximumGracefulShutdownDuration = settings.drain + settings.shutdown
         do {
             let group = ServiceGroup(configuration: configuration)
-            try await Self.run(group, stopsOnSignals: stopsOnSignals, onSecondSignal)
+            try await Self.run(group, stopsOnSignals: stopsOnSignals, onStopping, onSecondSignal)
         } catch {
             // The library's error does not name the address.
             guard await !rendezvous.isReady, let refused = await settings.unavailableListeners().first else {
@@ -140,7 +139,8 @@ package struct AuthServer: Sendable {
 
     /// The first signal lets requests finish. The second does not.
     private static func run(
-        _ group: ServiceGroup, stopsOnSignals: Bool, _ onSecondSignal: @escaping @Sendable () -> Void
+        _ group: ServiceGroup, stopsOnSignals: Bool, _ onStopping: @escaping @Sendable (String) -> Void,
+        _ onSecondSignal: @escaping @Sendable () -> Void
     ) async throws {
         guard stopsOnSignals else { return try await group.run() }
         // Before the ready line: a signal right after it must not kill the process.
@@ -149,10 +149,11 @@ package struct AuthServer: Sendable {
             tasks.addTask { try await group.run() }
             tasks.addTask {
                 var isStopping = false
-                for await _ in signals {
+                for await signal in signals {
                     if isStopping { return onSecondSignal() }
                     isStopping = true
                     await group.triggerGracefulShutdown()
+                    onStopping("\(signal)")
                 }
             }
             defer { tasks.cancelAll() }

@@ -27,13 +27,11 @@ struct Draining: Service {
     let stopping: Stopping
     /// How long the listeners still accept requests.
     let time: Duration
-    let onStopping: @Sendable () -> Void
 
     func run() async throws {
         try await gracefulShutdown()
         readiness.beginDraining()
         stopping.begin()
-        onStopping()
         // Cancelled only if the server ends at once.
         try? await Task.sleep(for: time)
     }
