@@ -21,6 +21,8 @@ struct OperationsResponder: ListenerResponder {
     let administration: AdminAPI
     let risk: RiskMetricCounts
     let log: RequestLog
+    /// Whether it answers nothing but the paths for load balancers and Prometheus.
+    var answersProbesAlone = false
 
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {
         let id = request.head.requestID(over: connection, trusting: proxies, random)
@@ -68,6 +70,9 @@ struct OperationsResponder: ListenerResponder {
     ) async throws -> APIResponse {
         try request.head.requireKnownExpectation()
         let target = try RequestTarget(request.head.path ?? "")
+        guard !answersProbesAlone || Self.probes.contains(target.path.text) else {
+            throw Refusal(.notFound, "no such path")
+        }
         try requireKnownHost(request.head, for: target)
         switch target.path.text {
         case "/healthz":
@@ -84,7 +89,7 @@ struct OperationsResponder: ListenerResponder {
             _ = await checkReadiness()
             if let apps = await risk.apps() { metrics.risk(apps) }
             metrics.providers(await service.providerReport(), at: service.clock.now)
-            metrics.certificate(settings.certificate?.validity.upperBound)
+            metrics.certificate(settings.tls.all.map(\.validity.upperBound).min())
             let text = await metrics.text(of: service, stores, with: gauges)
             return APIResponse(body: Array(text.utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
         case "/openapi.json":

@@ -11,9 +11,9 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Run the auth service.",
         discussion: """
-            Prints `ready public=… operations=…` to standard output once both listeners accept connections. Logs are JSON lines
-            on standard error. SIGTERM or SIGINT stops the service: after server.drain_seconds it finishes requests in flight. A
-            second one stops it at once. SIGHUP reloads the configuration.
+            Prints `ready public=… operations=…` to standard output once all listeners accept connections. Logs are JSON lines
+            on standard error. SIGTERM or SIGINT stops the service: after server.drain_seconds it finishes requests in flight.
+            A second one stops it at once. SIGHUP reloads the configuration.
 
               synheart-auth serve --database /var/lib/synheart-auth/db.sqlite
               synheart-auth serve --config /etc/synheart-auth.yaml
@@ -123,7 +123,9 @@ struct ServeCommand: AsyncParsableCommand {
                 try await run { announce.yield($0) }
             }
             for await addresses in ready {
-                try StandardOutput.print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
+                try StandardOutput.print(
+                    "ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)"
+                        + (addresses.metricsURL.map { " metrics=\($0)" } ?? ""))
                 started(addresses)
             }
             try await group.waitForAll()

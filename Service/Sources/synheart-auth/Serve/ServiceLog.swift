@@ -37,7 +37,7 @@ final class ServiceLog: Sendable {
             "the service started",
             metadata: [
                 "version": "\(Build.version)", "stores": "\(place)", "public": "\(addresses.publicURL)",
-                "operations": "\(addresses.operationsURL)",
+                "operations": "\(addresses.operationsURL)", "metrics": "\(addresses.metricsURL ?? "")",
                 "settings": "\((given + ["all others (default)"]).joined(separator: ", "))",
             ])
     }

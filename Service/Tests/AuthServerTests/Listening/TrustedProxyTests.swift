@@ -148,6 +148,16 @@ import Testing
         settings.trustedProxies = try TrustedProxies(["10.0.0.0/8"])
         try settings.check()
         settings.operations.host = "10.0.0.9"
-        #expect(throws: ConfigurationError.self) { try settings.check() }
+        let error = #expect(throws: ConfigurationError.self) { try settings.check() }
+        #expect(error?.key == "operations.host")
+        settings.operations.insecureHTTP = true
+        try settings.check()
+        settings.operations.insecureHTTP = false
+        settings.insecureHTTP = true
+        try settings.check()
+        settings.operations.host = "127.0.0.1"
+        settings.metrics = MetricsListenerSettings(host: "0.0.0.0", port: 9090)
+        settings.insecureHTTP = false
+        try settings.check()
     }
 }
