@@ -182,7 +182,7 @@ import Testing
         for (what, id, change) in Self.gateways {
             let gateway = try installation.gateway(asking: change)
             let (status, results, errors) = try await installation.run(
-                installation.service.publicURL, [id], ["--backend", gateway.url + "/v1/readings"])
+                installation.service.publicURL, [id], ["--backend", gateway.url + "/v1/readings", "--backend-get"])
             #expect(status == 1, "\(what): \(errors)")
             #expect(results[id]?["result"] == "fails", "\(what): \(results)")
             gateway.close()

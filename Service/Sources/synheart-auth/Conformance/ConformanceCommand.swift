@@ -31,6 +31,8 @@ struct ConformanceCommand: AsyncParsableCommand {
                 --case clock --case path-slashes
               synheart-auth conformance --list
 
+            With --json, each case is an object on a line of its own.
+
             Exit code 0: no case fails; 1: a case fails; 2: no service answers, the app is unknown, or no case could be played.
             """)
 
@@ -57,7 +59,7 @@ struct ConformanceCommand: AsyncParsableCommand {
     @Option(name: .customLong("case"), help: "Play only this case. It may be given several times.")
     var cases: [String] = []
     @Flag(help: "List the cases, and play none.") var list = false
-    @Flag(help: "Print a JSON object for each case, one a line.") var json = false
+    @OptionGroup var output: OutputOptions
 
     func validate() throws {
         guard list || url != nil else {
@@ -97,8 +99,8 @@ struct ConformanceCommand: AsyncParsableCommand {
                 ("case", .string($0.id)), ("section", .string($0.section)), ("sentence", .string($0.sentence)),
             ])
         }
-        guard json else {
-            return try OutputOptions().list(rows, columns: ["case", "section", "sentence"], empty: "no cases")
+        guard output.json else {
+            return try output.list(rows, columns: ["case", "section", "sentence"], empty: "no cases")
         }
         for row in rows { try StandardOutput.print(json: JSONValue.object(row).text()) }
     }
@@ -154,7 +156,7 @@ struct ConformanceCommand: AsyncParsableCommand {
 
     /// Prints a result: a line, and below it what went wrong.
     private func tell(_ item: ConformanceCase, _ result: CaseResult) throws {
-        guard !json else {
+        guard !output.json else {
             return try StandardOutput.print(
                 json: JSONValue.object(
                     JSONObject([

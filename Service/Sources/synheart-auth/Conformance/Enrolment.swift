@@ -22,7 +22,6 @@ struct Enrolment: Sendable {
     var attestation = AppleAttestationOptions()
     var token = PlayTokenOptions()
     var chain = KeyAttestationOptions()
-    var sendsToken = true
     /// Whether the certificate chain of Android's hardware is sent; nil: where it belongs, for Android.
     var sendsChain: Bool?
     /// `proof`, in place of everything above.
@@ -34,7 +33,7 @@ struct Enrolment: Sendable {
 extension Stage {
     /// The body of a registration. It is valid unless `change` makes it wrong.
     func enrolment(
-        _ platform: Platform, challenge: [UInt8], app: AppID? = nil, _ change: (inout Enrolment) -> Void = { _ in }
+        _ platform: Platform, challenge: [UInt8], _ change: (inout Enrolment) -> Void = { _ in }
     ) throws -> (parts: Enrolment, request: WireRequest) {
         var parts = Enrolment(
             appleApp: AppleApp(appID: "\(SoftwareDevice.team).\(appID)", environment: .production), apple: apple)
@@ -57,7 +56,7 @@ extension Stage {
             proof = Base64.standard.encode(
                 try phone.attest(
                     parts.appleKey, clientDataHash: nonce.bytes, at: time, options: parts.attestation))
-        } else if proof == nil, parts.sendsToken {
+        } else if proof == nil {
             proof = try google.classicToken(nonce: nonce.playIntegrityText, at: time, options: parts.token)
         }
         let chain =
@@ -66,17 +65,15 @@ extension Stage {
         let bound = BindingNonce(challenge: challenge, publicKeyText: text)
         let keyProof = try (parts.prover ?? parts.key).signature(for: KeyProof.registration(bound))
         let body = RegisterRequest(
-            appID: app ?? appID, publicKeyText: text, challenge: challenge, platform: platform, proof: proof,
+            appID: appID, publicKeyText: text, challenge: challenge, platform: platform, proof: proof,
             keyProof: Array(keyProof.derRepresentation), keyAttestation: chain)
         return (parts, .json(.register, body.bytes))
     }
 
     /// A challenge of the service.
-    func challenge(
-        _ purpose: ChallengePurpose = .register, app: AppID? = nil, at url: String? = nil
-    ) async throws -> [UInt8] {
+    func challenge(_ purpose: ChallengePurpose = .register, app: AppID? = nil) async throws -> [UInt8] {
         let answer = try await accepted(
-            .json(.challenge, ChallengeRequest(appID: app ?? appID, purpose: purpose).bytes), at: url, "a challenge")
+            .json(.challenge, ChallengeRequest(appID: app ?? appID, purpose: purpose).bytes), "a challenge")
         guard let challenge = try? ChallengeResponse(parsing: answer.body).challenge else {
             throw CaseEnd.fails("the answer has no challenge")
         }
@@ -84,10 +81,10 @@ extension Stage {
     }
 
     /// Registers a phone that does nothing wrong.
-    func register(_ platform: Platform? = nil, at url: String? = nil) async throws -> Phone {
+    func register(_ platform: Platform? = nil) async throws -> Phone {
         let platform = try platform ?? ordinary
-        let (parts, request) = try enrolment(platform, challenge: try await challenge(at: url))
-        let answer = try await accepted(request, at: url, "a registration")
+        let (parts, request) = try enrolment(platform, challenge: try await challenge())
+        let answer = try await accepted(request, "a registration")
         return try enter(parts, platform, answer)
     }
 

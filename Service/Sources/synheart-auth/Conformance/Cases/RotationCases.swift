@@ -103,11 +103,11 @@ extension Stage {
     /// Rotates a phone's key. Skips the case if the app demands another attestation for it.
     @discardableResult
     func rotate(
-        _ phone: Phone, reason: RotationReason = .scheduled, at url: String? = nil
+        _ phone: Phone, reason: RotationReason = .scheduled
     ) async throws -> (old: P256.Signing.PrivateKey, body: [UInt8], answer: RotateKeyResponse) {
         let (old, new) = (phone.key, P256.Signing.PrivateKey())
         let body = try phone.rotation(to: new, reason: reason)
-        let answer = try await send(try phone.signed(.rotateKey, body, at: now), to: url)
+        let answer = try await send(try phone.signed(.rotateKey, body, at: now))
         guard answer.code != ErrorCode.attestationRequired.rawValue else {
             throw CaseEnd.skipped("the app's rotations attest again (keys.reattest_on_rotation)")
         }
