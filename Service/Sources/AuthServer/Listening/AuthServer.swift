@@ -139,7 +139,7 @@ package struct AuthServer: Sendable {
     }
 
     /// The first signal lets requests finish. The second does not.
-    private static func run(
+    static func run(
         _ group: ServiceGroup, stopsOnSignals: Bool, _ onSecondSignal: @escaping @Sendable () -> Void
     ) async throws {
         guard stopsOnSignals else { return try await group.run() }
@@ -172,14 +172,7 @@ package struct AuthServer: Sendable {
         return ListenerChannel(
             listener: responder, settings: live, connections: connections, certificate: certificate,
             stopping: stopping, malformed: malformed
-        ).server(
-            configuration: .init(
-                address: .hostname(host, port: port), backlog: 1024,
-                availableConnectionsDelegate: ConnectionLimit(settings: live)),
-            onServerRunning: { channel in
-                let host = host.contains(":") ? "[\(host)]" : host
-                await onRunning("\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
-            }, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quietLogger)
+        ).service(host: host, port: port, settings: live, logger: quietLogger) { await onRunning("\(scheme)://\($0)") }
     }
 
     /// The logger of libraries. They log addresses before both listeners are ready, and all their data at lower levels.
