@@ -182,6 +182,13 @@ let package = Package(
                 nioSSL,
             ] + hummingbird),
 
+        // A sidecar in front of a backend: it verifies what it forwards.
+        room(
+            "AuthProxy",
+            ["AuthServer", "AuthService", "RequestVerification", contract, crypto, logging, nioPosix]
+                + hummingbird + httpClient,
+            tests: ["AuthServer", "RequestVerification", contract, logging, nioCore]),
+
         // A phone for development, and the command line.
         room(
             "SoftwareDevice", [sdk, testKit, contract, json, bytes, crypto],
@@ -190,7 +197,7 @@ let package = Package(
             .executableTarget(
                 name: "synheart-auth",
                 dependencies: [
-                    "AuthServer", "AuthService", "AttestationProviders", "SQLiteStores",
+                    "AuthServer", "AuthService", "AuthProxy", "RequestVerification", "AttestationProviders", "SQLiteStores",
                     "PostgreSQLStores", "RedisStores", bytes, contract, json,
                     sdk,
                     "SoftwareDevice", testKit, "AttestationInspection", playIntegrity, logging, x509,

@@ -21,7 +21,8 @@ struct SynheartAuthCommand: AsyncParsableCommand {
             """,
         version: Build.version,
         subcommands: [
-            ServeCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self, SigningKeysCommand.self,
+            ServeCommand.self, ProxyCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self,
+            SigningKeysCommand.self,
             ConfigCommand.self, DoctorCommand.self, DevicesCommand.self, StatisticsCommand.self, AuditCommand.self,
             DeviceCommand.self, SimulateCommand.self, ConformanceCommand.self, EvidenceCommand.self,
             AttestationCommand.self, PlayIntegrityCommand.self, ServiceKeyCommand.self, KeeperCommand.self,

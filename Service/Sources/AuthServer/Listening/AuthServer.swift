@@ -144,7 +144,7 @@ package struct AuthServer: Sendable {
     }
 
     /// The first signal lets requests finish. The second does not.
-    private static func run(
+    static func run(
         _ group: ServiceGroup, stopsOnSignals: Bool, _ onStopping: @escaping @Sendable (String) -> Void,
         _ onSecondSignal: @escaping @Sendable () -> Void
     ) async throws {
@@ -179,14 +179,9 @@ package struct AuthServer: Sendable {
         return ListenerChannel(
             listener: responder, settings: live, connections: connections, certificate: certificate,
             stopping: stopping, malformed: malformed
-        ).server(
-            configuration: .init(
-                address: .hostname(host, port: port), backlog: 1024,
-                availableConnectionsDelegate: ConnectionLimit(settings: live)),
-            onServerRunning: { channel in
-                let host = host.contains(":") ? "[\(host)]" : host
-                await listeners.listening(name, at: "\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
-            }, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quietLogger)
+        ).service(host: host, port: port, settings: live, logger: quietLogger) { address in
+            await listeners.listening(name, at: "\(scheme)://\(address)")
+        }
     }
 
     /// The logger of libraries. They log addresses before both listeners are ready, and all their data at lower levels.

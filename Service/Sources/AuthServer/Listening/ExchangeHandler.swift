@@ -33,6 +33,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private struct Waiting {
         /// Whether the client keeps the connection open after it.
         let keepsAlive: Bool
+        /// Whether the answer has no body, whatever its head says.
+        let isHead: Bool
         /// Whether the request asks for another protocol. The decoder stops after such a request.
         let changesProtocol: Bool
         /// Whether the client sends the body only after `100 Continue`.
@@ -43,6 +45,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         var allowsNext: Bool { keepsAlive && !awaitsContinue }
 
         init(_ head: HTTPRequestHead) {
+            isHead = head.method == .HEAD
             changesProtocol = head.method == .CONNECT || head.headers.contains(name: "Upgrade")
             keepsAlive = head.isKeepAlive && !changesProtocol
             awaitsContinue = head.awaitsContinue
@@ -98,11 +101,13 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .end:
             isReplacing = false
             let isLast = announcesEnd || (isQuiescing && waiting.count == 1)
-            _ = waiting.popFirst()
+            let isHead = waiting.popFirst()?.isHead ?? false
             if waiting.isEmpty, deadline.phase == .answer { deadline.enter(.idle) }
-            guard isLast else { return context.write(wrapOutboundOut(.end(nil)), promise: promise) }
+            // Without a length, the encoder would end a chunked body here, which the answer to HEAD does not have.
+            if isHead { promise?.succeed() } else { context.write(wrapOutboundOut(.end(nil)), promise: promise) }
+            guard isLast else { return }
             if deadline.phase != .body { deadline.ignoreInput() }
-            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: promise)
+            context.flush()
             context.close(mode: isQuiescing ? .all : .output, promise: nil)
         }
     }

@@ -4,6 +4,8 @@ internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTPTypes
+internal import NIOPosix
+internal import ServiceLifecycle
 
 /// The pipeline of one connection: TLS, deadlines, HTTP/1.1 within its limits, and responses to bytes that are not HTTP.
 struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
@@ -14,6 +16,9 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     let connections: OpenConnections
     let certificate: TLSCertificate?
     let stopping: Stopping
+    /// Whether a connection ends, and its request is cancelled, when the client closes its half of it. A registration goes on without
+    /// its client; a request to a backend need not.
+    let endsWithClient: Bool
     let malformed: ExchangeHandler.MalformedAnswer
 
     /// Answers the requests of one connection. Set once there is a connection.
@@ -21,13 +26,14 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
 
     init(
         listener: Listener, settings: ReloadableSettings, connections: OpenConnections, certificate: TLSCertificate?,
-        stopping: Stopping, malformed: @escaping ExchangeHandler.MalformedAnswer
+        stopping: Stopping, endsWithClient: Bool = false, malformed: @escaping ExchangeHandler.MalformedAnswer
     ) {
         self.listener = listener
         self.settings = settings
         self.connections = connections
         self.certificate = certificate
         self.stopping = stopping
+        self.endsWithClient = endsWithClient
         self.malformed = malformed
     }
 
@@ -55,6 +61,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
                 ExchangeHandler(
                     scheme: certificate == nil ? "http" : "https", deadline: deadline, stopping: stopping,
                     malformed: malformed))
+            if endsWithClient { try pipeline.addHandler(ClosesWithInput()) }
             return try AcceptedConnection(channel)
         }
     }
@@ -67,13 +74,23 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
         await withTaskCancellationHandler {
             if #available(macOS 15, iOS 18, *) {
                 await withTaskExecutorPreference(EventLoopExecutor(value.channel.eventLoop)) { [connection] in
-                    await connection.handleHTTP(asyncChannel: parts, logger: logger)
+                    await connection.serve(parts, logger)
                 }
             } else {
-                await connection.handleHTTP(asyncChannel: parts, logger: logger)
+                await connection.serve(parts, logger)
             }
         } onCancel: {
             value.channel.close(promise: nil)
+        }
+    }
+
+    private func serve(_ parts: AcceptedConnection.Parts, _ logger: Logger) async {
+        guard endsWithClient else { return await handleHTTP(asyncChannel: parts, logger: logger) }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await handleHTTP(asyncChannel: parts, logger: logger) }
+            group.addTask { try? await parts.channel.closeFuture.get() }
+            await group.next()
+            group.cancelAll()
         }
     }
 
@@ -87,6 +104,35 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
                 throw ResponseAborted(cause: error)
             }
         }
+    }
+}
+
+extension ListenerChannel {
+    /// The service that accepts connections at an address.
+    ///
+    /// - Parameter onRunning: gets `HOST:PORT` when it accepts connections.
+    func service(
+        host: String, port: Int, settings: ReloadableSettings, logger: Logger,
+        onRunning: @escaping @Sendable (String) async -> Void
+    ) -> any Service {
+        server(
+            configuration: .init(
+                address: .hostname(host, port: port), backlog: 1024,
+                availableConnectionsDelegate: ConnectionLimit(settings: settings)),
+            onServerRunning: { channel in
+                let host = host.contains(":") ? "[\(host)]" : host
+                await onRunning("\(host):\(channel.localAddress?.port ?? port)")
+            }, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger)
+    }
+}
+
+/// Closes the connection when the client closes its half.
+private final class ClosesWithInput: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        context.fireUserInboundEventTriggered(event)
+        if case .inputClosed? = event as? ChannelEvent { context.close(promise: nil) }
     }
 }
 

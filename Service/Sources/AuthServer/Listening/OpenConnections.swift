@@ -4,6 +4,15 @@ internal import Logging
 internal import NIOConcurrencyHelpers
 internal import NIOCore
 
+/// Counts the connections of a listener, and what they send that is not HTTP.
+protocol ListenerMetrics: Sendable {
+    func connections(_ open: Int, listener: String)
+    func refusedConnection(listener: String)
+    func malformedRequest(listener: String)
+}
+
+extension ServerMetrics: ListenerMetrics {}
+
 /// The open connections of a listener: counted by peer address, so that one peer cannot hold them all.
 final class OpenConnections: Sendable {
     private struct Counts: Sendable {
@@ -16,14 +25,14 @@ final class OpenConnections: Sendable {
     private let counts = NIOLockedValueBox(Counts())
     private let settings: ReloadableSettings
     private let proxies: TrustedProxies
-    private let metrics: ServerMetrics
+    private let metrics: any ListenerMetrics
     private let listener: String
     private let logger: Logger
 
     private static let logInterval: Duration = .seconds(60)
 
     init(
-        _ listener: String, settings: ReloadableSettings, proxies: TrustedProxies, metrics: ServerMetrics,
+        _ listener: String, settings: ReloadableSettings, proxies: TrustedProxies, metrics: any ListenerMetrics,
         logger: Logger
     ) {
         self.listener = listener

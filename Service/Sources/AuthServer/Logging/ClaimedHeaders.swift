@@ -1,4 +1,4 @@
-internal import AuthContract
+package import AuthContract
 internal import AuthService
 internal import Crypto
 
@@ -26,7 +26,7 @@ extension DeviceID {
     ///
     /// An id has 122 random bits, so its hash does not reveal it. With the id, find its lines by
     /// `printf %s "$DEVICE_ID" | sha256sum | cut -c1-16`.
-    var logged: String {
+    package var logged: String {
         let digest = SHA256.hash(data: Array(text.utf8))
         return Hexadecimal.encode(digest.prefix(8))
     }

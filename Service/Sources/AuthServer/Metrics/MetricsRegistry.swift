@@ -4,12 +4,12 @@ internal import NIOConcurrencyHelpers
 ///
 /// It is simple on purpose. Label values come from fixed sets (routes, codes, platforms), which bounds the number of series. If
 /// a caller breaks that rule, a limit applies.
-final class MetricsRegistry: Sendable {
+package final class MetricsRegistry: Sendable {
     /// Name and value of each label, in the order in which they are written.
-    typealias Labels = [(name: String, value: String)]
+    package typealias Labels = [(name: String, value: String)]
 
     /// The kind of a family.
-    enum Kind: Sendable {
+    package enum Kind: Sendable {
         case counter, gauge
         /// With the upper bounds of its buckets.
         case histogram([Double])
@@ -24,12 +24,12 @@ final class MetricsRegistry: Sendable {
     }
 
     /// A number with its own lock. Keep a reference to one that changes often, to save the lookup.
-    final class Value: Sendable {
+    package final class Value: Sendable {
         private let number = NIOLockedValueBox(0.0)
 
-        func add(_ amount: Double = 1) { number.withLockedValue { $0 += amount } }
+        package func add(_ amount: Double = 1) { number.withLockedValue { $0 += amount } }
 
-        func set(_ value: Double) { number.withLockedValue { $0 = value } }
+        package func set(_ value: Double) { number.withLockedValue { $0 = value } }
 
         fileprivate var current: Double { number.withLockedValue { $0 } }
     }
@@ -54,7 +54,7 @@ final class MetricsRegistry: Sendable {
     }
 
     /// The distribution of a quantity.
-    final class Histogram: Sendable {
+    package final class Histogram: Sendable {
         private let bounds: [Double]
         private let state: NIOLockedValueBox<(counts: [UInt64], sum: Double)>
 
@@ -63,7 +63,7 @@ final class MetricsRegistry: Sendable {
             state = NIOLockedValueBox(([UInt64](repeating: 0, count: bounds.count + 1), 0))
         }
 
-        func observe(_ value: Double) {
+        package func observe(_ value: Double) {
             let bucket = bounds.firstIndex { value <= $0 } ?? bounds.count
             state.withLockedValue { state in
                 state.counts[bucket] += 1
@@ -97,22 +97,23 @@ final class MetricsRegistry: Sendable {
     }
 
     /// Upper bounds of the buckets of a latency, in seconds.
-    static let latencyBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+    package static let latencyBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
     private static let maximumSeries = 2000
     /// A high limit for families whose series are all set at once, by a caller that bounds their number.
     private static let maximumReplaced = 20_000
 
     private let families: NIOLockedValueBox<[String: Family]>
 
-    init() { families = NIOLockedValueBox([:]) }
+    /// An empty registry.
+    package init() { families = NIOLockedValueBox([:]) }
 
     /// Describes a family. A name without a description is not counted.
-    func describe(_ name: String, _ kind: Kind, _ help: String) {
+    package func describe(_ name: String, _ kind: Kind, _ help: String) {
         families.withLockedValue { $0[name] = Family(kind: kind, help: help) }
     }
 
     /// The counter or gauge with these labels. Beyond the limit it is a dummy that is not exposed.
-    func value(_ name: String, _ labels: Labels = []) -> Value {
+    package func value(_ name: String, _ labels: Labels = []) -> Value {
         let series = series(name, labels) { kind in
             if case .histogram = kind { nil } else { .value(Value()) }
         }
@@ -121,7 +122,7 @@ final class MetricsRegistry: Sendable {
     }
 
     /// The histogram with these labels. Beyond the limit it is a dummy that is not exposed.
-    func histogram(_ name: String, _ labels: Labels = []) -> Histogram {
+    package func histogram(_ name: String, _ labels: Labels = []) -> Histogram {
         let series = series(name, labels) { kind in
             if case .histogram(let bounds) = kind { .histogram(Histogram(bounds)) } else { nil }
         }
@@ -130,7 +131,7 @@ final class MetricsRegistry: Sendable {
     }
 
     /// Adds to a counter.
-    func count(_ name: String, _ labels: Labels = [], by amount: Double = 1) { value(name, labels).add(amount) }
+    package func count(_ name: String, _ labels: Labels = [], by amount: Double = 1) { value(name, labels).add(amount) }
 
     /// Replaces all series of a gauge.
     func replace(_ name: String, with series: [(labels: Labels, value: Double)]) {
@@ -154,7 +155,7 @@ final class MetricsRegistry: Sendable {
     }
 
     /// The text exposition format, version 0.0.4.
-    func text() -> String {
+    package func text() -> String {
         let families = families.withLockedValue { $0 }
         var text = ""
         for (name, family) in families.sorted(by: { $0.key < $1.key }) {

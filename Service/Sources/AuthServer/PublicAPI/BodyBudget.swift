@@ -1,31 +1,32 @@
 internal import AuthContract
-internal import AuthService
+package import AuthService
 internal import NIOConcurrencyHelpers
 
 /// The memory that all request bodies of a listener may use together, from their first byte until the answer.
 ///
 /// Only received bytes are counted, so announcing a large body uses nothing. The first 16 KiB of each body are not counted: the
 /// number of connections bounds them, and a flood of large bodies does not block small requests.
-final class BodyBudget: Sendable {
+package final class BodyBudget: Sendable {
     /// The bytes of each body that are not counted. A device's own requests are smaller.
     static let uncounted = 16 * 1024
 
     private let state: NIOLockedValueBox<(total: Int, taken: Int)>
 
-    init(bytes total: Int) { state = NIOLockedValueBox((total, 0)) }
+    /// - Parameter total: in bytes.
+    package init(bytes total: Int) { state = NIOLockedValueBox((total, 0)) }
 
     /// Changes the budget. Current bodies keep their shares.
     func resize(to total: Int) { state.withLockedValue { $0.total = total } }
 
     /// The share of one request.
-    final class Share {
+    package final class Share {
         private let budget: BodyBudget
         private var bytes = 0
 
         fileprivate init(_ budget: BodyBudget) { self.budget = budget }
 
         /// Takes the counted part of a body of this length.
-        func cover(_ length: Int) throws(Refusal) {
+        package func cover(_ length: Int) throws(Refusal) {
             let more = length - BodyBudget.uncounted - bytes
             guard more > 0 else { return }
             guard budget.take(more) else {
@@ -37,7 +38,7 @@ final class BodyBudget: Sendable {
         }
 
         /// Returns the whole share.
-        func release() {
+        package func release() {
             guard bytes > 0 else { return }
             budget.giveBack(bytes)
             bytes = 0
@@ -45,7 +46,7 @@ final class BodyBudget: Sendable {
     }
 
     /// An empty share.
-    func share() -> Share { Share(self) }
+    package func share() -> Share { Share(self) }
 
     private func take(_ bytes: Int) -> Bool {
         state.withLockedValue { state in

@@ -8,14 +8,20 @@ enum CredentialSource {
     private static let variable = ConfigurationKey.prefix + "CREDENTIAL"
 
     /// The credential in the file, else in the environment, else in the file that the environment names.
-    static func credential(file: String?, environment: [String: String]) throws -> Secret {
+    ///
+    /// - Parameters:
+    ///   - user: the flag or command that needs it, for the error.
+    ///   - role: the role that it needs, for the error.
+    static func credential(
+        file: String?, environment: [String: String], for user: String = "--url", role: String = "admin"
+    ) throws -> Secret {
         if let file { return try read(file, namedBy: "--credential-file") }
         if let text = environment[variable] { return try check(text, variable) }
         if let file = environment[variable + "_FILE"] { return try read(file, namedBy: variable + "_FILE") }
         throw CommandFailure(
             .impossible,
-            "--url needs a credential: set \(variable) or name a file with --credential-file; "
-                + "`credentials create --role admin` beside the database makes one")
+            "\(user) needs a credential: set \(variable) or name a file with --credential-file; "
+                + "`credentials create --role \(role)` beside the database makes one")
     }
 
     private static func read(_ file: String, namedBy place: String) throws -> Secret {

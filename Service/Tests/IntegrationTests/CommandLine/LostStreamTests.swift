@@ -26,6 +26,9 @@ import Testing
     /// The first arguments are for a folder with a database, the second for an empty folder.
     private static let cases: [String: Case] = [
         "serve": Case(free, failing: ["--port", "eighty"]),
+        "proxy": Case([
+            "--listen", "127.0.0.1:0", "--backend", "http://127.0.0.1:1", "--service", "http://127.0.0.1:1",
+        ]),
         "demo": Case(failing: ["--keep", "/dev/null/folder"]),
         "apps add": Case(["--file", "app.json"]), "apps change": Case(["--file", "app.json"]),
         "apps list": Case(), "apps show": Case(["com.example.app"]), "apps remove": Case(["com.example.app"]),

@@ -92,6 +92,17 @@ final class WireConnection: @unchecked Sendable {
     /// The next answer; nil if the connection ends first.
     func answer() async -> WireAnswer? { await waiting { self.answerNow() } }
 
+    /// The head of the next answer, which has no body; nil if the connection ends first.
+    func head() async -> String? {
+        await waiting {
+            let end = Array("\r\n\r\n".utf8)
+            while self.buffer.firstRange(of: end) == nil { guard self.readNow() else { return nil } }
+            guard let headEnd = self.buffer.firstRange(of: end) else { return nil }
+            defer { self.buffer.removeFirst(headEnd.upperBound) }
+            return String(decoding: self.buffer[..<headEnd.lowerBound], as: UTF8.self)
+        }
+    }
+
     /// Sends several requests at once and reads their answers; fewer if the connection ends.
     func exchange(_ requests: [WireRequest]) async -> [WireAnswer] {
         await waiting {

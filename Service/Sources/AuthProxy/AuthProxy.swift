@@ -1,0 +1,131 @@
+package import AuthContract
+package import AuthServer
+package import Logging
+package import RequestVerification
+internal import Synchronization
+
+/// How a proxy verifies and forwards requests.
+package struct AuthProxySettings: Sendable {
+    /// How the backend learns who signed a request.
+    package enum Identity: Sendable, Hashable {
+        /// `X-Synheart-Verified-App`, `-Device`, `-Platform` and `-Assurance`, as in forward authentication.
+        case headers
+        /// `X-Synheart-Identity` with an identity token for this audience.
+        case token(audience: String)
+    }
+
+    /// The auth service.
+    package var service: RequestOrigin
+    /// The service credential. It is never logged.
+    package var credential: String
+    /// What names the scheme and the authority that clients sign for; nil: `http` and the address of the listener.
+    package var source: RequestSource?
+    /// The backend that gets verified requests.
+    package var backend: RequestOrigin
+    package var identity = Identity.headers
+    package var upstream = UpstreamHeaders.none
+    /// The largest body that is read whole before the backend sees any of it, in bytes.
+    package var bodyLimit = 1024 * 1024
+    /// The largest body under signature scheme 2 that is sent on while it arrives, in bytes. At most `bodyLimit`: none is.
+    package var streamLimit = 0
+    /// The longest wait for the head of the backend's answer, and between two pieces of its body.
+    package var backendTimeout: Duration = .seconds(60)
+    /// Whether the auth service may be asked over plain http on another machine.
+    package var insecureHTTP = false
+    /// Addresses, limits and deadlines of the listeners.
+    package var server = ServerSettings()
+    package var hasOperations = false
+
+    /// Memberwise initializer of what has no default.
+    package init(service: RequestOrigin, credential: String, backend: RequestOrigin) {
+        self.service = service
+        self.credential = credential
+        self.backend = backend
+    }
+}
+
+/// A sidecar in front of one backend: it verifies each request with the auth service, and forwards those that may pass.
+package struct AuthProxy: Sendable {
+    private let settings: AuthProxySettings
+    private let logger: Logger
+    private let random: any RandomSource
+
+    /// A proxy that has not begun to listen.
+    package init(_ settings: AuthProxySettings, logger: Logger, random: any RandomSource = SystemRandom()) {
+        self.settings = settings
+        self.logger = logger
+        self.random = random
+    }
+
+    /// Serves requests until SIGTERM or SIGINT. See `SidecarServer.run`.
+    ///
+    /// - Throws: `VerifierConfigurationError` for settings that cannot work; errors of the sockets.
+    package func run(
+        onSecondSignal: @escaping @Sendable () -> Void,
+        onReady: @escaping @Sendable (SidecarServer.Addresses) async -> Void
+    ) async throws {
+        let registry = MetricsRegistry()
+        let state = ProxyState()
+        let backend = Backend(settings.backend, timeout: settings.backendTimeout)
+        let responder = ProxyResponder(
+            backend: backend, settings: settings, metrics: ProxyMetrics(registry), state: state, logger: logger,
+            random: random)
+        let server = SidecarServer(
+            "proxy", settings: settings.server, hasOperations: settings.hasOperations, registry: registry,
+            degraded: { state.failure }, logger: logger, random: random, respond: responder.respond)
+        let result: Result<Void, any Error>
+        do {
+            if let source = settings.source { state.use(try judge(source)) }
+            try await server.run(onSecondSignal: onSecondSignal) { addresses in
+                // The port may have been free to choose until now.
+                if settings.source == nil {
+                    do { state.use(try judge(.origin("http://\(addresses.requests)"))) } catch {
+                        logger.critical("no request can be verified", metadata: ["reason": "\(error)"])
+                    }
+                }
+                await onReady(addresses)
+            }
+            result = .success(())
+        } catch { result = .failure(error) }
+        await backend.shutdown()
+        await state.judge?.verifier.shutdown()
+        try result.get()
+    }
+
+    private func judge(_ source: RequestSource) throws -> ProxyState.Judge {
+        var configuration = RequestVerifierConfiguration(
+            service: settings.service.description, credential: settings.credential, source: source)
+        configuration.bodyLimit = settings.bodyLimit
+        configuration.allowsPlainHTTP = settings.insecureHTTP
+        configuration.connections = 256
+        configuration.logger = logger
+        if case .token(let audience) = settings.identity { configuration.identityAudience = audience }
+        var origin: RequestOrigin?
+        if case .origin(let text) = source { origin = try RequestOrigin(text) }
+        return ProxyState.Judge(
+            verifier: try RequestVerifier(configuration),
+            headers: ForwardedHeaders(origin: origin, upstream: settings.upstream))
+    }
+}
+
+/// What a proxy has learned since it was started.
+final class ProxyState: Sendable {
+    /// What depends on the origin of requests.
+    struct Judge: Sendable {
+        let verifier: RequestVerifier
+        let headers: ForwardedHeaders
+    }
+
+    private let current = Mutex<(judge: Judge?, failure: String?)>((nil, nil))
+
+    /// Nil until the address of the listener is known.
+    var judge: Judge? { current.withLock { $0.judge } }
+
+    func use(_ judge: Judge) { current.withLock { $0.judge = judge } }
+
+    /// Why the latest question had no verdict; nil if it had one.
+    var failure: String? {
+        get { current.withLock { $0.failure } }
+        set { current.withLock { $0.failure = newValue } }
+    }
+}

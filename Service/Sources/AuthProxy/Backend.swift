@@ -1,0 +1,111 @@
+internal import AsyncHTTPClient
+internal import AuthContract
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import NIOSSL
+
+/// The backend, over kept connections: HTTP/1.1, or HTTP/2 where TLS negotiates it. Redirects are not followed, nothing is
+/// decompressed, and nothing is sent twice.
+final class Backend: Sendable {
+    private let origin: RequestOrigin
+    private let timeout: TimeAmount
+    private let client: HTTPClient
+
+    private static let connections = 256
+
+    /// - Parameter timeout: the longest wait for the head of an answer, and between two pieces of its body.
+    init(_ origin: RequestOrigin, timeout: Duration) {
+        self.origin = origin
+        self.timeout = TimeAmount(timeout)
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
+        configuration.timeout.connect = min(.seconds(5), self.timeout)
+        configuration.timeout.read = self.timeout
+        // A server that closes an idle connection first loses the request that was just sent on it. Some do after 2 s.
+        configuration.connectionPool.idleTimeout = origin.scheme == .https ? .seconds(30) : .milliseconds(1500)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connections
+        configuration.connectionPool.retryConnectionEstablishment = false
+        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    /// Closes its connections. Afterwards every request fails.
+    func shutdown() async { try? await client.shutdown() }
+
+    /// The body of a request.
+    enum Body: Sendable {
+        case bytes([UInt8])
+        /// Streamed, with its length if the client said one.
+        case pipe(BodyPipe, length: Int64?, within: Duration)
+    }
+
+    /// The head of an answer, and its body, which is still to be read.
+    struct Answer: Sendable {
+        let status: Int
+        let headers: HeaderFields
+        let body: HTTPClientResponse.Body
+    }
+
+    /// Sends a request once, and returns when the head of the answer is there. If the task is cancelled, the request is broken off.
+    func send(
+        _ method: String, _ target: String, headers: HeaderFields, body: Body
+    ) async throws(BackendFailure) -> Answer {
+        var message = HTTPClientRequest(url: origin.description + target)
+        message.method = HTTPMethod(rawValue: method)
+        for line in headers.lines { message.headers.add(name: line.name, value: line.value) }
+        var limit = timeout
+        switch body {
+        case .bytes(let bytes): if !bytes.isEmpty { message.body = .bytes(ByteBuffer(bytes: bytes)) }
+        case .pipe(let pipe, let length, let time):
+            message.body = .stream(pipe, length: length.map { .known($0) } ?? .unknown)
+            limit = limit + TimeAmount(time)
+        }
+        do {
+            let answer = try await client.execute(message, timeout: limit)
+            return Answer(
+                status: Int(answer.status.code), headers: HeaderFields(answer.headers.lazy.map { ($0.name, $0.value) }),
+                body: answer.body)
+        } catch {
+            throw BackendFailure(error)
+        }
+    }
+}
+
+/// Why the backend gave no answer.
+enum BackendFailure: Error, Sendable, CustomStringConvertible {
+    /// Nothing was sent.
+    case unreachable(String)
+    /// It took too long.
+    case tooSlow
+    /// The connection ended, or what came is not HTTP. The backend may have carried the request out.
+    case broken(String)
+
+    init(_ error: any Error) {
+        switch error as? HTTPClientError {
+        case HTTPClientError.connectTimeout?: self = .unreachable("no connection in time")
+        case HTTPClientError.deadlineExceeded?, HTTPClientError.readTimeout?,
+            HTTPClientError.getConnectionFromPoolTimeout?:
+            self = .tooSlow
+        default:
+            let reason = String("\(error)".prefix(200))
+            self = error is NIOConnectionError ? .unreachable(reason) : .broken(reason)
+        }
+    }
+
+    var description: String {
+        switch self {
+        case .unreachable(let reason): "the backend cannot be reached: \(reason)"
+        case .tooSlow: "the backend did not answer in time"
+        case .broken(let reason): "the backend broke off: \(reason)"
+        }
+    }
+}
+
+extension TimeAmount {
+    /// At most a day, so that it always fits.
+    init(_ duration: Duration) {
+        let (seconds, attoseconds) = min(duration, .seconds(86_400)).components
+        self = .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+    }
+}

@@ -1,0 +1,98 @@
+internal import NIOCore
+internal import Synchronization
+
+/// A body on its way to the backend, one piece at a time: a piece is written when the one before was taken, so memory is bounded.
+///
+/// One task writes and one task reads. When the reader goes, the rest of the body is dropped.
+final class BodyPipe: AsyncSequence, Sendable {
+    typealias Element = ByteBuffer
+
+    private enum State {
+        case empty
+        case full(ByteBuffer, writer: CheckedContinuation<Void, Never>)
+        case awaited(reader: CheckedContinuation<ByteBuffer?, any Error>)
+        case ended((any Error)?)
+        case closed
+    }
+
+    private let state = Mutex(State.empty)
+
+    /// Ends the pipe when the HTTP client lets go of it.
+    struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate final class Reader: Sendable {
+            let pipe: BodyPipe
+
+            init(_ pipe: BodyPipe) { self.pipe = pipe }
+
+            deinit { pipe.close() }
+        }
+
+        fileprivate let reader: Reader
+
+        func next() async throws -> ByteBuffer? { try await reader.pipe.take() }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: .init(self)) }
+
+    /// Hands a piece over, and returns when it is taken or dropped. Returns at once after the end.
+    func write(_ piece: ByteBuffer) async {
+        await withCheckedContinuation { continuation in
+            state.withLock { state in
+                switch state {
+                case .empty: state = .full(piece, writer: continuation)
+                case .awaited(let reader):
+                    state = .empty
+                    reader.resume(returning: piece)
+                    continuation.resume()
+                case .full, .ended, .closed: continuation.resume()
+                }
+            }
+        }
+    }
+
+    /// Ends the body.
+    ///
+    /// - Parameter error: nil: the body is complete. Otherwise the request to the backend is broken off.
+    func finish(_ error: (any Error)? = nil) {
+        state.withLock { state in
+            switch state {
+            case .empty: state = .ended(error)
+            case .awaited(let reader):
+                state = .closed
+                if let error { reader.resume(throwing: error) } else { reader.resume(returning: nil) }
+            // The writer waits for its piece to be taken, so it cannot end the body.
+            case .full, .ended, .closed: break
+            }
+        }
+    }
+
+    /// Drops what is written from now on.
+    func close() {
+        state.withLock { state in
+            switch state {
+            case .full(_, let writer): writer.resume()
+            case .awaited(let reader): reader.resume(throwing: CancellationError())
+            case .empty, .ended, .closed: break
+            }
+            state = .closed
+        }
+    }
+
+    private func take() async throws -> ByteBuffer? {
+        try await withCheckedThrowingContinuation { continuation in
+            state.withLock { state in
+                switch state {
+                case .empty: state = .awaited(reader: continuation)
+                case .full(let piece, let writer):
+                    state = .empty
+                    writer.resume()
+                    continuation.resume(returning: piece)
+                case .ended(let error):
+                    state = .closed
+                    if let error { continuation.resume(throwing: error) } else { continuation.resume(returning: nil) }
+                case .awaited, .closed: continuation.resume(throwing: CancellationError())
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+internal import AuthContract
+internal import RequestVerification
+
+/// Which headers pass between the client and the backend.
+struct ForwardedHeaders: Sendable {
+    /// The scheme and the authority that clients sign for; nil: a trusted proxy's headers name them.
+    let origin: RequestOrigin?
+    /// Headers that every request to the backend gets.
+    let upstream: UpstreamHeaders
+
+    /// The headers of the request to the backend, without a length, which the HTTP client adds.
+    ///
+    /// - Parameters:
+    ///   - headers: every line that the client sent.
+    ///   - identity: the headers that carry the identity.
+    ///   - peer: the address of the peer.
+    ///   - isFromTrustedProxy: whether the peer is a trusted proxy.
+    func request(
+        _ headers: HeaderFields, identity: [(String, String)], peer: String, isFromTrustedProxy: Bool
+    ) -> HeaderFields {
+        var forwarded = [("X-Forwarded-For", Self.forwardedFor(headers, peer, isFromTrustedProxy))]
+        if let origin {
+            forwarded += [("X-Forwarded-Proto", origin.scheme.rawValue), ("X-Forwarded-Host", origin.authority)]
+        }
+        let added = forwarded + identity + upstream.lines
+        let replaced = Set(added.map { Self.comparable($0.0) })
+        let dropped = Self.hopByHop.union(Self.named(in: headers)).union(Self.ended)
+        let kept = headers.lines.filter { line in
+            let name = Self.comparable(line.name)
+            return !dropped.contains(name) && !replaced.contains(name) && !IdentityHeader.isReserved(line.name)
+        }
+        return HeaderFields(kept.map { ($0.name, $0.value) } + added)
+    }
+
+    /// Whether `Connection` names a header that this request needs. It would be removed on the way, after the service has seen it.
+    static func hidesItsMeaning(_ headers: HeaderFields) -> Bool {
+        named(in: headers).contains { name in
+            name == "host" || name.hasPrefix("content-") || name.hasPrefix("x-synheart-") || signed.contains(name)
+        }
+    }
+
+    /// The headers of the backend's answer for the client.
+    static func answer(_ headers: HeaderFields) -> [HeaderFields.Line] {
+        let dropped = hopByHop.union(named(in: headers))
+        return headers.lines.filter { !dropped.contains(comparable($0.name)) }
+    }
+
+    /// The headers that concern one connection (RFC 9110 section 7.6.1).
+    private static let hopByHop: Set<String> = [
+        "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+        "transfer-encoding", "upgrade", "http2-settings",
+    ]
+
+    /// What the proxy itself answers or sets: the backend's own host, the length of the body, the other way to say where a request
+    /// came from.
+    private static let ended: Set<String> = ["host", "content-length", "expect", "forwarded"]
+
+    private static let signed: Set<String> = ["x-app-id", "x-device-id", "signature", "signature-input"]
+
+    /// The names in `Connection`.
+    private static func named(in headers: HeaderFields) -> Set<String> {
+        Set(
+            headers.values("Connection").flatMap { $0.split(separator: ",") }.map {
+                comparable($0.filter { $0 != " " && $0 != "\t" })
+            })
+    }
+
+    /// In lower case, with `-` for `_`: frameworks that follow CGI read both as the same name.
+    private static func comparable(_ name: String) -> String {
+        String(
+            decoding: name.utf8.map { byte in
+                switch byte {
+                case UInt8(ascii: "_"): UInt8(ascii: "-")
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte | 0x20
+                default: byte
+                }
+            }, as: UTF8.self)
+    }
+
+    /// The addresses that the request came by. Only a trusted proxy's own are believed.
+    private static func forwardedFor(_ headers: HeaderFields, _ peer: String, _ isFromTrustedProxy: Bool) -> String {
+        ((isFromTrustedProxy ? headers.values("X-Forwarded-For") : []) + [peer]).joined(separator: ", ")
+    }
+}
+
+extension VerifiedIdentity {
+    /// The headers of forward authentication.
+    var headers: [(String, String)] {
+        // A dictionary of tokens (RFC 9651).
+        let assurance = "app=\(assurance.app.rawValue), key=\(assurance.key.rawValue)"
+        return zip(
+            ["App", "Device", "Platform", "Assurance"], [appID.text, deviceID.text, platform.rawValue, assurance]
+        ).map { ("X-Synheart-Verified-\($0)", $1) }
+    }
+}

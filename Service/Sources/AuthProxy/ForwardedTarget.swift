@@ -1,0 +1,49 @@
+/// The target of a request to the backend.
+enum ForwardedTarget {
+    /// The target as a URL can hold it: a character that RFC 3986 does not allow in a path or a query is escaped, which every server
+    /// decodes to the same. Everything else stays byte for byte: `//`, `%2F`, `;` and dot segments too.
+    ///
+    /// - Returns: nil if the target is not a path with an optional query in printable ASCII, or has a `%` without two digits. Servers
+    ///   read those in different ways.
+    static func escaped(_ target: String) -> String? {
+        let bytes = Array(target.utf8)
+        guard bytes.first == UInt8(ascii: "/") else { return nil }
+        var escaped: [UInt8] = []
+        escaped.reserveCapacity(bytes.count)
+        for (index, byte) in bytes.enumerated() {
+            switch byte {
+            case UInt8(ascii: "%"):
+                guard index + 2 < bytes.count, isHexadecimal(bytes[index + 1]), isHexadecimal(bytes[index + 2]) else {
+                    return nil
+                }
+                escaped.append(byte)
+            case UInt8(ascii: "#"): return nil
+            case _ where isAllowed(byte): escaped.append(byte)
+            case 0x21...0x7E: escaped += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
+            default: return nil
+            }
+        }
+        return String(decoding: escaped, as: UTF8.self)
+    }
+
+    private static let digits = Array("0123456789ABCDEF".utf8)
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+            UInt8(ascii: "A")...UInt8(ascii: "F"):
+            true
+        default: false
+        }
+    }
+
+    /// Whether a path and a query may have the byte unescaped (RFC 3986 sections 3.3 and 3.4).
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"):
+            true
+        default: "-._~!$&'()*+,;=:@/?".utf8.contains(byte)
+        }
+    }
+}

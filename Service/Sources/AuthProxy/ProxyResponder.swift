@@ -1,0 +1,249 @@
+internal import AsyncHTTPClient
+internal import AuthContract
+internal import AuthServer
+internal import HTTPTypes
+internal import HummingbirdCore
+internal import Logging
+internal import NIOCore
+internal import NIOHTTP1
+internal import RequestVerification
+
+/// Answers the requests of a proxy: verifies each one, and forwards those that may pass.
+struct ProxyResponder: Sendable {
+    let backend: Backend
+    let settings: AuthProxySettings
+    let metrics: ProxyMetrics
+    let state: ProxyState
+    let logger: Logger
+    let random: any RandomSource
+    private let bodies: BodyBudget
+
+    init(
+        backend: Backend, settings: AuthProxySettings, metrics: ProxyMetrics, state: ProxyState, logger: Logger,
+        random: any RandomSource
+    ) {
+        self.backend = backend
+        self.settings = settings
+        self.metrics = metrics
+        self.state = state
+        self.logger = logger
+        self.random = random
+        bodies = BodyBudget(bytes: settings.server.limits.allBodies)
+    }
+
+    @Sendable func respond(to request: Request, over connection: SidecarConnection) async throws -> Response {
+        let started = ContinuousClock.now
+        let room = bodies.share()
+        defer { room.release() }
+        var line = ProxyLogLine(requestID: RandomUUID(from: random).text, method: request.method.rawValue)
+        let response: Response
+        do {
+            response = try await forward(request, over: connection, within: room, &line)
+        } catch let declined as Declined {
+            line.outcome = declined.outcome
+            line.reason = declined.reason
+            line.code = declined.answer.code
+            response = declined.response(isHead: request.method == .head, requestID: line.requestID)
+        } catch let error as HTTPParserError {
+            throw error
+        } catch {
+            // The client is gone: the connection ends.
+            line.outcome = .clientGone
+            line.reason = "\(type(of: error))"
+            metrics.request(.clientGone)
+            logger.log(line, status: 0, took: started.duration(to: .now))
+            throw error
+        }
+        metrics.request(line.outcome)
+        logger.log(line, status: response.status.code, took: started.duration(to: .now))
+        return response
+    }
+
+    private func forward(
+        _ request: Request, over connection: SidecarConnection, within room: BodyBudget.Share,
+        _ line: inout ProxyLogLine
+    ) async throws -> Response {
+        guard let judge = state.judge else { throw Declined.starting }
+        let target = try Self.supportedTarget(of: request.head)
+        var received = ReceivedRequest(
+            request.head, body: .bytes([]), peer: connection.peer.map { .address($0) } ?? .unknown)
+        var body = try IncomingBody(of: request, received, limits: settings, over: connection)
+        received.body = try await body.describe(within: room)
+        let identity = try await verify(received, by: judge.verifier, &line)
+        let headers = judge.headers.request(
+            received.headers, identity: identity.map(carrying) ?? [], peer: connection.peer ?? "unknown",
+            isFromTrustedProxy: connection.isFromTrustedProxy)
+        let sent = ContinuousClock.now
+        let answer: Backend.Answer
+        do {
+            answer = try await body.send(to: backend, received.method, target, headers, isVerified: identity != nil)
+        } catch let failure as BackendFailure {
+            try Task.checkCancellation()
+            throw Declined(failure)
+        }
+        metrics.answer(status: answer.status, took: sent.duration(to: .now))
+        return response(answer, line.requestID)
+    }
+
+    /// The target for the backend, of a request that the proxy can forward.
+    private static func supportedTarget(of head: HTTPRequest) throws(Declined) -> String {
+        guard let target = ForwardedTarget.escaped(head.path ?? "") else {
+            throw .invalid("The target is not a path and a query that all servers read in the same way.")
+        }
+        // TRACE would tell the client the headers of the backend, which may be secrets.
+        guard head.method != .trace, head.method != .connect else {
+            throw .unsupported("This proxy does not forward \(head.method.rawValue).")
+        }
+        let upgrades = head.headerFields[values: .upgrade].flatMap { $0.split(separator: ",") }
+        guard !upgrades.contains(where: { $0.lowercased().contains("websocket") }) else {
+            throw .unsupported("This proxy does not forward WebSocket connections.")
+        }
+        let hosts = head.headerFields.count { $0.name.canonicalName == "host" }
+        guard hosts == 1 else { throw .invalid("Host must stand once.") }
+        guard head.headerFields[values: .expect].allSatisfy({ $0.lowercased() == "100-continue" }) else {
+            throw .invalid("Expect may only be 100-continue.")
+        }
+        guard !ForwardedHeaders.hidesItsMeaning(HeaderFields(head.headerFields.map { ($0.name.rawName, $0.value) }))
+        else { throw .invalid("Connection names a header that must reach the backend.") }
+        return target
+    }
+
+    /// Who signed the request; nil in observe mode.
+    private func verify(
+        _ received: ReceivedRequest, by verifier: RequestVerifier, _ line: inout ProxyLogLine
+    ) async throws -> VerifiedIdentity? {
+        let asked = ContinuousClock.now
+        let answer = await verifier.verify(received)
+        // A client that is gone reads no answer, so the backend need not act.
+        try Task.checkCancellation()
+        metrics.verification(took: asked.duration(to: .now))
+        switch answer {
+        case .accepted(let identity):
+            state.failure = nil
+            (line.app, line.device) = (identity.appID, identity.deviceID)
+            return identity
+        case .observed(let code):
+            state.failure = nil
+            (line.outcome, line.code) = (.observed, code)
+            return nil
+        case .refused(let refusal): throw Declined(.refused, refusal)
+        case .unavailable(let refusal, let reason):
+            state.failure = reason
+            throw Declined(.unavailable, refusal, reason)
+        }
+    }
+
+    /// The headers that carry an identity to the backend.
+    private func carrying(_ identity: VerifiedIdentity) -> [(String, String)] {
+        switch settings.identity {
+        case .headers: identity.headers
+        // The verifier accepts no answer without the token that it asked for.
+        case .token: [(IdentityHeader.token, identity.identityToken ?? "")]
+        }
+    }
+
+    /// The backend's answer for the client. Its body is read as fast as the client takes it.
+    private func response(_ answer: Backend.Answer, _ requestID: String) -> Response {
+        var fields = HTTPFields()
+        for line in ForwardedHeaders.answer(answer.headers) {
+            guard let name = HTTPField.Name(line.name), HTTPField.isValidValue(line.value) else { continue }
+            fields.append(HTTPField(name: name, value: line.value))
+        }
+        if let name = HTTPField.Name(HeaderName.requestID), !fields.contains(name) { fields[name] = requestID }
+        let body = ResponseBody(contentLength: nil) { [metrics, logger] writer in
+            do {
+                for try await piece in answer.body { try await writer.write(piece) }
+                // After a cancellation the body ends early and looks complete.
+                try Task.checkCancellation()
+            } catch {
+                metrics.brokenAnswer()
+                logger.info(
+                    "an answer of the backend did not reach the client complete",
+                    metadata: ["reason": "\(error)", "request_id": "\(requestID)"])
+                throw error
+            }
+            try await writer.finish(nil)
+        }
+        return Response(status: .init(code: answer.status), headers: fields, body: body)
+    }
+}
+
+/// A request that does not reach the backend, or whose answer does not come.
+struct Declined: Error {
+    let outcome: ProxyMetrics.Outcome
+    let answer: RefusalAnswer
+    /// For the log.
+    let reason: String?
+
+    init(_ outcome: ProxyMetrics.Outcome, _ answer: RefusalAnswer, _ reason: String? = nil) {
+        self.outcome = outcome
+        self.answer = answer
+        self.reason = reason
+    }
+
+    static func invalid(_ message: String) -> Declined { unsupported(message, status: 400) }
+
+    static func unsupported(_ message: String, status: Int = 501) -> Declined {
+        let answer = RefusalAnswer(status: status, code: ErrorCode.invalidRequest.rawValue, message: message)
+        return Declined(.unsupported, answer, message)
+    }
+
+    static var starting: Declined { unavailable(503, "The proxy starts.", .unavailable) }
+
+    /// The answer to a request that the backend did not answer. 502 and 504 tell it from a missing verdict, which is 503.
+    init(_ failure: BackendFailure) {
+        switch failure {
+        case .unreachable: self = .unavailable(502, "The backend cannot be reached.", .backendUnreachable, "\(failure)")
+        case .tooSlow: self = .unavailable(504, "The backend did not answer in time.", .backendTimeout, "\(failure)")
+        case .broken: self = .unavailable(502, "The backend did not answer.", .backendBroken, "\(failure)")
+        }
+    }
+
+    static func unavailable(
+        _ status: Int, _ message: String, _ outcome: ProxyMetrics.Outcome, _ reason: String? = nil
+    ) -> Declined {
+        let answer = RefusalAnswer(
+            status: status, code: ErrorCode.serviceUnavailable.rawValue, message: message,
+            retryAfter: status == 503 ? 1 : nil)
+        return Declined(outcome, answer, reason ?? message)
+    }
+
+    func response(isHead: Bool, requestID: String) -> Response {
+        var fields = answer.head.headerFields
+        if let name = HTTPField.Name(HeaderName.requestID) { fields[name] = requestID }
+        let body =
+            isHead
+            ? ResponseBody(contentLength: nil) { try await $0.finish(nil) }
+            : ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body))
+        return Response(status: answer.head.status, headers: fields, body: body)
+    }
+}
+
+/// What the log says about a request. It never says a body, a signature, a path or a device id.
+struct ProxyLogLine {
+    let requestID: String
+    let method: String
+    var outcome = ProxyMetrics.Outcome.verified
+    var app: AppID?
+    var device: DeviceID?
+    /// Of a refusal, also of one that is only observed.
+    var code: String?
+    var reason: String?
+}
+
+extension Logger {
+    fileprivate func log(_ line: ProxyLogLine, status: Int, took: Duration) {
+        let level = line.outcome.level
+        guard level >= logLevel else { return }
+        let microseconds = took.components.seconds * 1_000_000 + took.components.attoseconds / 1_000_000_000_000
+        log(
+            level: level, "request",
+            metadata: [
+                "app": .string(line.app?.text ?? ""), "code": .string(line.code ?? ""),
+                "device": .string(line.device?.logged ?? ""), "method": .string(line.method),
+                "microseconds": .stringConvertible(microseconds), "outcome": .string(line.outcome.rawValue),
+                "reason": .string(line.reason ?? ""), "request_id": .string(line.requestID),
+                "status": .stringConvertible(status),
+            ])
+    }
+}

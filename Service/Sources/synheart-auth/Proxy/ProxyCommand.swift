@@ -1,0 +1,83 @@
+import ArgumentParser
+import AuthProxy
+import AuthServer
+import Foundation
+import Logging
+
+/// Runs a sidecar in front of one backend.
+struct ProxyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "proxy", abstract: "Run a sidecar that lets only verified requests reach a backend.",
+        discussion: """
+            Asks the auth service about each request, and forwards it with the identity of the device that signed it. Prints
+            `ready proxy=HOST:PORT` to standard output once it accepts connections. Logs are JSON lines on standard error. SIGTERM
+            or SIGINT finishes requests in flight; a second one stops at once.
+
+            The credential is $SYNHEART_AUTH_CREDENTIAL, or in the file that $SYNHEART_AUTH_CREDENTIAL_FILE or --credential-file
+            names: `credentials create --role service --app APP_ID` makes one.
+
+              synheart-auth proxy --listen 127.0.0.1:8000 --backend http://127.0.0.1:3000 --service http://127.0.0.1:8080
+              synheart-auth proxy --listen 127.0.0.1:8000 --backend http://127.0.0.1:3000 --service https://auth.example.com \\
+                  --origin https://api.example.com --operations-listen 127.0.0.1:9465
+              synheart-auth proxy --listen 0.0.0.0:8000 --trusted-proxy 10.0.0.0/8 --backend https://llm.example.com \\
+                  --service https://auth.example.com --upstream-header-file /run/secrets/llm-key
+            """)
+
+    /// How the backend learns who signed a request.
+    enum IdentityForm: String, ExpressibleByArgument, CaseIterable { case headers, token }
+
+    @OptionGroup var options: ProxyOptions
+    @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
+    var logLevel = "info"
+
+    func validate() throws {
+        guard Logger.Level(rawValue: logLevel) != nil else {
+            throw ValidationError("--log-level is trace, debug, info, notice, warning, error or critical")
+        }
+    }
+
+    func run() async throws {
+        // SIGHUP does not end a service.
+        _ = Signals.hangups()
+        try await reporting {
+            var settings = try options.settings(environment: ProcessInfo.processInfo.environment)
+            let log = LogWriter(descriptor: STDERR_FILENO)
+            // Bounded, because the reader of standard error may have stopped.
+            defer { log.flush(within: .seconds(1)) }
+            let level = LogLevel(Logger.Level(rawValue: logLevel) ?? .info)
+            LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level, writer: log) }
+            let logger = Logger(label: "synheart-auth.proxy")
+            // Each client's connection may need one to the backend and one to the auth service.
+            settings.server.maximumConnections = min(
+                settings.server.maximumConnections, max(1, OpenFiles.makeRoomForConnections() / 3))
+            if let file = options.upstreamHeaderFile { Self.warn(about: file, logger) }
+            try await serve(AuthProxy(settings, logger: logger))
+        }
+    }
+
+    /// Runs the proxy and prints the ready line. If the line cannot be written, stops, because the starter waits for it.
+    private func serve(_ proxy: AuthProxy) async throws {
+        let (ready, announce) = AsyncStream.makeStream(of: SidecarServer.Addresses.self)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                defer { announce.finish() }
+                try await proxy.run(
+                    onSecondSignal: { _exit(ExitCode.failure.rawValue) }, onReady: { announce.yield($0) })
+            }
+            for await addresses in ready {
+                let operations = addresses.operations.map { " operations=\($0)" } ?? ""
+                try StandardOutput.print("ready proxy=\(addresses.requests)\(operations)")
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Warns if users other than its owner can read a file with secrets.
+    private static func warn(about file: String, _ logger: Logger) {
+        var diagnosis = Diagnosis()
+        SecretFileChecks.checkMode(of: file, named: "--upstream-header-file", &diagnosis)
+        for finding in diagnosis.findings {
+            logger.warning("\(finding.message)", metadata: ["advice": "\(finding.advice ?? "")"])
+        }
+    }
+}
