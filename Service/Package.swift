@@ -49,6 +49,10 @@ let httpClient: [Target.Dependency] = [
     .product(name: "NIOHTTP1", package: "swift-nio"), nioSSL,
 ]
 
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+/// The whole framework, with its router.
+let hummingbirdRouter: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+
 /// A target together with its tests, which mirror it under `Tests/`.
 func room(
     _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil,
@@ -75,6 +79,8 @@ let package = Package(
         .library(name: "RedisStores", targets: ["RedisStores"]),
         .library(name: "_RESP", targets: ["RESP"]),
         .library(name: "StoreConformance", targets: ["StoreConformance"]),
+        .library(name: "RequestVerification", targets: ["RequestVerification"]),
+        .library(name: "RequestVerificationHummingbird", targets: ["RequestVerificationHummingbird"]),
     ],
     dependencies: [
         .package(name: "synheart-auth", path: ".."),
@@ -135,9 +141,35 @@ let package = Package(
             tests: [
                 helpers, "AuthService", bytes, contract, appAttest, playIntegrity, keyAttestation, json,
                 "StoreConformance",
-                testKit, crypto, cryptoExtras, x509, logging, .product(name: "Hummingbird", package: "hummingbird"),
+                testKit, crypto, cryptoExtras, x509, logging, hummingbirdRouter,
             ] + hummingbird,
             testResources: [.copy("Vectors")]),
+
+        // What another backend links: it asks the service who signed a request, and verifies tokens offline.
+        room(
+            "RequestVerification", [bytes, contract, json, crypto, logging, httpTypes] + httpClient,
+            tests: [helpers, bytes, contract, json, crypto, logging, httpTypes, nioCore, nioPosix]),
+        room(
+            "RequestVerificationHummingbird",
+            ["RequestVerification", contract, httpTypes, hummingbirdRouter, nioCore],
+            tests: [
+                "RequestVerification", bytes, contract, httpTypes, hummingbirdRouter, logging, nioCore,
+            ]),
+
+        [
+            // The first use on the page of Backends/swift, and the server that Backends/testing/drive.py drives.
+            .executableTarget(
+                name: "VerificationExample",
+                dependencies: ["RequestVerification", "RequestVerificationHummingbird", hummingbirdRouter],
+                path: "Tests/VerificationExample", swiftSettings: strict ? [.treatAllWarnings(as: .error)] : []),
+            .executableTarget(
+                name: "VerificationSubject",
+                dependencies: [
+                    "RequestVerification", "RequestVerificationHummingbird", bytes, contract, json, httpTypes,
+                    hummingbirdRouter, nioCore,
+                ],
+                path: "Tests/VerificationSubject", swiftSettings: settings),
+        ],
 
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(

@@ -29,7 +29,7 @@ from openapi_check import APP, Client, Device, Document, Service  # noqa: E402
 from parts import Answer, Backend, Phone, Wire, end, free_port  # noqa: E402
 from third_client import Key, b64, content_digest, signature_base, signature_parameters  # noqa: E402
 
-OBSERVED, ASSERTING = f"{APP}.observed", f"{APP}.asserting"
+OBSERVED, ASSERTING, STAGING = f"{APP}.observed", f"{APP}.asserting", f"{APP}.staging"
 AUTHORITY = "api.example.com"
 IDENTITY = ["app", "device", "platform", "assurance"]
 LIMIT = 1 << 20
@@ -93,7 +93,8 @@ class Gateway:
 class World:
     """The service with its apps and devices, and the backend. `phone` sends to the gateway under test."""
 
-    def __init__(self, service):
+    def __init__(self, service, binary):
+        self.service, self.binary, self.folder = service, binary, tempfile.TemporaryDirectory()
         self.client = Client(service, Document.of(service))
         self.backend, self.wire = Backend(), Wire(service.public)
         for app, ios, more in [
@@ -102,6 +103,10 @@ class World:
             record = {"app_id": app, "build_channel": "dev", "development_integrity_allowed": True,
                       "ios": {"app_ids": [f"TEAMID1234.{app}"], **ios}, **more}
             assert self.client.administer("POST", "/apps", record).status == 201
+        # Its phones are those of `synheart-auth conformance`.
+        self.authority = f"{self.folder.name}/authority.pem"
+        staging = self.run("apps", "example", "--app", STAGING, "--authority", self.authority).stdout
+        assert self.client.administer("POST", "/apps", json.loads(staging)).status == 201
         self.devices = {app: Device(self.client) for app in (APP, ASSERTING)}
         # One verified request under scheme 2 ends scheme 1 for a device.
         self.modern = Device(self.client)
@@ -109,9 +114,13 @@ class World:
             assert device.register(app).status == 200
         self.gateway = self.phone = None
 
+    def run(self, *arguments):
+        """The command line, to its end."""
+        return subprocess.run([self.binary, *arguments], capture_output=True, text=True)
+
     def credential(self, bodies):
         return self.client.administer("POST", "/credentials", {
-            "name": bodies, "role": "service", "apps": [APP, OBSERVED, ASSERTING], "body": bodies, "expires_in_seconds": 3600,
+            "name": bodies, "role": "service", "apps": [APP, OBSERVED, ASSERTING, STAGING], "body": bodies, "expires_in_seconds": 3600,
         }).json["credential"]
 
     @contextlib.contextmanager
@@ -395,8 +404,22 @@ def upgrade(world):
             assert received.values("x-synheart-verified-device") == [world.devices[APP].id]
 
 
+def conformance(world):
+    """What `synheart-auth conformance` tries gets past nothing either."""
+    listed = [json.loads(line)["case"] for line in world.run("conformance", "--list", "--json").stdout.splitlines()]
+    chosen = [argument for case in listed if case.startswith("backend-") for argument in ("--case", case)]
+    played = world.run(
+        "conformance", "--url", f"http://{world.service.public}", "--backend", f"http://127.0.0.1:{world.phone.port}/v1/readings",
+        "--app", STAGING, "--authority", world.authority, "--json", *([] if world.gateway.carries else ["--backend-get"]), *chosen)
+    world.backend.take()
+    results = [json.loads(line) for line in played.stdout.splitlines()]
+    assert len(results) == len(chosen) // 2 > 10, played.stderr
+    wrong = [(result["case"], result["reason"], result["exchanges"]) for result in results if result["result"] != "holds"]
+    assert played.returncode == 0 and not wrong, wrong
+
+
 CASES = [accepted, scheme_two, forged_headers, foreign_body, chunked_body, http2, expectation, body_limit, partial_body, paths,
-         replay, lost_answers, lost_backend, no_service, refusals, upgrade]
+         replay, lost_answers, lost_backend, no_service, refusals, upgrade, conformance]
 
 # For each gateway: what breaks its file, and the case that notices.
 BROKEN = {
@@ -527,7 +550,7 @@ def main():
         assert Gateway(name).text in page, f"docs/gateways.md does not show {Gateway.FILES[name]}"
     failures, service = [], Service(options.binary)
     try:
-        check(World(service), names, cases, failures, options.measure)
+        check(World(service, options.binary), names, cases, failures, options.measure)
     finally:
         service.stop()
     assert not failures, "\n" + "\n".join(failures)

@@ -23,8 +23,9 @@ struct SynheartAuthCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self, SigningKeysCommand.self,
             ConfigCommand.self, DoctorCommand.self, DevicesCommand.self, StatisticsCommand.self, AuditCommand.self,
-            DeviceCommand.self, SimulateCommand.self, EvidenceCommand.self, AttestationCommand.self,
-            PlayIntegrityCommand.self, ServiceKeyCommand.self, KeeperCommand.self, MigrateCommand.self,
+            DeviceCommand.self, SimulateCommand.self, ConformanceCommand.self, EvidenceCommand.self,
+            AttestationCommand.self, PlayIntegrityCommand.self, ServiceKeyCommand.self, KeeperCommand.self,
+            MigrateCommand.self,
             MigrateStoreCommand.self,
         ])
 

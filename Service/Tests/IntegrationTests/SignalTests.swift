@@ -120,6 +120,24 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    @Test func `the ready line names the metrics listener last, and a stop answers its probes until the end`()
+        async throws
+    {
+        let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        let service = try await fixture.start(environment: [
+            "SYNHEART_AUTH_METRICS_PORT": "0", "SYNHEART_AUTH_DRAIN_SECONDS": "600",
+        ])
+        let port = try #require(service.metricsURL?.split(separator: ":").last.flatMap { Int($0) })
+        func ready() async -> Int? {
+            await WireConnection.exchange(port: port, WireRequest(method: "GET", target: "/readyz"))?.status
+        }
+        #expect(await ready() == 200)
+        service.signal(SIGTERM)
+        #expect(await eventually { await ready() == 503 })
+        service.signal(SIGTERM)
+        #expect(await service.exitCode() == 1)
+    }
+
     @Test func `SIGHUP loads another certificate`() async throws {
         let (first, second) = (try TemporaryFolder(), try TemporaryFolder())
         let file = folder.path("service.yaml")
@@ -171,5 +189,34 @@ import Testing
         #expect(await get("/healthz", service)?.status == 200)
         service.signal(SIGTERM)
         #expect(await service.exitCode(within: .seconds(10)) == 1)
+    }
+
+    @Test func `a stopping service answers every request until its drain ends, and exits with 0`() async throws {
+        let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        // Longer than the requests below take.
+        let service = try await fixture.start(environment: ["SYNHEART_AUTH_DRAIN_SECONDS": "5"])
+        let pooled = try #require(WireConnection(port: service.port))
+        #expect(await pooled.exchange([Self.challenge]).first?.value("Connection") == nil)
+        service.signal(SIGTERM)
+        #expect(await eventually { await get("/readyz", service)?.status == 503 })
+        let last = await pooled.exchange([Self.challenge]).first
+        #expect(last?.status == 200 && last?.value("Connection") == "close")
+        for _ in 0..<20 {
+            let answer = await WireConnection.exchange(port: service.port, Self.challenge)
+            #expect(answer?.status == 200 && answer?.value("Connection") == "close")
+        }
+        #expect(await service.exitCode() == 0)
+    }
+
+    @Test func `a second signal ends a drain at once`() async throws {
+        let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        // Behind trusted proxies there is a drain without a setting.
+        for environment in [["SYNHEART_AUTH_DRAIN_SECONDS": "600"], ["SYNHEART_AUTH_TRUSTED_PROXIES": "127.0.0.1"]] {
+            let service = try await fixture.start(environment: environment)
+            service.signal(SIGTERM)
+            #expect(await eventually { await get("/readyz", service)?.status == 503 })
+            service.signal(SIGTERM)
+            #expect(await service.exitCode() == 1)
+        }
     }
 }

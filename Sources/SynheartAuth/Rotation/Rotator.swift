@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import Bytes
 
-/// Replaces the key. The caller holds the operation lock; signing goes on with the old key.
+/// Replaces the key. The caller holds the operation lock. Meanwhile requests are signed with the old key.
 ///
 /// A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. The SDK deletes
 /// it only if the service names another key at a time when it can no longer accept a copy.

@@ -74,6 +74,9 @@ package struct ServiceConfiguration: Sendable {
             if let written = try Self.setting(key, flags: flags) { setting = written }
             settings[key] = setting
         }
+        if scope == .service, !isGiven(.drainSeconds), value(.trustedProxies) != [] {
+            settings[.drainSeconds] = Setting(key: .drainSeconds, value: 5, origin: .standard)
+        }
         try checkStores()
         if scope == .service { try checkCombinations() }
     }
@@ -212,15 +215,18 @@ package struct ServiceConfiguration: Sendable {
         case .host: .string(server.host)
         case .port: .integer(server.port)
         case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey, .appleTeamID, .appleKeyID, .appleKey,
-            .appleURL, .googleURL, .revocationsDirectory, .maximumConnectionsPerAddress, .postgresql, .redis:
+            .appleURL, .googleURL, .revocationsDirectory, .maximumConnectionsPerAddress,
+            .operationsTLSCertificate, .operationsTLSKey, .metricsPort, .postgresql, .redis:
             .null
         case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
         case .revocationsMaximumAge: .integer(RevocationListState.maximumAge)
         case .otherOrigins, .trustedProxies, .nat64Prefixes: []
         case .insecureHTTP, .operationsInsecureHTTP: false
         case .maximumConnections: .integer(server.maximumConnections)
+        case .drainSeconds: .integer(server.drain.components.seconds)
         case .shutdownSeconds: .integer(server.shutdown.components.seconds)
         case .operationsHost: .string(server.operations.host)
+        case .metricsHost: .string(MetricsListenerSettings(port: 0).host)
         case .operationsPort: .integer(server.operations.port)
         case .operationsHosts: .array(server.operations.hosts.map { .string($0) })
         case .headerBytes: .integer(server.limits.headerBlock)

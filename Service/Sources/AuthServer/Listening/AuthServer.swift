@@ -19,13 +19,16 @@ package struct AuthServer: Sendable {
     private let random: any RandomSource
     private let metrics: ServerMetrics
     private let gauges: [MetricsSource]
+    private let stopping = Stopping()
 
     /// The addresses that the server listens at.
     package struct Addresses: Sendable {
         /// `http://HOST:PORT` of the public listener, `https` behind TLS.
         package let publicURL: String
-        /// `http://HOST:PORT` of the operations listener.
+        /// `http://HOST:PORT` of the operations listener, `https` behind TLS.
         package let operationsURL: String
+        /// `http://HOST:PORT` of the metrics listener; nil: there is none.
+        package let metricsURL: String?
     }
 
     /// A server for this service over these stores.
@@ -65,66 +68,72 @@ package struct AuthServer: Sendable {
         try live.apply(new)
     }
 
-    /// Listens until it is cancelled, or until SIGTERM or SIGINT if `stopsOnSignals`. Requests in flight may finish, for at most
-    /// `ServerSettings.shutdown`.
+    /// Listens until it is cancelled, or until SIGTERM or SIGINT if `stopsOnSignals`. Then it serves requests for
+    /// `ServerSettings.drain` more, and lets those in flight finish, for at most `ServerSettings.shutdown`.
     ///
     /// - Parameters:
     ///   - stopsOnSignals: whether SIGTERM and SIGINT stop the server: the first lets requests finish, the second does not.
     ///   - onSecondSignal: called at the second signal, before everything is cancelled.
     ///   - background: further work while the server runs. It is cancelled at the end.
-    ///   - onStopping: called once, when the server begins to stop.
-    ///   - onReady: called once, when both listeners accept connections.
+    ///   - onStopping: called at the first signal, with its name.
+    ///   - onReady: called once, when all listeners accept connections.
     /// - Throws: `ConfigurationError` if the settings are refused; errors of the certificate files and the sockets.
     package func run(
         stopsOnSignals: Bool = true, onSecondSignal: @escaping @Sendable () -> Void = {},
         background: @escaping @Sendable () async -> Void = {},
-        onStopping: @escaping @Sendable () -> Void = {},
+        onStopping: @escaping @Sendable (String) -> Void = { _ in },
         onReady: @escaping @Sendable (Addresses) async -> Void
     ) async throws {
         try settings.check()
-        let certificate = try settings.certificate()
-        live.certificate = certificate
-        let listeners = ListenerReadiness(onReady)
+        let tls = ReloadableSettings.Certificates(
+            server: try settings.tls.map { try TLSCertificate($0) },
+            operations: try settings.operations.tls.map { try TLSCertificate($0) })
+        live.tls = tls
+        let listeners = ListenerReadiness(of: settings.metrics == nil ? 2 : 3, onReady)
         let log = RequestLog(logger: logger)
         let publicListener = listener(
             "public",
             PublicResponder(
                 service: service, settings: live, bodies: live.bodies, proxies: settings.trustedProxies, random: random,
                 metrics: metrics, log: log),
-            host: settings.host, port: settings.port, certificate: certificate
-        ) { await listeners.publicListener(at: $0) }
+            host: settings.host, port: settings.port, certificate: tls.server, listeners)
+        var responder = OperationsResponder(
+            service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
+            proxies: settings.trustedProxies,
+            document: OpenAPIDocument.json(publicOrigin: settings.publicOrigin), random: random,
+            readiness: readiness, metrics: metrics, gauges: gauges, settings: live,
+            administration: AdminAPI(service: service, stores: stores, metrics: metrics),
+            risk: RiskMetricCounts(service: service), log: log)
         let operationsListener = listener(
-            "operations",
-            OperationsResponder(
-                service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
-                proxies: settings.trustedProxies,
-                document: OpenAPIDocument.json(publicOrigin: settings.publicOrigin), random: random,
-                readiness: readiness, metrics: metrics, gauges: gauges, settings: live,
-                administration: AdminAPI(service: service, stores: stores, metrics: metrics),
-                risk: RiskMetricCounts(service: service), log: log),
-            host: settings.operations.host, port: settings.operations.port, certificate: nil
-        ) { await listeners.operationsListener(at: $0) }
+            "operations", responder, host: settings.operations.host, port: settings.operations.port,
+            certificate: tls.operations, listeners)
 
-        // Shut down in reverse order: /readyz answers 503, the public listener finishes its requests, then the operations
-        // listener, and the background work writes its last changes.
+        // Shut down in reverse order: /readyz answers 503 while the drain lasts, the public listener finishes its requests, then
+        // the operations listener, and the background work writes its last changes.
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(
                 service: Background(
                     service: service,
                     heads: AuditHeadLog(trail: service.auditTrail, logger: logger, metrics: metrics),
                     further: background)),
-            .init(service: operationsListener),
-            .init(service: publicListener), .init(service: Draining(readiness: readiness, onStopping: onStopping)),
+            .init(service: operationsListener), .init(service: publicListener),
+            .init(service: Draining(readiness: readiness, stopping: stopping, time: settings.drain)),
         ]
-        if let certificate {
+        if let metrics = settings.metrics {
+            responder.answersProbesAlone = true
+            let listener = listener(
+                "metrics", responder, host: metrics.host, port: metrics.port, certificate: nil, listeners)
+            services.insert(.init(service: listener), at: 1)
+        }
+        for certificate in tls.all {
             services.insert(.init(service: CertificateWatch(certificate: certificate, logger: logger)), at: 0)
         }
         var configuration = ServiceGroupConfiguration(
             services: services, gracefulShutdownSignals: [], logger: quietLogger)
-        configuration.maximumGracefulShutdownDuration = settings.shutdown
+        configuration.maximumGracefulShutdownDuration = settings.drain + settings.shutdown
         do {
             let group = ServiceGroup(configuration: configuration)
-            try await Self.run(group, stopsOnSignals: stopsOnSignals, onSecondSignal)
+            try await Self.run(group, stopsOnSignals: stopsOnSignals, onStopping, onSecondSignal)
         } catch {
             // The library's error does not name the address.
             guard await !listeners.isReady, let refused = await settings.unavailableListeners().first else {
@@ -136,7 +145,8 @@ package struct AuthServer: Sendable {
 
     /// The first signal lets requests finish. The second does not.
     private static func run(
-        _ group: ServiceGroup, stopsOnSignals: Bool, _ onSecondSignal: @escaping @Sendable () -> Void
+        _ group: ServiceGroup, stopsOnSignals: Bool, _ onStopping: @escaping @Sendable (String) -> Void,
+        _ onSecondSignal: @escaping @Sendable () -> Void
     ) async throws {
         guard stopsOnSignals else { return try await group.run() }
         // Before the ready line: a signal right after it must not kill the process.
@@ -145,10 +155,11 @@ package struct AuthServer: Sendable {
             tasks.addTask { try await group.run() }
             tasks.addTask {
                 var isStopping = false
-                for await _ in signals {
+                for await signal in signals {
                     if isStopping { return onSecondSignal() }
                     isStopping = true
                     await group.triggerGracefulShutdown()
+                    onStopping("\(signal)")
                 }
             }
             defer { tasks.cancelAll() }
@@ -159,7 +170,7 @@ package struct AuthServer: Sendable {
     // Not a Hummingbird `Application`: the logger and the date that it makes for each request cost a tenth of a signature.
     private func listener(
         _ name: String, _ responder: some ListenerResponder, host: String, port: Int, certificate: TLSCertificate?,
-        onRunning: @escaping @Sendable (String) async -> Void
+        _ listeners: ListenerReadiness
     ) -> any Service {
         let malformed = malformedAnswer(listener: name)
         let scheme = certificate == nil ? "http" : "https"
@@ -167,14 +178,14 @@ package struct AuthServer: Sendable {
             name, settings: live, proxies: settings.trustedProxies, metrics: metrics, logger: logger)
         return ListenerChannel(
             listener: responder, settings: live, connections: connections, certificate: certificate,
-            malformed: malformed
+            stopping: stopping, malformed: malformed
         ).server(
             configuration: .init(
                 address: .hostname(host, port: port), backlog: 1024,
                 availableConnectionsDelegate: ConnectionLimit(settings: live)),
             onServerRunning: { channel in
                 let host = host.contains(":") ? "[\(host)]" : host
-                await onRunning("\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
+                await listeners.listening(name, at: "\(scheme)://\(host):\(channel.localAddress?.port ?? port)")
             }, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quietLogger)
     }
 
@@ -202,80 +213,5 @@ package struct AuthServer: Sendable {
                 requestID: frame.requestID, method: "", route: nil, answer: answer, reason: refusal.reason, took: .zero)
             return (frame.head(answer), ByteBuffer(bytes: answer.body ?? []))
         }
-    }
-
-    /// The service's background work: following the store, writing last-seen times, logging audit heads.
-    private struct Background: Service {
-        let service: AuthService
-        let heads: AuditHeadLog
-        let further: @Sendable () async -> Void
-
-        func run() async throws {
-            await cancelWhenGracefulShutdown {
-                async let further: Void = further()
-                async let heads: Void = heads.run()
-                await service.run()
-                await heads
-                await further
-            }
-        }
-    }
-
-    /// Makes `/readyz` answer 503 as soon as the server begins to stop.
-    private struct Draining: Service {
-        let readiness: Readiness
-        let onStopping: @Sendable () -> Void
-
-        func run() async throws {
-            try await gracefulShutdown()
-            readiness.beginDraining()
-            onStopping()
-        }
-    }
-
-    /// Polls the certificate's files for changes.
-    private struct CertificateWatch: Service {
-        let certificate: TLSCertificate
-        let logger: Logger
-
-        private static let interval: Duration = .seconds(5)
-
-        func run() async throws {
-            await cancelWhenGracefulShutdown {
-                while (try? await Task.sleep(for: Self.interval)) != nil {
-                    do {
-                        if try certificate.reload() { logger.notice("the certificate was read again") }
-                    } catch {
-                        logger.error("the certificate was not read again", metadata: ["reason": "\(error)"])
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Waits for both listeners.
-private actor ListenerReadiness {
-    private let onReady: @Sendable (AuthServer.Addresses) async -> Void
-    private var publicURL: String?
-    private var operationsURL: String?
-
-    init(_ onReady: @escaping @Sendable (AuthServer.Addresses) async -> Void) { self.onReady = onReady }
-
-    func publicListener(at url: String) async {
-        publicURL = url
-        await announce()
-    }
-
-    func operationsListener(at url: String) async {
-        operationsURL = url
-        await announce()
-    }
-
-    var isReady: Bool { publicURL != nil && operationsURL != nil }
-
-    private func announce() async {
-        guard let publicURL, let operationsURL else { return }
-        await onReady(AuthServer.Addresses(publicURL: publicURL, operationsURL: operationsURL))
     }
 }

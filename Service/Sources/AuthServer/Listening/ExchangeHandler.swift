@@ -19,11 +19,14 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let scheme: String
     private let deadline: ConnectionDeadline
+    private let stopping: Stopping
     private let malformed: MalformedAnswer
     /// The unanswered requests, oldest first.
     private var waiting: CircularBuffer<Waiting> = []
-    /// Whether the server is shutting down.
+    /// Whether the listener is closed and the connection ends as soon as it may.
     private var isQuiescing = false
+    /// Whether the head of the response being written says that the connection ends after it.
+    private var announcesEnd = false
     /// Whether the response being written replaces one of the library.
     private var isReplacing = false
 
@@ -47,9 +50,12 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// - Parameter scheme: `https` behind a TLS handler, else `http`.
-    init(scheme: String, deadline: ConnectionDeadline, malformed: @escaping MalformedAnswer) {
+    init(
+        scheme: String, deadline: ConnectionDeadline, stopping: Stopping, malformed: @escaping MalformedAnswer
+    ) {
         self.scheme = scheme
         self.deadline = deadline
+        self.stopping = stopping
         self.malformed = malformed
     }
 
@@ -64,7 +70,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
             context.fireChannelRead(wrapInboundOut(.head(request)))
         case .body(let body): context.fireChannelRead(wrapInboundOut(.body(body)))
         case .end:
-            if waiting.last?.changesProtocol == true { deadline.ignoreInput() }
+            // After the last answer no request is handled: its client could not learn the result.
+            if waiting.last?.changesProtocol == true || announcesEnd { deadline.ignoreInput() }
             // A response may be sent before the body is read. Then nothing waits for the body.
             deadline.enter(waiting.isEmpty ? .idle : .answer)
             // Neither scheme signs trailers, so no handler may see them.
@@ -90,10 +97,11 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .body(let body): context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: promise)
         case .end:
             isReplacing = false
-            let isLast = isLastAnswer
+            let isLast = announcesEnd || (isQuiescing && waiting.count == 1)
             _ = waiting.popFirst()
             if waiting.isEmpty, deadline.phase == .answer { deadline.enter(.idle) }
             guard isLast else { return context.write(wrapOutboundOut(.end(nil)), promise: promise) }
+            if deadline.phase != .body { deadline.ignoreInput() }
             context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: promise)
             context.close(mode: isQuiescing ? .all : .output, promise: nil)
         }
@@ -110,13 +118,16 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func write(_ response: HTTPResponse, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
-        context.write(wrapOutboundOut(.head(WireTranslation.head(response, isLast: isLastAnswer))), promise: promise)
+        announcesEnd = isLastAnswer
+        context.write(wrapOutboundOut(.head(WireTranslation.head(response, isLast: announcesEnd))), promise: promise)
     }
 
     /// Whether the connection ends after the response to the oldest request. It does in four cases: the client asked for it, in
-    /// the way of its HTTP version; the following bytes cannot be parsed as a request; the server shuts down and no other
-    /// request waits; or the response answers no request.
-    private var isLastAnswer: Bool { waiting.first?.allowsNext != true || (isQuiescing && waiting.count == 1) }
+    /// the way of its HTTP version; the following bytes cannot be parsed as a request; the server stops and no other request
+    /// waits; or the response answers no request.
+    private var isLastAnswer: Bool {
+        waiting.first?.allowsNext != true || ((isQuiescing || stopping.hasBegun) && waiting.count == 1)
+    }
 
     /// Finishes the requests in flight, and accepts no others.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {

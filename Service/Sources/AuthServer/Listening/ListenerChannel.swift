@@ -13,6 +13,7 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     let settings: ReloadableSettings
     let connections: OpenConnections
     let certificate: TLSCertificate?
+    let stopping: Stopping
     let malformed: ExchangeHandler.MalformedAnswer
 
     /// Answers the requests of one connection. Set once there is a connection.
@@ -20,12 +21,13 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
 
     init(
         listener: Listener, settings: ReloadableSettings, connections: OpenConnections, certificate: TLSCertificate?,
-        malformed: @escaping ExchangeHandler.MalformedAnswer
+        stopping: Stopping, malformed: @escaping ExchangeHandler.MalformedAnswer
     ) {
         self.listener = listener
         self.settings = settings
         self.connections = connections
         self.certificate = certificate
+        self.stopping = stopping
         self.malformed = malformed
     }
 
@@ -51,7 +53,8 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
                 withEncoderConfiguration: .init(), withDecoderLimitConfiguration: decoder)
             try pipeline.addHandler(
                 ExchangeHandler(
-                    scheme: certificate == nil ? "http" : "https", deadline: deadline, malformed: malformed))
+                    scheme: certificate == nil ? "http" : "https", deadline: deadline, stopping: stopping,
+                    malformed: malformed))
             return try AcceptedConnection(channel)
         }
     }

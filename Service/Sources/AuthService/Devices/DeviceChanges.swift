@@ -10,7 +10,7 @@ struct DeviceChanges: Sendable {
     enum Outcome: Sendable {
         /// The current device. Either the command changed it, or it was already as wanted.
         case done(DeviceRecord, changed: Bool)
-        /// A key of the change is or was bound.
+        /// A key of the change is, or was, bound to a device.
         case keyTaken
     }
 

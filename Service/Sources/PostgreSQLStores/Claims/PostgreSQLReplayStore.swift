@@ -114,7 +114,7 @@ final class PostgreSQLReplayStore: ReplayStore {
             let findings = try await take(calls)
             let isUnknown = findings.contains { if case .unknownHistory = $0 { true } else { false } }
             guard isUnknown, let now = calls.map(\.now).max() else { return findings }
-            // The first call after a failover records the loss. Then the calls are repeated and judged by it.
+            // After a failover, the first call records the loss. The repeated calls are then judged with that record.
             try await renew(now)
             return try await take(calls)
         } catch {

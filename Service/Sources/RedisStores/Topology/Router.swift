@@ -95,9 +95,9 @@ final class Router: Sendable {
         }
     }
 
-    /// Goes on with a call after its first reply.
+    /// Continues a call whose first reply was an error.
     ///
-    /// - Parameter command: the command, given whether it may name a script that the server lacks.
+    /// - Parameter command: makes the command to repeat. Its argument says whether the server may lack the script.
     private func go(
         on call: RoutedCall, _ partition: Int, _ owner: ServerSession, _ first: RESPValue,
         _ command: (Bool) -> RESPCommand
@@ -170,7 +170,7 @@ final class Router: Sendable {
             } catch {
                 let isFirst: Bool
                 (isFirst, pause) = pace.failed(.random(in: 0.5...1))
-                if isFirst { logger.warning("Redis cannot be used: \(error)") }
+                if isFirst { logger.warning("Redis cannot be used", metadata: ["reason": "\(error)"]) }
             }
             timer.withLock { timer in
                 timer?.cancel()

@@ -24,7 +24,9 @@ extension RoutingTable {
             }
         }
 
-        /// - Parameter result: nil: the partition lacks the id of the claims' history.
+        /// Adds what was found about the epoch of a partition.
+        ///
+        /// - Parameter result: the route with its epoch; nil if the partition lacks the id of the claims' history.
         mutating func confirmed(_ partition: Int, _ result: Result<Route?, StoreError>) {
             switch result {
             case .success(let route?):
@@ -62,10 +64,10 @@ extension RoutingTable {
         case keep(Route)
         /// Compare it with the one in Redis. If they differ, begin as in `begin(adopting: identity, mayName: false)`.
         case confirm(Route)
-        /// Confirm it, or begin the next one if the server's data do not belong to it.
+        /// Confirm it. If the server's data do not belong to it, begin the next epoch.
         ///
         /// - Parameters:
-        ///   - adopting: the server's former identity, under which this node used it without interruption.
+        ///   - adopting: the identity that the server had before, if this node used it without interruption since.
         ///   - mayName: whether the partition may get the history's id.
         case begin(adopting: ServerInfo.Identity?, mayName: Bool)
     }

@@ -28,12 +28,12 @@ final class JournalState: Sendable {
         let retired: JournalSegment?
         let current: JournalSegment
         let isDirty: Bool
-        /// The last recorded reading of the clock, and the number of its falls by then.
+        /// The last recorded reading of the clock, and how often the clock had stepped back by then.
         let reading: Int64
         let falls: Int
         /// Segments without live claims.
         let deletable: [UInt64]
-        /// Wrong readings.
+        /// Readings of the clock that turned out to be wrong; nil if there are none.
         let wrong: ClockHistory.WrongReadings?
         /// The note that the database records once this work is on the disk.
         let note: JournalNote

@@ -70,6 +70,10 @@ import Testing
         ("server:\n  public_origin: auth.example.com", "server.public_origin"),
         ("server:\n  other_origins: [\"https://a.example\", auth.example.com]", "server.other_origins"),
         ("operations:\n  host: 10.0.0.1", "operations.host"), ("operations:\n  hosts: []", "operations.hosts"),
+        ("operations:\n  tls_key: a.pem", "operations.tls_certificate"),
+        ("operations:\n  tls_certificate: /nowhere/a\n  tls_key: /nowhere/b", "operations.tls_certificate"),
+        ("metrics:\n  host: 0.0.0.0", "metrics.host"), ("metrics:\n  port: 9464", "metrics.port"),
+        ("metrics:\n  port: 8080", "metrics.port"), ("metrics:\n  port: 65536", "metrics.port"),
         ("operations:\n  port: 8080", "operations.port"), ("log_level: loud", "log_level"),
         ("service_key: short", "service_key"), ("service_key: a\nservice_key_file: b", "service_key_file"),
         ("service_key_file: /nowhere/key", "service_key_file"), ("database: 1", "database"),
@@ -173,6 +177,17 @@ import Testing
         let configuration = try ServiceConfiguration(
             environment: ["SYNHEART_AUTH_TRUSTED_PROXIES": "10.0.0.0/8, ::1", "SYNHEART_AUTH_HOST": "0.0.0.0"])
         #expect(try configuration.server.trustedProxies == TrustedProxies(["10.0.0.0/8", "::1"]))
+    }
+
+    @Test func `a service behind trusted proxies drains for 5 seconds, unless the settings say otherwise`() throws {
+        for (text, seconds) in [
+            ("", 0), ("server: {trusted_proxies: [10.0.0.1]}", 5), ("server: {trusted_proxies: []}", 0),
+            ("server: {trusted_proxies: [10.0.0.1], drain_seconds: 0}", 0), ("server: {drain_seconds: 7}", 7),
+        ] {
+            let configuration = try ServiceConfiguration(file: file(text))
+            #expect(try configuration.server.drain == .seconds(seconds), "\(text)")
+            #expect(configuration.all.first { $0.key == .drainSeconds }?.shown == .integer(Int64(seconds)))
+        }
     }
 
     @Test func `every key has a variable of its own and a default of its type`() throws {

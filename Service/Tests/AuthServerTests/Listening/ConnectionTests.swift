@@ -157,6 +157,33 @@ import Testing
         }
     }
 
+    @Test func `a draining server answers new requests, and each answer ends its connection`() async throws {
+        let shutdown = ShutdownTrigger()
+        var settings = ServerSettings()
+        // The body ends the server.
+        settings.drain = .seconds(3600)
+        try await TestServer.with(settings: settings, shutdown: shutdown) { server in
+            try await RawConnection.with(port: server.publicPort) { pooled in
+                try await pooled.send(Self.get)
+                #expect(try await pooled.response()?.value("Connection") == nil)
+                await shutdown.pull()
+                var ready = try await server.operations("/readyz")
+                while ready.status == 200 { ready = try await server.operations("/readyz") }
+                #expect(ready.status == 503 && ready.value("Connection") == "close")
+                // The last of the requests that arrived together ends the connection, so that none of them is lost.
+                try await pooled.send(Self.get + Self.get)
+                #expect(try await pooled.response()?.status == 200)
+                let last = try #require(try await pooled.response())
+                #expect(last.status == 200 && last.value("Connection") == "close")
+                // A client that sends more gets no answer, so the server does not act on it.
+                try? await pooled.send(Self.get)
+                #expect(await pooled.isEnded())
+            }
+            let new = try await server.send("GET", Route.keySet.rawValue)
+            #expect(new.status == 200 && new.value("Connection") == "close")
+        }
+    }
+
     /// True as soon as a new connection is refused or closed without a response; false if none is within 20 seconds.
     private static func refusesConnections(_ port: Int) async -> Bool {
         let began = ContinuousClock.now

@@ -1,0 +1,90 @@
+internal import AuthService
+internal import Logging
+internal import ServiceLifecycle
+internal import Synchronization
+
+/// The service's background work: following the store, writing last-seen times, logging audit heads.
+struct Background: Service {
+    let service: AuthService
+    let heads: AuditHeadLog
+    let further: @Sendable () async -> Void
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            async let further: Void = further()
+            async let heads: Void = heads.run()
+            await service.run()
+            await heads
+            await further
+        }
+    }
+}
+
+/// The first part of a stop: `/readyz` answers 503 and answers end their connections at once, while the listeners still accept
+/// requests, so that a balancer notices before its requests are refused.
+struct Draining: Service {
+    let readiness: Readiness
+    let stopping: Stopping
+    /// How long the listeners still accept requests.
+    let time: Duration
+
+    func run() async throws {
+        try await gracefulShutdown()
+        readiness.beginDraining()
+        stopping.begin()
+        // Cancelled only if the server ends at once.
+        try? await Task.sleep(for: time)
+    }
+}
+
+/// Whether the server has begun to stop. Every connection asks at each answer.
+final class Stopping: Sendable {
+    private let flag = Atomic(false)
+
+    /// From now on each answer ends its connection, so that no pooled connection is used again.
+    func begin() { flag.store(true, ordering: .sequentiallyConsistent) }
+
+    var hasBegun: Bool { flag.load(ordering: .relaxed) }
+}
+
+/// Polls the certificate's files for changes.
+struct CertificateWatch: Service {
+    let certificate: TLSCertificate
+    let logger: Logger
+
+    private static let interval: Duration = .seconds(5)
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while (try? await Task.sleep(for: Self.interval)) != nil {
+                do {
+                    if try certificate.reload() { logger.notice("the certificate was read again") }
+                } catch {
+                    logger.error("the certificate was not read again", metadata: ["reason": "\(error)"])
+                }
+            }
+        }
+    }
+}
+
+/// Waits for all listeners.
+actor ListenerReadiness {
+    private let onReady: @Sendable (AuthServer.Addresses) async -> Void
+    private let count: Int
+    /// The URLs of the listeners that accept connections, by name.
+    private var urls: [String: String] = [:]
+
+    init(of count: Int, _ onReady: @escaping @Sendable (AuthServer.Addresses) async -> Void) {
+        self.count = count
+        self.onReady = onReady
+    }
+
+    func listening(_ name: String, at url: String) async {
+        urls[name] = url
+        guard isReady, let publicURL = urls["public"], let operationsURL = urls["operations"] else { return }
+        await onReady(
+            AuthServer.Addresses(publicURL: publicURL, operationsURL: operationsURL, metricsURL: urls["metrics"]))
+    }
+
+    var isReady: Bool { urls.count == count }
+}

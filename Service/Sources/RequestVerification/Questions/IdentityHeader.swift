@@ -1,0 +1,42 @@
+public import AuthContract
+public import HTTPTypes
+
+/// The headers that carry an identity from this side of the verifier to the backend. A client must not be able to set them.
+public enum IdentityHeader {
+    /// The header of an identity token.
+    public static let token = "X-Synheart-Identity"
+
+    /// Whether a header would claim an identity: `X-Synheart-Verified-…` and `X-Synheart-Identity`, in any case, also with `_`, which
+    /// some frameworks read as `-`.
+    public static func isReserved(_ name: String) -> Bool {
+        let name = name.utf8.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: "-") : lowerCased($0) }
+        return name.starts(with: "x-synheart-verified-".utf8) || name.elementsEqual("x-synheart-identity".utf8)
+    }
+
+    /// Whether the service is asked with the header. Cookies and other credentials of the client are not told.
+    static func isTold(_ name: String) -> Bool {
+        let lower = String(decoding: name.utf8.map(lowerCased), as: UTF8.self)
+        if lower.utf8.starts(with: "x-synheart-".utf8) { return !isReserved(name) }
+        return told.contains(lower)
+    }
+
+    private static let told: Set<String> = [
+        "x-app-id", "x-device-id", "content-digest", "signature-input", "signature",
+    ]
+
+    private static func lowerCased(_ byte: UInt8) -> UInt8 {
+        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
+    }
+}
+
+extension HTTPFields {
+    /// Removes the headers that would claim an identity.
+    public mutating func removeIdentityHeaders() {
+        self = HTTPFields(filter { !IdentityHeader.isReserved($0.name.rawName) })
+    }
+}
+
+extension HeaderFields {
+    /// Removes the headers that would claim an identity.
+    public mutating func removeIdentityHeaders() { lines.removeAll { IdentityHeader.isReserved($0.name) } }
+}

@@ -1,0 +1,99 @@
+internal import AuthContract
+internal import StrictJSON
+
+extension QuestionRules {
+    /// What an answer of the service means for a request.
+    ///
+    /// - Parameter id: the id of the question.
+    package func answer(
+        _ response: ServiceResponse, to request: ReceivedRequest, id: String
+    ) -> VerificationAnswer {
+        let fields = response.body.flatMap { try? JSONFields(JSONValue(parsing: $0)) }
+        switch response.status {
+        case 200:
+            if let fields, let passed = passed(fields, request) { return passed }
+        case 429, 500...:
+            return unavailable(id, "the service answered \(response.status)", retryAfter: response.retryAfter)
+        case 400..<500:
+            guard let fields, let code = code(fields, "error") else { break }
+            if code == ErrorCode.unauthorized.rawValue || code == ErrorCode.forbidden.rawValue {
+                let reason =
+                    "the service refuses this backend's credential (\(code)): see `synheart-auth credentials list`, and create "
+                    + "one of role service for the app"
+                return unavailable(id, reason, retryAfter: 30)
+            }
+            if (try? fields.bool("verified")) == false {
+                return .refused(relayed(response, fields, code: code, id))
+            }
+        default: break
+        }
+        let named = fields.flatMap { code($0, "error") } ?? "none"
+        return unavailable(
+            id, "the service gave no verdict: status \(response.status), code \(named), verification_id \(id)",
+            retryAfter: response.retryAfter)
+    }
+
+    /// The verdict of a 200; nil if it is none.
+    private func passed(_ fields: JSONFields, _ request: ReceivedRequest) -> VerificationAnswer? {
+        if (try? fields.bool("verified")) == false {
+            // The code may be one of a newer service.
+            return code(fields, "observed").map { .observed(code: $0) }
+        }
+        guard case .verified(let identity)? = try? VerifyResponse(fields), identity.keyAgeSeconds >= 0,
+            // An answer about another request would carry another identity.
+            (try? request.headers.one(HeaderName.appID)) == identity.appID.text,
+            (try? request.headers.one(HeaderName.deviceID)) == identity.deviceID.text,
+            identityAudience == nil || identity.identityToken.map(Self.isJWT) ?? false
+        else { return nil }
+        return .accepted(identity)
+    }
+
+    /// Whether a text can be a JWT, and so the value of a header.
+    private static func isJWT(_ text: String) -> Bool {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 3 && text.utf8.count <= TokenRules.maximumLength
+            && parts.allSatisfy { !$0.isEmpty && Base64.url.isText($0) }
+    }
+
+    /// A code of the form that codes have; nil for any other value.
+    private func code(_ fields: JSONFields, _ name: String) -> String? {
+        guard let text = try? fields.string(name), 1...64 ~= text.utf8.count, text.utf8.allSatisfy(Self.isOfCode) else {
+            return nil
+        }
+        return text
+    }
+
+    private static func isOfCode(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): true
+        default: false
+        }
+    }
+
+    /// A verdict of the service for the client: what it needs to recover, and nothing else of the answer.
+    private func relayed(
+        _ response: ServiceResponse, _ fields: JSONFields, code: String, _ id: String
+    ) -> RefusalAnswer {
+        var further: [(String, String)] = []
+        if let time = response.headers.values(HeaderName.serverTime).first, (try? UnixTime(header: time)) != nil {
+            further.append((HeaderName.serverTime, time))
+        }
+        if let demand = response.headers.values(HeaderName.assertion).first, 1...1000 ~= demand.utf8.count,
+            demand.utf8.allSatisfy({ 0x20...0x7E ~= $0 })
+        {
+            further.append((HeaderName.assertion, demand))
+        }
+        if let seconds = response.retryAfter { further.append(("Retry-After", String(seconds))) }
+        let time = (try? fields.integer("server_timestamp")).map { UnixTime($0) }
+        let error = ErrorBody(
+            code: code, message: text(fields, "message", 500) ?? "The request was refused.",
+            requestID: text(fields, "request_id", 128) ?? id, serverTimestamp: time ?? now())
+        return RefusalAnswer(status: response.status, error, further)
+    }
+
+    /// A text, cut to this many code points.
+    private func text(_ fields: JSONFields, _ name: String, _ length: Int) -> String? {
+        guard let text = try? fields.string(name), !text.isEmpty else { return nil }
+        return String(text.unicodeScalars.prefix(length))
+    }
+}

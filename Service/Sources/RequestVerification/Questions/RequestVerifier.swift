@@ -1,0 +1,102 @@
+package import AuthContract
+internal import Foundation
+internal import Logging
+
+/// Asks the auth service who signed a request. Create one for each process and share it.
+public final class RequestVerifier: Sendable {
+    /// Sends one request to the service, within a deadline.
+    package typealias Exchange = @Sendable (ServiceRequest) async throws -> ServiceResponse
+
+    /// The largest body that is verified, in bytes.
+    public let bodyLimit: Int
+    private let rules: QuestionRules
+    private let attempts: Int
+    private let logger: Logger
+    /// Has the credential. A closure, so that no dump of the verifier shows it.
+    private let asking: @Sendable (_ question: [UInt8]) -> ServiceRequest
+    private let exchange: Exchange
+    private let pause: @Sendable (Duration) async throws -> Void
+    private let http: ServiceHTTP
+
+    /// A verifier with its own connections.
+    ///
+    /// - Throws: `VerifierConfigurationError` for a configuration that cannot work.
+    public convenience init(_ configuration: RequestVerifierConfiguration) throws(VerifierConfigurationError) {
+        try self.init(configuration, pause: { try await Task.sleep(for: $0) }, now: { .current })
+    }
+
+    /// A verifier for tests, with other pauses and another clock.
+    ///
+    /// - Parameter exchange: asks the service; nil: over HTTP.
+    package init(
+        _ configuration: RequestVerifierConfiguration, exchange: Exchange? = nil,
+        pause: @escaping @Sendable (Duration) async throws -> Void, now: @escaping @Sendable () -> UnixTime
+    ) throws(VerifierConfigurationError) {
+        try configuration.requireRanges()
+        let url = try configuration.serviceOrigin().description + Route.verify.rawValue
+        let headers = HeaderFields([
+            ("Authorization", "Bearer \(configuration.credential)"), ("Content-Type", "application/json"),
+        ])
+        rules = try QuestionRules(configuration, now: now)
+        bodyLimit = configuration.bodyLimit
+        attempts = configuration.attempts
+        logger = configuration.logger
+        asking = { ServiceRequest(url: url, headers: headers, body: $0) }
+        let http = ServiceHTTP(timeout: configuration.timeout, connections: configuration.connections)
+        self.http = http
+        self.exchange = exchange ?? { try await http.exchange($0) }
+        self.pause = pause
+    }
+
+    /// Closes the connections. Afterwards every answer is ``VerificationAnswer/unavailable(_:reason:)``.
+    public func shutdown() async { await http.shutdown() }
+
+    /// Judges a request. Call it once for each request: a second question about one request is a replay.
+    public func verify(_ request: ReceivedRequest) async -> VerificationAnswer {
+        let id = Self.newID()
+        let question: VerifyRequest
+        do { question = try rules.question(about: request, id: id) } catch { return .refused(error) }
+        let answer: VerificationAnswer
+        switch await ask(asking(question.bytes)) {
+        case .success(let response): answer = rules.answer(response, to: request, id: id)
+        case .failure(let failure): answer = rules.unavailable(id, "the service did not answer: \(failure.reason)")
+        }
+        if case .unavailable(_, let reason) = answer {
+            logger.error("a request could not be verified", metadata: ["reason": "\(reason)"])
+        }
+        return answer
+    }
+
+    /// The answer to a request whose body is longer than ``bodyLimit``, and was not read to its end.
+    public func bodyTooLarge() -> RefusalAnswer { rules.bodyTooLarge(Self.newID()) }
+
+    private struct NoAnswer: Error {
+        let reason: String
+    }
+
+    /// Asks until there is an answer that settles it. The id of the question makes it safe to ask again.
+    private func ask(_ question: ServiceRequest) async -> Result<ServiceResponse, NoAnswer> {
+        var last = Result<ServiceResponse, NoAnswer>.failure(NoAnswer(reason: "cancelled"))
+        for attempt in 0..<attempts {
+            // 0.1 s, 0.2 s, up to 1.6 s.
+            if attempt > 0, (try? await pause(.milliseconds(50 << min(attempt, 5)))) == nil { break }
+            do {
+                let response = try await exchange(question)
+                last = .success(response)
+                // Where the service says when to come back, that is later than a client waits here.
+                if response.status < 500 || response.retryAfter != nil { break }
+            } catch {
+                if Task.isCancelled { break }
+                last = .failure(NoAnswer(reason: String("\(error)".prefix(200))))
+            }
+        }
+        return last
+    }
+
+    private static func newID() -> String { RandomUUID(from: SystemRandom()).text }
+}
+
+extension UnixTime {
+    /// The time of the system's clock.
+    static var current: UnixTime { UnixTime(Int64(Date().timeIntervalSince1970)) }
+}

@@ -1,0 +1,33 @@
+public import AuthContract
+
+/// What a verified token says. It is a bearer token: whoever has it can use it until it expires.
+public struct DeviceToken: Sendable, Hashable {
+    /// The device that the service issued it to (`sub`).
+    public let deviceID: DeviceID
+    /// The app of the device.
+    public let appID: AppID
+    /// The audience, which is this backend's own.
+    public let audience: String
+    /// The channel of the app: `production`, `staging` or `dev`.
+    public let channel: String
+    /// The platform of the device.
+    public let platform: Platform
+    /// What the device has proven.
+    public let assurance: Assurance
+    /// When it was issued.
+    public let issuedAt: UnixTime
+    /// When it expires.
+    public let expiresAt: UnixTime
+    /// The id of the token (`jti`).
+    public let tokenID: String
+    /// The public key of the device (`cnf`).
+    public let deviceKey: DevicePublicKey
+}
+
+/// Why a token is not accepted.
+public enum TokenError: Error, Sendable, Hashable {
+    /// The token is not valid here: answer 401. The reason is for the log.
+    case refused(String)
+    /// The service's keys cannot be read now: answer 503.
+    case unavailable
+}

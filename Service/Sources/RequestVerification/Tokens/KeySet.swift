@@ -1,0 +1,111 @@
+internal import AuthContract
+internal import Crypto
+internal import Logging
+internal import StrictJSON
+
+/// The service's published keys: kept for their max-age, and read once more for an unknown `kid`, at most once a minute.
+///
+/// One reading serves all tokens that wait for it. A token whose key is known and fresh never waits.
+actor KeySet {
+    /// A set is kept for its max-age, within these bounds, in seconds.
+    private static let lifeBounds: ClosedRange<Int64> = 60...3600
+    private static let lifeWithoutMaximumAge: Duration = .seconds(300)
+    /// How long the keys count beyond their life while they cannot be read.
+    private static let staleLife: Duration = .seconds(3600)
+    /// Between two readings: after a failure, and for a `kid` that is unknown.
+    private static let pauseAfterFailure: Duration = .seconds(5)
+    private static let pauseForUnknown: Duration = .seconds(60)
+
+    private struct Loaded: Sendable {
+        let keys: [String: P256.Signing.PublicKey]
+        let life: Duration
+        let readAt: Duration
+    }
+
+    private let request: ServiceRequest
+    private let exchange: RequestVerifier.Exchange
+    private let uptime: @Sendable () -> Duration
+    private let logger: Logger
+    private var loaded: Loaded?
+    private var askedAt: Duration?
+    private var hasFailed = false
+    private var reading: Task<Void, Never>?
+
+    /// - Parameter uptime: a time that never runs back.
+    init(
+        url: String, exchange: @escaping RequestVerifier.Exchange, uptime: @escaping @Sendable () -> Duration,
+        logger: Logger
+    ) {
+        request = ServiceRequest(url: url, headers: HeaderFields([("Accept", "application/json")]), body: nil)
+        self.exchange = exchange
+        self.uptime = uptime
+        self.logger = logger
+    }
+
+    /// The key with this id; nil if it is not published.
+    ///
+    /// - Throws: `TokenError.unavailable` if there are no keys that still count.
+    func key(_ id: String) async throws(TokenError) -> P256.Signing.PublicKey? {
+        let now = uptime()
+        let isOld = loaded.map { now - $0.readAt >= $0.life } ?? true
+        if isOld || loaded?.keys[id] == nil { await read(at: now, isOld: isOld) }
+        guard let loaded, now - loaded.readAt < loaded.life + Self.staleLife else { throw .unavailable }
+        return loaded.keys[id]
+    }
+
+    /// Reads the keys, or waits for the reading that runs, unless the last one is too recent.
+    private func read(at now: Duration, isOld: Bool) async {
+        if reading == nil {
+            let pause = hasFailed ? Self.pauseAfterFailure : isOld ? .zero : Self.pauseForUnknown
+            if let askedAt, now - askedAt < pause { return }
+            askedAt = now
+            // A task of its own, so that a caller that leaves does not end the reading for the others.
+            reading = Task { await load(at: now) }
+        }
+        await reading?.value
+    }
+
+    private func load(at now: Duration) async {
+        defer { reading = nil }
+        hasFailed = true
+        do {
+            let response = try await exchange(request)
+            guard response.status == 200, let body = response.body, let keys = Self.keys(in: body) else {
+                return logger.error("the auth service's keys could not be read: status \(response.status)")
+            }
+            loaded = Loaded(keys: keys, life: Self.life(response.headers), readAt: now)
+            hasFailed = false
+        } catch {
+            logger.error("the auth service's keys could not be read", metadata: ["reason": "\("\(error)".prefix(200))"])
+        }
+    }
+
+    private static func life(_ headers: HeaderFields) -> Duration {
+        for directive in headers.values("Cache-Control").joined(separator: ",").split(separator: ",") {
+            let parts = directive.split(separator: "=", maxSplits: 1).map { $0.drop { $0 == " " } }
+            guard parts.count == 2, parts[0].lowercased() == "max-age", let seconds = Int64(wholeSeconds: parts[1])
+            else {
+                continue
+            }
+            return .seconds(min(max(seconds, lifeBounds.lowerBound), lifeBounds.upperBound))
+        }
+        return lifeWithoutMaximumAge
+    }
+
+    /// The keys that can sign tokens; nil if this is no key set. Keys of other kinds are left out.
+    static func keys(in bytes: [UInt8]) -> [String: P256.Signing.PublicKey]? {
+        guard let set = (try? JSONValue(parsing: bytes))?.object, let listed = set["keys"]?.array else { return nil }
+        var keys: [String: P256.Signing.PublicKey] = [:]
+        for jwk in listed {
+            guard let members = jwk.object else { return nil }
+            // A key for another use or algorithm is not judged.
+            guard members["use"] ?? "sig" == "sig", members["alg"] ?? "ES256" == "ES256" else { continue }
+            do {
+                guard let published = try PublishedKey(jwk) else { continue }
+                guard let id = members["kid"]?.string else { return nil }
+                keys[id] = published.key
+            } catch { return nil }
+        }
+        return keys
+    }
+}

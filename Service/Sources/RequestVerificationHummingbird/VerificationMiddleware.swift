@@ -1,0 +1,56 @@
+internal import AuthContract
+internal import HTTPTypes
+public import Hummingbird
+internal import NIOCore
+public import RequestVerification
+
+/// Lets only verified requests reach a route. ``VerificationRequestContext/identity`` tells the route who signed.
+///
+/// Add it before everything that reads the body or needs an identity. Mounted twice, it still asks once.
+public struct VerificationMiddleware<Context: VerificationRequestContext>: RouterMiddleware {
+    private let verifier: RequestVerifier
+
+    /// A middleware that asks through this verifier.
+    public init(_ verifier: RequestVerifier) { self.verifier = verifier }
+
+    /// Verifies the request, and passes it on with the context's ``VerificationRequestContext/verification`` set, or refuses it.
+    @concurrent public func handle(
+        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        var head = request.head
+        head.headerFields.removeIdentityHeaders()
+        // A second question about one request would be a replay.
+        guard context.verification == nil else {
+            return try await next(Request(head: head, body: request.body), context)
+        }
+        if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > verifier.bodyLimit {
+            return Response(verifier.bodyTooLarge(), to: request)
+        }
+        let body: ByteBuffer
+        do { body = try await request.body.collect(upTo: verifier.bodyLimit) } catch is NIOTooManyBytesError {
+            return Response(verifier.bodyTooLarge(), to: request)
+        }
+        let answer = await verifier.verify(
+            ReceivedRequest(request.head, body: .bytes(Array(body.readableBytesView)), peer: Self.peer(of: context)))
+        if let refusal = answer.refusal { return Response(refusal, to: request) }
+        var context = context
+        context.verification = answer
+        return try await next(Request(head: head, body: RequestBody(buffer: body)), context)
+    }
+
+    private static func peer(of context: Context) -> ReceivedRequest.Peer {
+        guard let context = context as? any RemoteAddressRequestContext else { return .unknown }
+        guard let address = context.remoteAddress else { return .unknown }
+        return address.ipAddress.map { .address($0) } ?? .unixSocket
+    }
+}
+
+extension Response {
+    /// A refusal as the answer to a request.
+    fileprivate init(_ refusal: RefusalAnswer, to request: Request) {
+        let head = refusal.head
+        // The answer to HEAD has the length of the body that it leaves out.
+        let body = request.method == .head ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(bytes: refusal.body))
+        self.init(status: head.status, headers: head.headerFields, body: body)
+    }
+}

@@ -1,0 +1,33 @@
+public import AuthContract
+public import Hummingbird
+public import NIOCore
+public import RequestVerification
+
+/// A context that tells routes who signed the request.
+///
+/// A context of your own also conforms to `RemoteAddressRequestContext` if the verifier trusts proxies.
+public protocol VerificationRequestContext: RequestContext {
+    /// What ``VerificationMiddleware`` found; nil if it did not see the request. Nothing else sets it.
+    var verification: VerificationAnswer? { get set }
+}
+
+extension VerificationRequestContext {
+    /// The device that signed the request; nil in observe mode.
+    public var identity: VerifiedIdentity? { verification?.identity }
+}
+
+/// A context with no more than what ``VerificationMiddleware`` needs.
+public struct VerifiedRequestContext: VerificationRequestContext, RemoteAddressRequestContext {
+    /// What Hummingbird itself needs.
+    public var coreContext: CoreRequestContextStorage
+    /// What ``VerificationMiddleware`` found.
+    public var verification: VerificationAnswer?
+    /// The other end of the connection.
+    public let remoteAddress: SocketAddress?
+
+    /// The context of a request.
+    public init(source: ApplicationRequestContextSource) {
+        coreContext = CoreRequestContextStorage(source: source)
+        remoteAddress = source.channel.remoteAddress
+    }
+}
