@@ -1,5 +1,6 @@
 internal import AndroidKeyAttestation
 internal import AuthContract
+internal import AuthService
 internal import Crypto
 internal import Foundation
 internal import StrictJSON
@@ -41,7 +42,7 @@ struct KeptListFile: Sendable {
 
     /// The copy; nil if it is missing or damaged.
     func load(at now: UnixTime) async -> KeptList? {
-        let loaded = try? await onFileThread { () -> KeptList? in
+        await offloading {
             guard
                 let bytes = try? boundedContents(of: file.path, limit: RevocationStatusList.maximumLength + 4096)?
                     .bytes,
@@ -56,12 +57,11 @@ struct KeptListFile: Sendable {
                 parsing: list, entityTag: fields.optionalString("entity_tag"),
                 confirmedAt: min(UnixTime(confirmed), now))
         }
-        return loaded ?? nil
     }
 
     /// Replaces the copy atomically.
     func save(_ kept: KeptList) async throws {
-        try await onFileThread {
+        try await offloading {
             let head: JSONValue = .object(
                 JSONObject([
                     ("source", .string(source)), ("sha256", .string(Self.digest(kept.bytes))),
@@ -87,11 +87,4 @@ func boundedContents(of path: String, limit: Int) throws -> (bytes: [UInt8], mod
     let modified = (attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
     // A file system may hold a time beyond an Int64. Such a file confirms nothing.
     return bytes.count > limit ? nil : (Array(bytes), UnixTime(Int64(exactly: modified.rounded(.down)) ?? 0))
-}
-
-/// Runs blocking file work outside of the threads of Swift's concurrency.
-func onFileThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global(qos: .utility).async { continuation.resume(with: Result { try work() }) }
-    }
 }

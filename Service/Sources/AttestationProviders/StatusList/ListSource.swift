@@ -1,5 +1,6 @@
 internal import AndroidKeyAttestation
 internal import AuthContract
+internal import AuthService
 internal import Bytes
 internal import Foundation
 
@@ -51,7 +52,7 @@ enum ListSource: Sendable {
     private func read(_ path: String, current: KeptList?, at now: UnixTime) async throws(Failure) -> Fetched {
         let contents: (bytes: [UInt8], modifiedAt: UnixTime)?
         do {
-            contents = try await onFileThread {
+            contents = try await offloading {
                 try boundedContents(of: path, limit: RevocationStatusList.maximumLength)
             }
         } catch { throw Failure(description: "the file cannot be read: \(error.localizedDescription)") }

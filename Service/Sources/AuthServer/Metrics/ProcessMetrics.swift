@@ -1,4 +1,4 @@
-internal import Dispatch
+internal import AuthService
 
 /// The system's figures for this process, under the names that all Prometheus clients use.
 struct ProcessMetrics: Sendable {
@@ -29,10 +29,7 @@ struct ProcessMetrics: Sendable {
 
     /// Reads and sets the figures. The time grows with the number of open files, so do not call it on an event loop.
     static func update(_ registry: MetricsRegistry) async {
-        let metrics = await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(returning: ProcessMetrics.read()) }
-        }
-        guard let metrics else { return }
+        guard let metrics = await offloading({ ProcessMetrics.read() }) else { return }
         for (family, value) in zip(families, metrics.values) { registry.value(family.name).set(value) }
     }
 }

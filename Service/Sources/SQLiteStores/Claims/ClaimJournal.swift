@@ -98,12 +98,7 @@ final class ClaimJournal: ReplayStore {
 
     private func end(sealing: Bool) async {
         state.beginClosing(sealing: sealing)
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [maintenance] in
-                maintenance.join()
-                continuation.resume()
-            }
-        }
+        await offloading { [maintenance] in maintenance.join() }
     }
 }
 

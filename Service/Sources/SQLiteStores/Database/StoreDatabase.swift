@@ -95,12 +95,7 @@ final class StoreDatabase: Sendable {
     func close() async {
         externalChanges.finish()
         // Closing waits for the connections to finish.
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [pool] in
-                try? pool.close()
-                continuation.resume()
-            }
-        }
+        await offloading { [pool] in try? pool.close() }
     }
 
     /// Either the result or the deadline, whichever comes first.
