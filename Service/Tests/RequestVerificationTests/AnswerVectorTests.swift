@@ -11,7 +11,7 @@ import Testing
         let service = try await PlayedService()
         let normal = try BackendVectors.configuration("origin", service: service.url)
         var hasty = normal
-        hasty.timeout = .milliseconds(200)
+        hasty.timeout = .milliseconds(500)
         let (patient, quick) = (try verifier(normal), try verifier(hasty))
         let cases = try BackendVectors.cases(BackendVectors.document(), "answers")
         #expect(cases.count >= 107)
@@ -49,7 +49,7 @@ import Testing
         service.begin([
             try JSONFields(["status": 200, "body": #"{"verified": false, "observed": "INVALID_REQUEST"}"#])
         ])
-        let verifier = try RequestVerifier(BackendVectors.configuration("origin", service: service.url))
+        let verifier = try verifier(BackendVectors.configuration("origin", service: service.url))
         for _ in 0..<50 { _ = await verifier.verify(BackendVectors.request()) }
         #expect(service.connections == 1)
         await verifier.shutdown()

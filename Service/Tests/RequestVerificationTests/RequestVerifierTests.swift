@@ -79,7 +79,8 @@ import class Bytes.Locked
         let verifier = try RequestVerifier(good)
         var text = "\(good) \(String(reflecting: good)) \(verifier)"
         dump(good, to: &text)
-        dump(verifier, to: &text)
+        // Deeper are only the parts of other libraries.
+        dump(verifier, to: &text, maxDepth: 2)
         #expect(!text.contains(BackendVectors.credential))
     }
 
@@ -143,7 +144,11 @@ import class Bytes.Locked
         var configuration = good
         configuration.identityAudience = "https://llm.example.com"
         let asked = Locked<[UInt8]?>(nil)
-        for (token, passes) in [("e.y.J9", true), (nil, false), ("", false), ("e.y", false), ("e.y.J\r\nX: y", false)] {
+        let tokens: [(String?, Bool)] = [
+            ("eyJhbGci.eyJpc3Mi.c2ln", true), (nil, false), ("", false), ("eyJhbGci.eyJpc3Mi", false),
+            ("eyJhbGci.eyJpc3Mi.", false), ("eyJhbGci.eyJpc3Mi.c2ln\r\nX: y", false),
+        ]
+        for (token, passes) in tokens {
             let verifier = try verifier(configuration) { request in
                 asked.withLock { $0 = request.body }
                 return try BackendVectors.acceptance(identityToken: token)

@@ -125,7 +125,8 @@ final class PlayedService: Sendable {
             let channel = context.channel
             let chunk = ByteBuffer(string: "1000\r\n" + String(repeating: " ", count: 0x1000) + "\r\n")
             @Sendable func next() {
-                channel.writeAndFlush(chunk).whenSuccess { next() }
+                // Not at once: the stack would grow while the socket takes everything.
+                channel.writeAndFlush(chunk).whenSuccess { channel.eventLoop.execute { next() } }
             }
             next()
         }
