@@ -63,6 +63,18 @@ import Testing
         #expect(named.state("public_origin") == "ok")
     }
 
+    @Test func `doctor names a trusted proxy that names no client`() async throws {
+        try await provision()
+        #expect(try await doctor().state("trusted_proxies") == nil)
+        let service = try await RunningService(database: database, arguments: ["--trusted-proxy", "127.0.0.1"])
+        _ = await WireConnection.exchange(
+            port: service.port, WireRequest(method: "POST", target: "/auth/v1/device/challenge"))
+        let report = try await doctor()
+        #expect(report.state("trusted_proxies") == "warn")
+        #expect(report.messages("trusted_proxies").hasPrefix("127.0.0.1 "))
+        #expect(service.stop() == 0)
+    }
+
     @Test func `doctor asks each origin whether it leads to this service`() async throws {
         try await provision()
         let service = try await RunningService(database: database)

@@ -73,7 +73,9 @@ extension RequestProvenance {
         // The nearest proxy appended the last element. Some proxies do not set X-Forwarded-Host, and pass on the client's.
         let authority = Self.lastElement(request.headerFields[values: .forwardedHost]) ?? host
         self.init(
-            address: ClientAddress(client.description, nat64: connection.nat64),
+            address: proxies.contain(client)
+                ? ClientAddress(unnamedBy: client.description)
+                : ClientAddress(client.description, nat64: connection.nat64),
             scheme: Self.lastElement(request.headerFields[values: .forwardedProto]) ?? request.scheme ?? "http",
             authority: Self.believed(authority, isLocal: connection.isLocal && client.isLoopback))
     }

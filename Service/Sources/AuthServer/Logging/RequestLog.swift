@@ -1,4 +1,5 @@
 @_spi(Service) internal import AuthContract
+internal import AuthService
 internal import Logging
 
 /// Logs one line for each request with its outcome and time. It never logs a body, a signature, a proof or a device id.
@@ -7,6 +8,13 @@ struct RequestLog: Sendable {
 
     /// A log that writes with this logger.
     init(logger: Logger) { self.logger = logger }
+
+    /// Logs that a trusted proxy names no client address.
+    func writeUnnamed(_ proxy: ClientAddress) {
+        logger.warning(
+            "a trusted proxy names no client address: make it set X-Forwarded-For",
+            metadata: ["address": .string(proxy.network)])
+    }
 
     /// Logs a request.
     ///

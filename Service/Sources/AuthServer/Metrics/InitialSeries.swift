@@ -83,4 +83,5 @@ enum SecurityEvent: String, CaseIterable, Sendable {
     case serviceCredentialRefused = "service_credential_refused"
     case adminCredentialRefused = "admin_credential_refused"
     case auditLogTampered = "audit_log_tampered"
+    case proxyNamesNoClient = "proxy_names_no_client"
 }

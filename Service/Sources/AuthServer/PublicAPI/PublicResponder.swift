@@ -59,6 +59,10 @@ struct PublicResponder: ListenerResponder {
         outcome.route = route
         let request = try PublicRequest(
             http, to: route, target, outcome.headers, over: connection, trusting: proxies, room: room)
+        if await service.recordUnnamed(request.provenance.address) {
+            metrics.securityEvent(.proxyNamesNoClient)
+            log.writeUnnamed(request.provenance.address)
+        }
         if let forwarded { return try await judge(forwarded, request, &outcome) }
         switch route {
         case .challenge: return try await challenge(request, &outcome)

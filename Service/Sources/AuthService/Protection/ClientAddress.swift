@@ -4,6 +4,12 @@ internal import Foundation
 public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     /// An IPv4 address, or the /64 network of an IPv6 address, which one customer usually has alone.
     public let network: String
+    /// Whether it stands for all requests of a trusted proxy that name no client. `network` is the proxy's own address then.
+    public let isUnnamed: Bool
+
+    /// The requests of a trusted proxy that name no client address. They share one bucket of ten times the enrolment rate, and
+    /// have no other bucket of an address.
+    public init(unnamedBy proxy: String) { (network, isUnnamed) = (proxy, true) }
 
     /// Parses an address. Any other text is kept unchanged, and has one bucket.
     ///
@@ -12,6 +18,7 @@ public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     ///   - nat64: the prefixes with which an IPv6 address stands for an IPv4 client. All clients behind such a translator would
     ///     share a /64.
     public init(_ text: String, nat64: NAT64Prefixes = .standard) {
+        isUnnamed = false
         guard text.utf8.contains(UInt8(ascii: ":")) else {
             network = text
             return

@@ -50,6 +50,9 @@ final class Protection: Sendable {
     /// Addresses that failed too often on all nodes together, and the end of their refusal.
     private let spentElsewhere = Locked(BoundedCache<ClientAddress, UnixTime>(capacity: 20_000))
 
+    /// Trusted proxies that named no client, and when an event said so.
+    private let unnamed = Locked(BoundedCache<ClientAddress, UnixTime>(capacity: 1000))
+
     init(_ settings: ProtectionSettings, shared: (any LimitStore)? = nil, clock: any ServiceClock) {
         self.shared = shared
         enrolment = TokenBuckets(settings.enrolment)
@@ -75,15 +78,20 @@ final class Protection: Sendable {
     }
 
     func admitEnrolment(from address: ClientAddress) async throws(Refusal) {
+        // Many clients may stand behind a proxy that names none.
+        let share: Double = address.isUnnamed ? 10 : 1
+        var rate = enrolment.rate
+        (rate.burst, rate.perMinute) = (rate.burst * share, rate.perMinute * share)
         let wait =
-            if let shared { try await take(.enrolment(address), at: enrolment.rate, shared) } else {
-                enrolment.take(address, now: clock.now)
+            if let shared { try await take(.enrolment(address), at: rate, shared) } else {
+                enrolment.take(address, cost: 1 / share, now: clock.now)
             }
         try admit(wait, "enrolments of \(address)")
     }
 
     /// Refuses an address with too many failures before the store is read for it.
     func admitUnproven(from address: ClientAddress) throws(Refusal) {
+        guard !address.isUnnamed else { return }
         let now = clock.now
         var wait = failedSignatures.waiting(address, now: now)
         if shared != nil, let end = spentElsewhere.withLock({ $0[address] }), end > now {
@@ -94,6 +102,7 @@ final class Protection: Sendable {
 
     /// Counts a failed signature, or an unknown device, app or credential.
     func countFailure(from address: ClientAddress) async {
+        guard !address.isUnnamed else { return }
         let now = clock.now
         _ = failedSignatures.take(address, now: now)
         guard let shared else { return }
@@ -103,10 +112,10 @@ final class Protection: Sendable {
         spentElsewhere.withLock { $0[address] = now + wait }
     }
 
-    /// Whether a row may be re-read for this address. For requests of another service's clients, the address is nil. They are
-    /// counted by device, so that one client cannot use up the re-reads of the others.
+    /// Whether a row may be re-read for this address. For requests of another service's clients, the address is nil. They, and
+    /// those without a client's address, are counted by device, so that one client cannot use up the re-reads of the others.
     func allowsReread(of device: DeviceID, from address: ClientAddress?) -> Bool {
-        guard let address else { return foreignRereads.take(device, now: clock.now) == nil }
+        guard let address, !address.isUnnamed else { return foreignRereads.take(device, now: clock.now) == nil }
         return rereads.take(address, now: clock.now) == nil
     }
 
@@ -153,6 +162,16 @@ final class Protection: Sendable {
     /// Counts a security event of an unauthenticated request. Nil: the event is not recorded.
     func securityEvent(app: AppID, address: ClientAddress) -> SecurityEvents.Unrecorded? {
         securityEvents.record(app: app, address: address, now: clock.now)
+    }
+
+    /// Whether an event is due about a proxy that names no client: once an hour for each proxy.
+    func isEventDue(about proxy: ClientAddress) -> Bool {
+        let now = clock.now
+        return unnamed.withLock { unnamed in
+            if let last = unnamed[proxy], (0..<3600).contains(now - last) { return false }
+            unnamed[proxy] = now
+            return true
+        }
     }
 
     /// Exchanges the numbers of each app's live claims with the other nodes. The last answer is used until the next exchange.

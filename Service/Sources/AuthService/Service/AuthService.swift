@@ -103,6 +103,24 @@ public struct AuthService: Sendable {
         try await protection.admitEnrolment(from: address)
     }
 
+    /// Records, once an hour for each trusted proxy, that its requests name no client address: its clients share one limit.
+    ///
+    /// - Returns: whether an event was due.
+    package func recordUnnamed(_ address: ClientAddress) async -> Bool {
+        guard address.isUnnamed, protection.isEventDue(about: address) else { return false }
+        let event = AuditEvent(
+            .securityEvent, at: clock.now, actor: "service",
+            detail: JSONObject([
+                ("event", .string(Self.unnamedEvent)), ("address", .string(address.network)),
+            ]))
+        // The request is answered in any case. The next event is an hour away.
+        try? await verifier.audit.append(event)
+        return true
+    }
+
+    /// The event of a trusted proxy that names no client address.
+    package static let unnamedEvent = "proxy_names_no_client"
+
     /// `POST /auth/v1/device/challenge`.
     public func issueChallenge(
         _ request: ChallengeRequest, _ http: IncomingRequest

@@ -17,6 +17,7 @@ struct ContentChecks {
     func run(_ diagnosis: inout Diagnosis) async {
         do {
             try await checkAudit(&diagnosis)
+            try await checkProxies(&diagnosis)
             try await checkClock(&diagnosis)
             try await checkSigningKeys(&diagnosis)
             try await checkCredentials(&diagnosis)
@@ -45,6 +46,20 @@ struct ContentChecks {
                 do: "the database was changed: compare it with a backup and with heads kept elsewhere")
         default:
             diagnosis.ok("audit", "the chain has no break; `audit verify --head` also finds a cut end")
+        }
+    }
+
+    /// Names the trusted proxies that named no client within the last day.
+    private func checkProxies(_ diagnosis: inout Diagnosis) async throws {
+        let since = service.clock.now - Self.day
+        let events = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 1000).map(\.event)
+        let named = events.filter {
+            $0.code == .securityEvent && $0.at >= since && $0.detail["event"]?.string == AuthService.unnamedEvent
+        }
+        for proxy in Set(named.compactMap { $0.detail["address"]?.string }).sorted() {
+            diagnosis.warn(
+                "trusted_proxies", "\(proxy) sent requests that name no client address: its clients share one limit",
+                do: "make it append the client's address to X-Forwarded-For, or take it out of server.trusted_proxies")
         }
     }
 

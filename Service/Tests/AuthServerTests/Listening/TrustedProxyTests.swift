@@ -1,6 +1,7 @@
 import AuthContract
 import AuthService
 import NIOCore
+import StoreConformance
 import StrictJSON
 import Testing
 
@@ -68,6 +69,46 @@ import Testing
                 let second = try await server.post(.challenge, body, [("X-Forwarded-For", "198.51.100.2")])
                 #expect(second.status == expected)
             }
+        }
+    }
+
+    @Test(arguments: [[], ["127.0.0.1"], ["unknown"], ["198.51.100.1, x"]])
+    func `requests of a trusted proxy that name no client share a bucket of ten times the rate, and no other`(
+        forwarded: [String]
+    ) async throws {
+        var protection = ProtectionSettings()
+        (protection.enrolment, protection.failedSignatures) = (
+            Rate(burst: 1, perMinute: 1), Rate(burst: 1, perMinute: 1)
+        )
+        var settings = ServerSettings()
+        settings.trustedProxies = try TrustedProxies(["127.0.0.1"])
+        let lines = LogLines()
+        try await TestServer.with(settings: settings, protection: protection, logger: lines.logger) {
+            server async throws in
+            let headers = forwarded.map { ("X-Forwarded-For", $0) }
+            let body: JSONValue = ["app_id": .string(TestServer.appID)]
+            for _ in 0..<10 { #expect(try await server.post(.challenge, body, headers).status == 200) }
+            let refused = try await server.post(.challenge, body, headers)
+            #expect(refused.status == 429)
+            // A client that is named has a bucket of its own.
+            #expect(try await server.post(.challenge, body, [("X-Forwarded-For", "198.51.100.9")]).status == 200)
+            for _ in 0..<5 {
+                #expect(try await server.administer("GET", "/apps", "sya_00_wrong", headers).status == 401)
+            }
+            func events() async throws -> [JSONObject] {
+                try await server.stores.events(app: nil, device: nil, before: nil, limit: 100).map(\.event.detail)
+                    .filter { $0["event"] == "proxy_names_no_client" }
+            }
+            #expect(try await events().compactMap { $0["address"]?.string } == ["127.0.0.1"])
+            server.clock.advance(3599)
+            _ = try await server.post(.challenge, body, headers)
+            #expect(try await events().count == 1)
+            server.clock.advance(1)
+            _ = try await server.post(.challenge, body, headers)
+            #expect(try await events().count == 2)
+            let metrics = try await server.operations("/metrics").text
+            #expect(metrics.contains(#"synheart_security_events_total{event="proxy_names_no_client"} 2"#))
+            #expect(lines.all.count { $0.message.hasPrefix("a trusted proxy names no client") } == 2)
         }
     }
 
