@@ -9,31 +9,30 @@ struct ConformanceCommand: AsyncParsableCommand {
         commandName: "conformance",
         abstract: "Play devices and attackers against a URL, and say which rules of the protocol hold.",
         discussion: """
-            For any service of this protocol, and after each deployment: it notices a proxy that changes paths, bodies or headers,
-            nodes that do not share replays, a clock that is wrong, and a backend that can be reached without a signature. The page
-            docs/conformance.md lists the cases.
+            For any service of this protocol, and after each deployment: it notices a proxy that changes paths, bodies or headers, \
+            nodes that do not share replays, a clock that is wrong, and a backend that can be reached without a signature. The \
+            page docs/conformance.md lists the cases.
 
-            The app must be one for tests, of channel staging or dev. It must trust the test kit's Apple and Google of --authority,
-            like the record that `apps example` prints. All phones are deregistered at the end; tombstones stay. The run takes about
-            300 challenges and registrations, and waits where the service's rate limits ask for it.
+            The app must be one for tests, of channel staging or dev. It must trust the test kit's Apple and Google of \
+            --authority, like the record that `apps example` prints. All phones are deregistered at the end; tombstones stay. The \
+            run takes about 300 challenges and registrations, and waits where the service's rate limits ask for it.
 
               synheart-auth apps example --app com.example.staging > app.json
               synheart-auth apps add --file app.json
               synheart-auth conformance --url https://auth.example.com \\
-                --app com.example.staging
+                  --app com.example.staging
 
               synheart-auth conformance --url http://10.0.0.1:8080 \\
-                --second-url http://10.0.0.2:8080 --app com.example.staging
+                  --second-url http://10.0.0.2:8080 --app com.example.staging
               synheart-auth conformance --url https://auth.example.com \\
-                --app com.example.staging --credential-file credential \\
-                --backend https://api.example.com/v1/readings --json
+                  --app com.example.staging --credential-file credential \\
+                  --backend https://api.example.com/v1/readings --json
               synheart-auth conformance --url https://auth.example.com \\
-                --case clock --case path-slashes
+                  --case clock --case path-slashes
               synheart-auth conformance --list
 
-            With --json, each case is an object on a line of its own.
-
-            Exit code 0: no case fails; 1: a case fails; 2: no service answers, the app is unknown, or no case could be played.
+            With --json, each case is an object on a line of its own. Exit code 0: no case fails; 1: a case fails; 2: no service \
+            answers, the app is unknown, or no case could be played.
             """)
 
     @Option(help: "The service, as phones reach it.") var url: String?
