@@ -44,6 +44,16 @@ import Testing
         }
     }
 
+    @Test func `a call to a provider carries the id of the request that it serves`() async throws {
+        try await run { apple, service, receipts, appID async throws in
+            _ = await receipts.exchange(try apple.receipt(), appID: appID, environment: .production)
+            _ = try await RequestID.$current.withValue("trace-1") {
+                await receipts.exchange(try apple.receipt(), appID: appID, environment: .production)
+            }
+            #expect(service.received.map { $0["X-Request-ID"] } == [nil, "trace-1"])
+        }
+    }
+
     static let answers: [(StandIn.Answer, ReceiptAnswer)] = [
         (.whole(304), .tooEarly), (.text(400, "Bad Payload"), .badReceipt), (.whole(401), .unauthorized),
         (.text(404, "No Data Found"), .noData), (.whole(429), .tooManyRequests(retryAfter: nil)),

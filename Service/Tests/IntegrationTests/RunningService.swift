@@ -67,6 +67,8 @@ private final class OutputFile: Sendable {
 final class RunningService: Sendable {
     let publicURL: String
     let operationsURL: String
+    /// Nil without `metrics.port`.
+    let metricsURL: String?
     private let process: Process
 
     /// Starts `serve` and waits for its ready line.
@@ -105,8 +107,11 @@ final class RunningService: Sendable {
         try process.run()
         let line = await Self.firstLine(of: output.fileHandleForReading)
         let words = line.split(separator: " ").map(String.init)
-        try #require(words.count == 3 && words[0] == "ready", "the service did not start: \(line)")
+        try #require([3, 4].contains(words.count) && words[0] == "ready", "the service did not start: \(line)")
         publicURL = String(try #require(words[1].firstRange(of: "public=").map { words[1][$0.upperBound...] }))
+        metricsURL =
+            words.count == 4
+            ? String(try #require(words[3].firstRange(of: "metrics=").map { words[3][$0.upperBound...] })) : nil
         operationsURL = String(try #require(words[2].firstRange(of: "operations=").map { words[2][$0.upperBound...] }))
     }
 

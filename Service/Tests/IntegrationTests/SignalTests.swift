@@ -120,6 +120,24 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    @Test func `the ready line names the metrics listener last, and a stop answers its probes until the end`()
+        async throws
+    {
+        let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        let service = try await fixture.start(environment: [
+            "SYNHEART_AUTH_METRICS_PORT": "0", "SYNHEART_AUTH_DRAIN_SECONDS": "600",
+        ])
+        let port = try #require(service.metricsURL?.split(separator: ":").last.flatMap { Int($0) })
+        func ready() async -> Int? {
+            await WireConnection.exchange(port: port, WireRequest(method: "GET", target: "/readyz"))?.status
+        }
+        #expect(await ready() == 200)
+        service.signal(SIGTERM)
+        #expect(await eventually { await ready() == 503 })
+        service.signal(SIGTERM)
+        #expect(await service.exitCode() == 1)
+    }
+
     @Test func `SIGHUP loads another certificate`() async throws {
         let (first, second) = (try TemporaryFolder(), try TemporaryFolder())
         let file = folder.path("service.yaml")

@@ -157,8 +157,9 @@ final class IntegrityDecoder: Sendable {
             }
             guard isNew else { return }
             logger.error(
-                "Play Integrity: \(reason.reason)",
+                "Play Integrity does not decode for this service account",
                 metadata: [
+                    "reason": "\(reason.reason)",
                     "app": "\(subject.caller.app)", "package": "\(subject.package)",
                     "service_account": "\(account.clientEmail)",
                 ])

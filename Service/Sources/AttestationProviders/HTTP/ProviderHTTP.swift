@@ -1,4 +1,5 @@
 internal import AsyncHTTPClient
+internal import AuthService
 internal import Bytes
 internal import NIOCore
 internal import NIOHTTP1
@@ -51,6 +52,8 @@ package final class ProviderHTTP: Sendable {
         var message = HTTPClientRequest(url: request.url)
         message.method = request.body == nil ? .GET : .POST
         for (name, value) in request.headers { message.headers.add(name: name, value: value) }
+        // With it, a provider's support finds the call of a device's request.
+        if let id = RequestID.current { message.headers.add(name: "X-Request-ID", value: id) }
         message.body = request.body.map { .bytes($0) }
         let answer = try await client.execute(message, timeout: .nanoseconds(limit.nanoseconds))
         let body = try await answer.body.collect(upTo: request.maximumResponse)

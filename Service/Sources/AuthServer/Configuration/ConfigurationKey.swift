@@ -18,7 +18,11 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     case operationsHost = "operations.host"
     case operationsPort = "operations.port"
     case operationsHosts = "operations.hosts"
+    case operationsTLSCertificate = "operations.tls_certificate"
+    case operationsTLSKey = "operations.tls_key"
     case operationsInsecureHTTP = "operations.insecure_http"
+    case metricsHost = "metrics.host"
+    case metricsPort = "metrics.port"
     case headerBytes = "limits.header_bytes"
     case deviceBodyBytes = "limits.device_body_bytes"
     case verifiedBodyBytes = "limits.verified_body_bytes"
@@ -67,8 +71,9 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     /// The type of the value.
     package var kind: Kind {
         switch self {
-        case .host, .publicOrigin, .tlsCertificate, .tlsKey, .operationsHost, .database, .appleTeamID,
-            .appleKeyID, .appleURL, .googleURL, .revocationsDirectory:
+        case .host, .publicOrigin, .tlsCertificate, .tlsKey, .operationsHost, .operationsTLSCertificate,
+            .operationsTLSKey, .metricsHost, .database, .appleTeamID, .appleKeyID, .appleURL, .googleURL,
+            .revocationsDirectory:
             .text
         case .serviceKey: .secrets
         // The URLs contain passwords.
@@ -77,7 +82,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         case .revocationsMaximumAge: .integer(60...31_622_400)
         case .insecureHTTP, .operationsInsecureHTTP: .boolean
         case .otherOrigins, .trustedProxies, .nat64Prefixes, .operationsHosts: .texts
-        case .port, .operationsPort: .integer(0...65_535)
+        case .port, .operationsPort, .metricsPort: .integer(0...65_535)
         case .maximumConnections, .maximumConnectionsPerAddress: .integer(1...1_000_000)
         case .drainSeconds, .shutdownSeconds: .integer(0...3600)
         case .headerBytes: .integer(1024...65_536)
@@ -99,7 +104,8 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     /// Whether SIGHUP applies a new value. Other settings need a restart.
     package var isReloadable: Bool {
         switch self {
-        case .tlsCertificate, .tlsKey, .nat64Prefixes, .maximumConnections, .maximumConnectionsPerAddress, .headerBytes,
+        case .tlsCertificate, .tlsKey, .operationsTLSCertificate, .operationsTLSKey, .nat64Prefixes,
+            .maximumConnections, .maximumConnectionsPerAddress, .headerBytes,
             .deviceBodyBytes, .verifiedBodyBytes, .allBodiesBytes, .idleSeconds, .headSeconds, .bodySeconds,
             .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute, .deviceBurst,
             .devicePerMinute, .rotationBurst, .rotationPerHour, .claimsOfOneApp, .appleTeamID, .appleKeyID, .appleKey,
@@ -108,7 +114,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
             true
         case .host, .port, .publicOrigin, .otherOrigins, .trustedProxies, .insecureHTTP, .drainSeconds,
             .shutdownSeconds, .operationsHost, .operationsPort, .operationsHosts, .operationsInsecureHTTP,
-            .cachedDevices, .database,
+            .metricsHost, .metricsPort, .cachedDevices, .database,
             .postgresql, .redis,
             .serviceKey:
             false

@@ -12,8 +12,10 @@ extension ServiceConfiguration {
             var server = ServerSettings()
             server.host = text(.host) ?? server.host
             server.port = number(.port)
-            if let certificate = text(.tlsCertificate), let key = text(.tlsKey) {
-                server.tls = TLSFiles(certificate: certificate, key: key)
+            server.tls = try files(.tlsCertificate, .tlsKey, of: "server")
+            server.operations.tls = try files(.operationsTLSCertificate, .operationsTLSKey, of: "operations")
+            if value(.metricsPort).integer != nil, let host = text(.metricsHost) {
+                server.metrics = MetricsListenerSettings(host: host, port: number(.metricsPort))
             }
             server.trustedProxies = try TrustedProxies(texts(.trustedProxies))
             do { server.nat64 = try NAT64Prefixes(texts(.nat64Prefixes)) } catch {
@@ -136,22 +138,12 @@ extension ServiceConfiguration {
 
     /// Refuses inconsistent settings. Reading the settings includes this check, so that no service starts that cannot work.
     func checkCombinations() throws(ConfigurationError) {
-        switch (text(.tlsCertificate), text(.tlsKey)) {
-        case (_?, nil):
-            throw ConfigurationError(ConfigurationKey.tlsKey.rawValue, "is missing beside server.tls_certificate")
-        case (nil, _?):
-            throw ConfigurationError(ConfigurationKey.tlsCertificate.rawValue, "is missing beside server.tls_key")
-        default: break
-        }
         guard !texts(.operationsHosts).isEmpty else {
             throw ConfigurationError(
                 ConfigurationKey.operationsHosts.rawValue, "must name a host; otherwise the listener answers no request"
             )
         }
-        let (host, port) = (number(.port), number(.operationsPort))
-        guard host == 0 || host != port || text(.host) != text(.operationsHost) else {
-            throw ConfigurationError(ConfigurationKey.operationsPort.rawValue, "must not be server.port")
-        }
+        try checkAddresses()
         let apple = [text(.appleTeamID), text(.appleKeyID), secret(.appleKey)]
         guard apple.allSatisfy({ $0 == nil }) || apple.allSatisfy({ $0 != nil }) else {
             throw ConfigurationError(
@@ -159,6 +151,35 @@ extension ServiceConfiguration {
                 "goes with providers.apple_team_id and providers.apple_key_id: give all three or none")
         }
         _ = (try server, try publicOrigin, try otherOrigins, try serviceKey)
+    }
+
+    /// Refuses two listeners at one address.
+    private func checkAddresses() throws(ConfigurationError) {
+        guard !isGiven(.metricsHost) || isGiven(.metricsPort) else {
+            throw ConfigurationError(
+                ConfigurationKey.metricsHost.rawValue, "needs metrics.port, without which there is no such listener")
+        }
+        let listeners: [(host: ConfigurationKey, port: ConfigurationKey)] = [
+            (.host, .port), (.operationsHost, .operationsPort), (.metricsHost, .metricsPort),
+        ]
+        for (index, later) in listeners.enumerated() where number(later.port) != 0 {
+            for earlier in listeners.prefix(index)
+            where number(earlier.port) == number(later.port) && text(earlier.host) == text(later.host) {
+                throw ConfigurationError(later.port.rawValue, "must not be \(earlier.port.rawValue)")
+            }
+        }
+    }
+
+    /// The certificate and the key of a listener: both or neither.
+    private func files(
+        _ certificate: ConfigurationKey, _ key: ConfigurationKey, of group: String
+    ) throws(ConfigurationError) -> TLSFiles? {
+        switch (text(certificate), text(key)) {
+        case (nil, nil): return nil
+        case (let path?, let keyPath?): return TLSFiles(certificate: path, key: keyPath, of: group)
+        case (_?, nil): throw ConfigurationError(key.rawValue, "is missing beside \(certificate.rawValue)")
+        case (nil, _?): throw ConfigurationError(certificate.rawValue, "is missing beside \(key.rawValue)")
+        }
     }
 
     private func number(_ key: ConfigurationKey) -> Int { value(key).integer.flatMap(Int.init(exactly:)) ?? 0 }

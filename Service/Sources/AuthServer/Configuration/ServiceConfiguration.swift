@@ -215,7 +215,8 @@ package struct ServiceConfiguration: Sendable {
         case .host: .string(server.host)
         case .port: .integer(server.port)
         case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey, .appleTeamID, .appleKeyID, .appleKey,
-            .appleURL, .googleURL, .revocationsDirectory, .maximumConnectionsPerAddress, .postgresql, .redis:
+            .appleURL, .googleURL, .revocationsDirectory, .maximumConnectionsPerAddress,
+            .operationsTLSCertificate, .operationsTLSKey, .metricsPort, .postgresql, .redis:
             .null
         case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
         case .revocationsMaximumAge: .integer(RevocationListState.maximumAge)
@@ -225,6 +226,7 @@ package struct ServiceConfiguration: Sendable {
         case .drainSeconds: .integer(server.drain.components.seconds)
         case .shutdownSeconds: .integer(server.shutdown.components.seconds)
         case .operationsHost: .string(server.operations.host)
+        case .metricsHost: .string(MetricsListenerSettings(port: 0).host)
         case .operationsPort: .integer(server.operations.port)
         case .operationsHosts: .array(server.operations.hosts.map { .string($0) })
         case .headerBytes: .integer(server.limits.headerBlock)

@@ -25,8 +25,10 @@ package struct AuthServer: Sendable {
     package struct Addresses: Sendable {
         /// `http://HOST:PORT` of the public listener, `https` behind TLS.
         package let publicURL: String
-        /// `http://HOST:PORT` of the operations listener.
+        /// `http://HOST:PORT` of the operations listener, `https` behind TLS.
         package let operationsURL: String
+        /// `http://HOST:PORT` of the metrics listener; nil: there is none.
+        package let metricsURL: String?
     }
 
     /// A server for this service over these stores.
@@ -73,38 +75,38 @@ package struct AuthServer: Sendable {
     ///   - stopsOnSignals: whether SIGTERM and SIGINT stop the server: the first lets requests finish, the second does not.
     ///   - onSecondSignal: called at the second signal, before everything is cancelled.
     ///   - background: further work while the server runs. It is cancelled at the end.
-    ///   - onStopping: called once, when the server begins to stop.
-    ///   - onReady: called once, when both listeners accept connections.
+    ///   - onStopping: called at the first signal, with its name.
+    ///   - onReady: called once, when all listeners accept connections.
     /// - Throws: `ConfigurationError` if the settings are refused; errors of the certificate files and the sockets.
     package func run(
         stopsOnSignals: Bool = true, onSecondSignal: @escaping @Sendable () -> Void = {},
         background: @escaping @Sendable () async -> Void = {},
-        onStopping: @escaping @Sendable () -> Void = {},
+        onStopping: @escaping @Sendable (String) -> Void = { _ in },
         onReady: @escaping @Sendable (Addresses) async -> Void
     ) async throws {
         try settings.check()
-        let certificate = try settings.certificate()
-        live.certificate = certificate
-        let rendezvous = ListenerReadiness(onReady)
+        let tls = ReloadableSettings.Certificates(
+            server: try settings.tls.map { try TLSCertificate($0) },
+            operations: try settings.operations.tls.map { try TLSCertificate($0) })
+        live.tls = tls
+        let rendezvous = ListenerReadiness(of: settings.metrics == nil ? 2 : 3, onReady)
         let log = RequestLog(logger: logger)
         let publicListener = listener(
             "public",
             PublicResponder(
                 service: service, settings: live, bodies: live.bodies, proxies: settings.trustedProxies, random: random,
                 metrics: metrics, log: log),
-            host: settings.host, port: settings.port, certificate: certificate
-        ) { await rendezvous.publicListener(at: $0) }
+            host: settings.host, port: settings.port, certificate: tls.server, rendezvous)
+        var responder = OperationsResponder(
+            service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
+            proxies: settings.trustedProxies,
+            document: OpenAPIDocument.json(publicOrigin: settings.publicOrigin), random: random,
+            readiness: readiness, metrics: metrics, gauges: gauges, settings: live,
+            administration: AdminAPI(service: service, stores: stores, metrics: metrics),
+            risk: RiskMetricCounts(service: service), log: log)
         let operationsListener = listener(
-            "operations",
-            OperationsResponder(
-                service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
-                proxies: settings.trustedProxies,
-                document: OpenAPIDocument.json(publicOrigin: settings.publicOrigin), random: random,
-                readiness: readiness, metrics: metrics, gauges: gauges, settings: live,
-                administration: AdminAPI(service: service, stores: stores, metrics: metrics),
-                risk: RiskMetricCounts(service: service), log: log),
-            host: settings.operations.host, port: settings.operations.port, certificate: nil
-        ) { await rendezvous.operationsListener(at: $0) }
+            "operations", responder, host: settings.operations.host, port: settings.operations.port,
+            certificate: tls.operations, rendezvous)
 
         // Shut down in reverse order: /readyz answers 503 while the drain lasts, the public listener finishes its requests, then
         // the operations listener, and the background work writes its last changes.
@@ -114,13 +116,16 @@ package struct AuthServer: Sendable {
                     service: service,
                     heads: AuditHeadLog(trail: service.auditTrail, logger: logger, metrics: metrics),
                     further: background)),
-            .init(service: operationsListener),
-            .init(service: publicListener),
-            .init(
-                service: Draining(
-                    readiness: readiness, stopping: stopping, time: settings.drain, onStopping: onStopping)),
+            .init(service: operationsListener), .init(service: publicListener),
+            .init(service: Draining(readiness: readiness, stopping: stopping, time: settings.drain)),
         ]
-        if let certificate {
+        if let metrics = settings.metrics {
+            responder.answersProbesAlone = true
+            let listener = listener(
+                "metrics", responder, host: metrics.host, port: metrics.port, certificate: nil, rendezvous)
+            services.insert(.init(service: listener), at: 1)
+        }
+        for certificate in tls.all {
             services.insert(.init(service: CertificateWatch(certificate: certificate, logger: logger)), at: 0)
         }
         var configuration = ServiceGroupConfiguration(
@@ -128,7 +133,7 @@ package struct AuthServer: Sendable {
         configuration.maximumGracefulShutdownDuration = settings.drain + settings.shutdown
         do {
             let group = ServiceGroup(configuration: configuration)
-            try await Self.run(group, stopsOnSignals: stopsOnSignals, onSecondSignal)
+            try await Self.run(group, stopsOnSignals: stopsOnSignals, onStopping, onSecondSignal)
         } catch {
             // The library's error does not name the address.
             guard await !rendezvous.isReady, let refused = await settings.unavailableListeners().first else {
@@ -140,7 +145,8 @@ package struct AuthServer: Sendable {
 
     /// The first signal lets requests finish. The second does not.
     static func run(
-        _ group: ServiceGroup, stopsOnSignals: Bool, _ onSecondSignal: @escaping @Sendable () -> Void
+        _ group: ServiceGroup, stopsOnSignals: Bool, _ onStopping: @escaping @Sendable (String) -> Void,
+        _ onSecondSignal: @escaping @Sendable () -> Void
     ) async throws {
         guard stopsOnSignals else { return try await group.run() }
         // Before the ready line: a signal right after it must not kill the process.
@@ -149,10 +155,11 @@ package struct AuthServer: Sendable {
             tasks.addTask { try await group.run() }
             tasks.addTask {
                 var isStopping = false
-                for await _ in signals {
+                for await signal in signals {
                     if isStopping { return onSecondSignal() }
                     isStopping = true
                     await group.triggerGracefulShutdown()
+                    onStopping("\(signal)")
                 }
             }
             defer { tasks.cancelAll() }
@@ -163,7 +170,7 @@ package struct AuthServer: Sendable {
     // Not a Hummingbird `Application`: the logger and the date that it makes for each request cost a tenth of a signature.
     private func listener(
         _ name: String, _ responder: some ListenerResponder, host: String, port: Int, certificate: TLSCertificate?,
-        onRunning: @escaping @Sendable (String) async -> Void
+        _ rendezvous: ListenerReadiness
     ) -> any Service {
         let malformed = malformedAnswer(listener: name)
         let scheme = certificate == nil ? "http" : "https"
@@ -172,7 +179,9 @@ package struct AuthServer: Sendable {
         return ListenerChannel(
             listener: responder, settings: live, connections: connections, certificate: certificate,
             stopping: stopping, malformed: malformed
-        ).service(host: host, port: port, settings: live, logger: quietLogger) { await onRunning("\(scheme)://\($0)") }
+        ).service(host: host, port: port, settings: live, logger: quietLogger) {
+            await rendezvous.listening(name, at: "\(scheme)://\($0)")
+        }
     }
 
     /// The logger of libraries. They log addresses before both listeners are ready, and all their data at lower levels.

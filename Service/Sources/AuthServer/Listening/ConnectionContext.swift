@@ -38,6 +38,20 @@ protocol ListenerResponder: Sendable {
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response
 }
 
+extension HTTPRequest {
+    /// The request's id: that of a trusted proxy (1 to 128 letters, digits, `.`, `_` and `-`), else a new one.
+    func requestID(
+        over connection: ConnectionContext, trusting proxies: TrustedProxies, _ random: any RandomSource
+    ) -> String {
+        let sent = headerFields[values: .requestID]
+        guard let id = sent.first, sent.count == 1, let peer = connection.peer, proxies.contain(peer),
+            (1...128).contains(id.utf8.count),
+            id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "." || $0 == "_" || $0 == "-") })
+        else { return RandomUUID(from: random).text }
+        return id
+    }
+}
+
 extension RequestProvenance {
     /// The origin and the destination of a request, as far as the peer is trusted.
     ///

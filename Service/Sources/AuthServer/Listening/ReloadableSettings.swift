@@ -5,17 +5,25 @@ internal import NIOConcurrencyHelpers
 final class ReloadableSettings: Sendable {
     private let settings: NIOLockedValueBox<ServerSettings>
     let bodies: BodyBudget
-    private let heldCertificate = NIOLockedValueBox<TLSCertificate?>(nil)
+    private let certificates = NIOLockedValueBox<Certificates>(Certificates())
+
+    /// The certificates of the listeners. Nil until the server runs, and for a listener without TLS.
+    struct Certificates: Sendable {
+        var server: TLSCertificate?
+        var operations: TLSCertificate?
+
+        var all: [TLSCertificate] { [server, operations].compactMap { $0 } }
+    }
 
     init(_ settings: ServerSettings) {
         self.settings = NIOLockedValueBox(settings)
         bodies = BodyBudget(bytes: settings.limits.allBodies)
     }
 
-    /// Nil until the server runs, and if it runs without TLS.
-    var certificate: TLSCertificate? {
-        get { heldCertificate.withLockedValue { $0 } }
-        set { heldCertificate.withLockedValue { $0 = newValue } }
+    /// The certificates in use.
+    var tls: Certificates {
+        get { certificates.withLockedValue { $0 } }
+        set { certificates.withLockedValue { $0 = newValue } }
     }
 
     var limits: RequestLimits { settings.withLockedValue(\.limits) }
@@ -28,10 +36,15 @@ final class ReloadableSettings: Sendable {
     ///
     /// - Throws: `ConfigurationError` if the certificate cannot be used. In that case nothing changes.
     func apply(_ new: ServerSettings) throws(ConfigurationError) {
-        // Pipes were read once, at the start.
-        if let certificate, let files = new.tls, files != certificate.loaded.files || files.canBeReadAgain {
-            certificate.use(try TLSCertificate.load(files))
+        var loaded: [(TLSCertificate, TLSCertificate.Loaded)] = []
+        for (certificate, files) in [(tls.server, new.tls), (tls.operations, new.operations.tls)] {
+            // Pipes were read once, at the start.
+            guard let certificate, let files, files != certificate.loaded.files || files.canBeReadAgain else {
+                continue
+            }
+            loaded.append((certificate, try TLSCertificate.load(files)))
         }
+        for (certificate, files) in loaded { certificate.use(files) }
         bodies.resize(to: new.limits.allBodies)
         settings.withLockedValue { settings in
             settings.limits = new.limits

@@ -27,13 +27,11 @@ struct Draining: Service {
     let stopping: Stopping
     /// How long the listeners still accept requests.
     let time: Duration
-    let onStopping: @Sendable () -> Void
 
     func run() async throws {
         try await gracefulShutdown()
         readiness.beginDraining()
         stopping.begin()
-        onStopping()
         // Cancelled only if the server ends at once.
         try? await Task.sleep(for: time)
     }
@@ -69,28 +67,24 @@ struct CertificateWatch: Service {
     }
 }
 
-/// Waits for both listeners.
+/// Waits for all listeners.
 actor ListenerReadiness {
     private let onReady: @Sendable (AuthServer.Addresses) async -> Void
-    private var publicURL: String?
-    private var operationsURL: String?
+    private let count: Int
+    /// The URLs of the listeners that accept connections, by name.
+    private var urls: [String: String] = [:]
 
-    init(_ onReady: @escaping @Sendable (AuthServer.Addresses) async -> Void) { self.onReady = onReady }
-
-    func publicListener(at url: String) async {
-        publicURL = url
-        await announce()
+    init(of count: Int, _ onReady: @escaping @Sendable (AuthServer.Addresses) async -> Void) {
+        self.count = count
+        self.onReady = onReady
     }
 
-    func operationsListener(at url: String) async {
-        operationsURL = url
-        await announce()
+    func listening(_ name: String, at url: String) async {
+        urls[name] = url
+        guard isReady, let publicURL = urls["public"], let operationsURL = urls["operations"] else { return }
+        await onReady(
+            AuthServer.Addresses(publicURL: publicURL, operationsURL: operationsURL, metricsURL: urls["metrics"]))
     }
 
-    var isReady: Bool { publicURL != nil && operationsURL != nil }
-
-    private func announce() async {
-        guard let publicURL, let operationsURL else { return }
-        await onReady(AuthServer.Addresses(publicURL: publicURL, operationsURL: operationsURL))
-    }
+    var isReady: Bool { urls.count == count }
 }

@@ -3,12 +3,12 @@ internal import NIOCore
 internal import NIOPosix
 
 extension ServerSettings {
-    /// Tries to listen at both addresses for a moment, and returns those that fail.
+    /// Tries to listen at each address for a moment, and returns those that fail.
     package func unavailableListeners() async -> [ConfigurationError] {
         var errors: [ConfigurationError] = []
-        for (key, host, port) in [
-            ("server.port", host, port), ("operations.port", operations.host, operations.port),
-        ] {
+        var addresses = [("server.port", host, port), ("operations.port", operations.host, operations.port)]
+        if let metrics { addresses.append(("metrics.port", metrics.host, metrics.port)) }
+        for (key, host, port) in addresses {
             do {
                 let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
                     .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)

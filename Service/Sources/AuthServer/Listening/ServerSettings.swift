@@ -15,6 +15,8 @@ package struct ServerSettings: Sendable {
     /// Whether an address other than loopback may be served without TLS and without trusted proxies.
     package var insecureHTTP = false
     package var operations = OperationsSettings()
+    /// A listener for `/metrics`, `/healthz` and `/readyz` alone, beside the operations listener; nil: none.
+    package var metrics: MetricsListenerSettings?
     /// The origin at which clients reach the public listener, for the description of the API; nil: unknown.
     package var publicOrigin: String?
     package var limits = RequestLimits()
@@ -41,21 +43,19 @@ package struct ServerSettings: Sendable {
                 "is not a loopback address: give server.tls_certificate, server.trusted_proxies or "
                     + "server.insecure_http")
         }
-        guard Self.isLoopback(operations.host) || operations.insecureHTTP else {
+        guard Self.isLoopback(operations.host) || operations.tls != nil || operations.insecureHTTP || insecureHTTP
+        else {
             throw ConfigurationError(
-                "operations.host", "is not a loopback address: that needs operations.insecure_http")
+                "operations.host",
+                "is not a loopback address: give operations.tls_certificate or operations.insecure_http")
         }
         guard limits.allBodies >= limits.verifyBody else {
             throw ConfigurationError(
                 "limits.all_bodies_bytes", "must be at least \(limits.verifyBody), or the largest body never fits")
         }
-        _ = try certificate()
-    }
-
-    /// The certificate of the public listener, read from its files.
-    func certificate() throws(ConfigurationError) -> TLSCertificate? {
-        guard let tls else { return nil }
-        return try TLSCertificate(tls)
+        for files in [tls, operations.tls] {
+            if let files { _ = try TLSCertificate(files) }
+        }
     }
 
     /// The number of connections that one peer address may have.
@@ -72,11 +72,14 @@ package struct TLSFiles: Sendable, Hashable {
     /// The chain, leaf first.
     package let certificate: String
     package let key: String
+    /// The settings' group, for errors: `server` or `operations`.
+    let group: String
 
-    /// Files at these paths.
-    package init(certificate: String, key: String) {
+    /// Files at these paths, as `tls_certificate` and `tls_key` of a group of settings name them.
+    package init(certificate: String, key: String, of group: String = "server") {
         self.certificate = certificate
         self.key = key
+        self.group = group
     }
 }
 
@@ -87,11 +90,26 @@ package struct OperationsSettings: Sendable {
     package var port = 9464
     /// The names allowed in `Host`, without ports. Any other name comes from a browser that a web page led here.
     package var hosts = ["localhost", "127.0.0.1", "[::1]"]
-    /// Whether an address other than loopback may be served. Credentials are then sent unencrypted.
+    /// Certificate and key; nil: plain HTTP.
+    package var tls: TLSFiles?
+    /// Whether an address other than loopback may be served without TLS. Credentials are then sent unencrypted.
     package var insecureHTTP = false
 
     /// The defaults.
     package init() {}
+}
+
+/// The address of a listener for scrapers and orchestrators. It has nothing secret, so it speaks plain HTTP at any address.
+package struct MetricsListenerSettings: Sendable, Hashable {
+    /// The address; port 0 picks a free one.
+    package var host: String
+    package var port: Int
+
+    /// Memberwise initializer.
+    package init(host: String = "127.0.0.1", port: Int) {
+        self.host = host
+        self.port = port
+    }
 }
 
 /// Size limits of a request, in bytes.

@@ -7,6 +7,9 @@ extension TLSFiles {
     /// Whether both files can be re-read, because neither is a pipe.
     var canBeReadAgain: Bool { !FileContents.isReadOnce(certificate) && !FileContents.isReadOnce(key) }
 
+    fileprivate var certificateKey: String { "\(group).tls_certificate" }
+    fileprivate var keyKey: String { "\(group).tls_key" }
+
     /// Reads both files as the listener does, and returns the certificate's validity.
     ///
     /// - Throws: an error that says what is wrong, such as a key of another certificate.
@@ -15,7 +18,7 @@ extension TLSFiles {
     }
 }
 
-/// The certificate of the public listener. It is re-read when its files change. Open connections keep theirs.
+/// The certificate of a listener. It is re-read when its files change. Open connections keep theirs.
 final class TLSCertificate: Sendable {
     private let current: NIOLockedValueBox<Loaded>
 
@@ -77,13 +80,10 @@ final class TLSCertificate: Sendable {
     /// Reads files and checks that they fit together.
     static func load(_ files: TLSFiles) throws(ConfigurationError) -> Loaded { try load(files, try read(files)) }
 
-    private static let certificateKey = ConfigurationKey.tlsCertificate.rawValue
-    private static let keyKey = ConfigurationKey.tlsKey.rawValue
-
     private static func read(_ files: TLSFiles) throws(ConfigurationError) -> Version {
         Version(
-            certificate: try contents(of: files.certificate, key: certificateKey, "certificate chain"),
-            key: try contents(of: files.key, key: keyKey, "private key"))
+            certificate: try contents(of: files.certificate, key: files.certificateKey, "certificate chain"),
+            key: try contents(of: files.key, key: files.keyKey, "private key"))
     }
 
     private static func contents(
@@ -99,13 +99,13 @@ final class TLSCertificate: Sendable {
     private static func load(_ files: TLSFiles, _ version: Version) throws(ConfigurationError) -> Loaded {
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(version.certificate), let leaf = chain.first else {
             throw ConfigurationError(
-                certificateKey,
+                files.certificateKey,
                 "must name a PEM file with a certificate chain, leaf first, but \(files.certificate) holds no certificate that can be read"
             )
         }
         guard let key = try? NIOSSLPrivateKey(bytes: version.key, format: .pem) else {
             throw ConfigurationError(
-                keyKey,
+                files.keyKey,
                 "must name a PEM file with a private key that has no passphrase, but \(files.key) holds none that can be read"
             )
         }
@@ -115,7 +115,7 @@ final class TLSCertificate: Sendable {
         configuration.applicationProtocols = ["http/1.1"]
         guard let context = try? NIOSSLContext(configuration: configuration) else {
             throw ConfigurationError(
-                keyKey,
+                files.keyKey,
                 "must name the key of the first certificate in \(files.certificate), but \(files.key) holds another key: put the leaf first, or name its key"
             )
         }

@@ -14,7 +14,8 @@ struct AuditHeadLog: Sendable {
     func run(waiting wait: (Duration) async throws -> Void = { try await Task.sleep(for: $0) }) async {
         var last: AuditHead?
         repeat { last = await write(after: last) } while (try? await wait(Self.interval)) != nil
-        _ = await write(after: last)
+        // Not in this task, which is cancelled: a store answers no caller that has gone.
+        await Task { [last] in _ = await write(after: last) }.value
     }
 
     /// Logs the current head. First checks that the log still contains the last head.

@@ -37,6 +37,7 @@ package struct JSONLogHandler: LogHandler {
 
     package func log(event: LogEvent) {
         var all = event.metadata ?? [:]
+        if all["request_id"] == nil, let id = RequestID.current { all["request_id"] = .string(id) }
         if !metadata.isEmpty { all.merge(metadata) { event, _ in event } }
         var line = JSONLine()
         line.add("time", SystemClock().now.iso8601)

@@ -12,14 +12,16 @@ struct RequestLog: Sendable {
     ///
     /// - Parameters:
     ///   - route: a path of the API, never one with an id in it.
+    ///   - tellsOfSetUp: whether it is a refusal that an operator's setting may cause. The line is a warning then.
     ///   - app: the app of the request, which may be a claim of the client.
     ///   - device: the device of the request, which may be a claim of the client. The line has its hash.
     func write(
-        requestID: String, method: String, route: String?, answer: APIResponse, reason: String?, took: Duration,
-        app: AppID? = nil, device: DeviceID? = nil
+        requestID: String, method: String, route: String?, answer: APIResponse, reason: String?,
+        tellsOfSetUp: Bool = false, took: Duration, app: AppID? = nil, device: DeviceID? = nil
     ) {
         let severity = answer.code?.severity ?? (answer.status >= 500 ? .error : .info)
-        let level = Logger.Level(rawValue: severity.rawValue) ?? .error
+        var level = Logger.Level(rawValue: severity.rawValue) ?? .error
+        if tellsOfSetUp { level = max(level, .warning) }
         // Below the logger's level, skip hashing the id and building the line.
         guard level >= logger.logLevel else { return }
         let microseconds = took.components.seconds * 1_000_000 + took.components.attoseconds / 1_000_000_000_000

@@ -15,7 +15,7 @@ extension ServerMetrics {
             (Self.credentialExpiry, "When a credential ends, unix time; without those that are revoked or have ended."),
             (Self.credentialUse, "When this process last saw a credential, unix time; 0: not yet."),
             (Self.signingKeyExpiry, "When the last token of a signing key ends, unix time; +Inf: it has no successor."),
-            (Self.certificateExpiry, "When the certificate of the public listener ends, unix time."),
+            (Self.certificateExpiry, "When the first of the listeners' certificates ends, unix time."),
         ] {
             registry.describe(name, .gauge, help)
         }

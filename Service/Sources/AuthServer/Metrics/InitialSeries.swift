@@ -74,7 +74,7 @@ enum InitialSeries {
             } + [400, 405, 500]
         ).sorted().map { ("admin", $0) }
 
-    static let listeners = ["public", "operations"]
+    static let listeners = ["public", "operations", "metrics"]
 }
 
 /// The outcomes that an honest client does not cause.

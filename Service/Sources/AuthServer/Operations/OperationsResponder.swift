@@ -21,12 +21,23 @@ struct OperationsResponder: ListenerResponder {
     let administration: AdminAPI
     let risk: RiskMetricCounts
     let log: RequestLog
+    /// Whether it answers nothing but the paths for load balancers and Prometheus.
+    var answersProbesAlone = false
 
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {
+        let id = request.head.requestID(over: connection, trusting: proxies, random)
+        return try await RequestID.$current.withValue(id) {
+            try await respond(to: request, id, over: connection)
+        }
+    }
+
+    private func respond(
+        to request: Request, _ id: String, over connection: ConnectionContext
+    ) async throws -> Response {
         let started = ContinuousClock.now
-        let frame = ResponseFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
+        let frame = ResponseFrame(for: request.head, requestID: id, now: service.clock.now)
         var area = "unknown"
-        var reason: String?
+        var refused: Refusal?
         var answer: APIResponse
         do {
             answer = try await self.answer(request, connection, &area)
@@ -34,20 +45,22 @@ struct OperationsResponder: ListenerResponder {
             throw error
         } catch {
             let refusal = Refusal(answering: error)
-            reason = refusal.reason
+            refused = refusal
             answer = frame.answer(refusal)
-            if let refused = error as? MethodRefusal {
-                answer = frame.answer(Refusal(.methodNotAllowed, "not one of \(refused.allowed)"))
-                answer.headers.append(("Allow", refused.allowed.joined(separator: ", ")))
+            if let error = error as? MethodRefusal {
+                answer = frame.answer(Refusal(.methodNotAllowed, "not one of \(error.allowed)"))
+                answer.headers.append(("Allow", error.allowed.joined(separator: ", ")))
             }
             if refusal.code == .unauthorized { answer.headers.append(("WWW-Authenticate", "Bearer")) }
         }
         metrics.operationsRequest(area, answer)
-        if area == "admin" {
+        let tellsOfSetUp = refused?.tellsOfSetUp ?? false
+        if area == "admin" || tellsOfSetUp {
             let (route, app, device) = AdminRoute.logged(request.head.path)
             log.write(
                 requestID: frame.requestID, method: request.method.rawValue, route: route, answer: answer,
-                reason: reason, took: started.duration(to: .now), app: app, device: device)
+                reason: refused?.reason, tellsOfSetUp: tellsOfSetUp, took: started.duration(to: .now), app: app,
+                device: device)
         }
         return frame.response(answer)
     }
@@ -57,6 +70,9 @@ struct OperationsResponder: ListenerResponder {
     ) async throws -> APIResponse {
         try request.head.requireKnownExpectation()
         let target = try RequestTarget(request.head.path ?? "")
+        guard !answersProbesAlone || Self.probes.contains(target.path.text) else {
+            throw Refusal(.notFound, "no such path")
+        }
         try requireKnownHost(request.head, for: target)
         switch target.path.text {
         case "/healthz":
@@ -73,7 +89,7 @@ struct OperationsResponder: ListenerResponder {
             _ = await checkReadiness()
             if let apps = await risk.apps() { metrics.risk(apps) }
             metrics.providers(await service.providerReport(), at: service.clock.now)
-            metrics.certificate(settings.certificate?.validity.upperBound)
+            metrics.certificate(settings.tls.all.map(\.validity.upperBound).min())
             let text = await metrics.text(of: service, stores, with: gauges)
             return APIResponse(body: Array(text.utf8), contentType: "text/plain; version=0.0.4; charset=utf-8")
         case "/openapi.json":
@@ -97,7 +113,11 @@ struct OperationsResponder: ListenerResponder {
         // An HTTP/1.0 probe has no Host.
         if Self.probes.contains(target.path.text), values.count <= 1 { return }
         guard values.count == 1, let host = values.first, hosts.contains(Self.name(of: host)) else {
-            throw Refusal(.invalidRequest, "Host is none of operations.hosts", hint: "Host is none of operations.hosts")
+            let came = values.isEmpty ? "none" : String(values.joined(separator: " and ").prefix(128))
+            throw Refusal(
+                setUp: .invalidRequest,
+                "Host is \(came), and operations.hosts are \(hosts.sorted().joined(separator: ", "))",
+                hint: "Host is none of operations.hosts")
         }
     }
 

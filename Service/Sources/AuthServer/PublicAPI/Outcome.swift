@@ -50,10 +50,15 @@ struct Outcome {
         return (described ?? headers).claimedTime.map { UnixTime($0) }
     }
 
-    /// The reason of a refusal, for the log.
-    var reason: String? {
-        if case .failure(let refusal) = result { refusal.reason } else { nil }
+    /// The refusal for the log, also one that is only observed.
+    var refusal: Refusal? {
+        if case .failure(let refusal) = result { return refusal }
+        guard case .failure(let refusal)? = judgement?.result else { return nil }
+        return refusal
     }
+
+    /// The reason of the refusal.
+    var reason: String? { refusal?.reason }
 
     /// The response.
     func answer(in frame: ResponseFrame) -> APIResponse {

@@ -17,6 +17,15 @@ struct PublicResponder: ListenerResponder {
     let log: RequestLog
 
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {
+        let id = request.head.requestID(over: connection, trusting: proxies, random)
+        return try await RequestID.$current.withValue(id) {
+            try await respond(to: request, id, over: connection)
+        }
+    }
+
+    private func respond(
+        to request: Request, _ id: String, over connection: ConnectionContext
+    ) async throws -> Response {
         let started = ContinuousClock.now
         let room = bodies.share()
         defer { room.release() }
@@ -28,13 +37,14 @@ struct PublicResponder: ListenerResponder {
         } catch {
             outcome.result = .failure(Refusal(answering: error))
         }
-        let frame = ResponseFrame(for: request.head, requestID: RandomUUID(from: random).text, now: service.clock.now)
+        let frame = ResponseFrame(for: request.head, requestID: id, now: service.clock.now)
         let answer = outcome.answer(in: frame)
         let took = started.duration(to: .now)
         metrics.count(outcome, answer, at: frame.now, took: took)
         log.write(
             requestID: frame.requestID, method: request.method.rawValue, route: outcome.route?.rawValue, answer: answer,
-            reason: outcome.reason, took: took, app: outcome.app, device: outcome.device)
+            reason: outcome.reason, tellsOfSetUp: outcome.refusal?.tellsOfSetUp ?? false, took: took, app: outcome.app,
+            device: outcome.device)
         return frame.response(answer)
     }
 
@@ -71,7 +81,7 @@ struct PublicResponder: ListenerResponder {
         case .forward: throw Refusal(.notFound, "no forwarded request")
         case .openIDConfiguration, .authorizationServer:
             guard let metadata = service.issuerMetadata else {
-                throw Refusal(.notFound, "server.public_origin is not set")
+                throw Refusal(setUp: .notFound, "a client looks for the issuer, and server.public_origin is not set")
             }
             return .published(metadata)
         }
@@ -152,6 +162,9 @@ struct PublicResponder: ListenerResponder {
 
     private func requireWithinLimit(_ question: VerifyRequest) throws(Refusal) {
         guard case .bytes(let body) = question.body, body.count > settings.limits.verifiedBody else { return }
-        throw Refusal(.payloadTooLarge, "the described body has \(body.count) bytes")
+        throw Refusal(
+            setUp: .payloadTooLarge,
+            "the described body has \(body.count) bytes, and limits.verified_body_bytes is \(settings.limits.verifiedBody)"
+        )
     }
 }

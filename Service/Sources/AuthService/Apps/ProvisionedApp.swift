@@ -32,15 +32,21 @@ public final class ProvisionedApp: Sendable {
     func verify(_ input: EvidenceInput) async throws(Refusal) -> VerifiedEvidence {
         switch input.platform {
         case .ios:
-            guard let apple else { throw Refusal(.invalidAttestation, "ios is not configured") }
+            guard let apple else { throw Self.withoutPlatform(.invalidAttestation, .ios) }
             guard input.keyAttestation == nil else {
                 throw Refusal(.invalidAttestation, "a key attestation is Android's")
             }
             return try apple.verify(proof: input.proof, nonce: input.nonce, at: input.at)
         case .android:
-            guard let google else { throw Refusal(.invalidAttestation, "android is not configured") }
+            guard let google else { throw Self.withoutPlatform(.invalidAttestation, .android) }
             return try await google.verify(input, providers)
         }
+    }
+
+    /// The refusal of a device whose platform the app's record does not have.
+    static func withoutPlatform(_ code: ErrorCode, _ platform: Platform) -> Refusal {
+        Refusal(
+            setUp: code, "a device of \(platform.rawValue), and the app's record has no member \(platform.rawValue)")
     }
 
     /// Verifies an assertion over the bytes that a request signs.
@@ -49,7 +55,7 @@ public final class ProvisionedApp: Sendable {
     func verifyAssertion(
         _ object: [UInt8], by evidence: AppAttestKeyState, over message: [UInt8]
     ) throws(Refusal) -> UInt32 {
-        guard let apple else { throw Refusal(.invalidAssertion, "ios is not configured") }
+        guard let apple else { throw Self.withoutPlatform(.invalidAssertion, .ios) }
         return try apple.verifyAssertion(
             object, by: evidence, clientDataHash: Array(SHA256.hash(data: message)))
     }
@@ -62,7 +68,7 @@ public final class ProvisionedApp: Sendable {
     ) async throws(Refusal) -> Reattestation {
         switch device.platform {
         case .ios:
-            guard let apple else { throw Refusal(.invalidAttestation, "ios is not configured") }
+            guard let apple else { throw Self.withoutPlatform(.invalidAttestation, .ios) }
             guard body.keyAttestation == nil else {
                 throw Refusal(.invalidAttestation, "a key attestation is Android's")
             }
@@ -88,7 +94,7 @@ public final class ProvisionedApp: Sendable {
             return Reattestation(key: .appVouched)
         case .android:
             guard let google, let challenge = body.challenge else {
-                throw Refusal(.invalidAttestation, "android is not configured")
+                throw Self.withoutPlatform(.invalidAttestation, .android)
             }
             guard body.assertion == nil else { throw Refusal(.invalidAttestation, "an assertion is Apple's") }
             let input = EvidenceInput(

@@ -128,7 +128,10 @@ public struct CredentialRules: Sendable {
             throw refused
         }
         guard credential.revokedAt == nil, clock.now < credential.expiresAt else {
-            throw Refusal(.unauthorized, "credential \(credential.id) is revoked or expired")
+            throw Refusal(
+                setUp: .unauthorized,
+                credential.revokedAt.map { "credential \(credential.id) was revoked at \($0.iso8601)" }
+                    ?? "credential \(credential.id) expired at \(credential.expiresAt.iso8601)")
         }
         return credential
     }

@@ -16,10 +16,12 @@ struct AppleEvidence: Sendable {
         var isApple: Bool { pem == nil }
     }
 
+    private let app: IOSApp
     private let authorities: [Authority]
     private let assertions: AssertionVerifier
 
     init(_ app: IOSApp) throws {
+        self.app = app
         var anchors: [(TrustAnchors, pem: String?)] = [(.apple, nil)]
         for pem in app.trustAnchors {
             guard let roots = TrustAnchors(pem: pem) else {
@@ -64,13 +66,23 @@ struct AppleEvidence: Sendable {
         return evidence
     }
 
+    /// What the record says where an attestation is of another app or environment; nil: the refusal is about something else.
+    private func configured(_ error: AppAttestError) -> String? {
+        switch error.code {
+        case .appIDNotAllowed: "ios.app_ids are \(app.appIDs.joined(separator: ", "))"
+        case .environmentNotAllowed:
+            "ios.environments are \(app.policy.environments.map(\.rawValue).sorted().joined(separator: ", "))"
+        default: nil
+        }
+    }
+
     private func attest(
         _ bytes: [UInt8], _ nonce: BindingNonce, _ at: UnixTime
     ) throws(Refusal) -> (VerifiedAttestation, Authority) {
         func refusal(_ error: AppAttestError, by authority: Authority?) -> Refusal {
             Refusal(.invalidAttestation, "\(error)") {
                 refused(error, Self.line(of: bytes, nonce, at), by: authority)
-            }
+            }.ofSetUp(configured(error))
         }
         let object: AttestationObject
         do { object = try AttestationObject(parsing: bytes) } catch { throw refusal(error, by: nil) }

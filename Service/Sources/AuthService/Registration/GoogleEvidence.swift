@@ -95,7 +95,7 @@ struct GoogleEvidence: Sendable {
         } catch {
             throw Refusal(.invalidAttestation, "key attestation: \(error)") {
                 refused(error, chain, input, revocations)
-            }
+            }.ofSetUp(configured(isPackage: error.code == .packageMismatch, error.code == .certificateDigestMismatch))
         }
     }
 
@@ -149,7 +149,8 @@ struct GoogleEvidence: Sendable {
             // Without an account no retry can succeed, so this is not an outage.
             guard app.playIntegrity.serviceAccount != nil else {
                 throw Refusal(
-                    .invalidAttestation, "play integrity: no service account is configured, and \(reason)")
+                    setUp: .invalidAttestation,
+                    "play integrity: \(reason), and android.play_integrity.service_account is not set")
             }
             throw Refusal(.providerUnavailable, "play integrity: \(reason)", retryAfter: 30)
         }
@@ -160,7 +161,18 @@ struct GoogleEvidence: Sendable {
     ) -> Refusal {
         Refusal(.invalidAttestation, "play integrity: \(error)") {
             refused(error, text, verdict, input)
-        }
+        }.ofSetUp(
+            configured(
+                isPackage: error.code == .packageMismatch || error.code == .appPackageMismatch,
+                error.code == .certificateDigestMismatch))
+    }
+
+    /// What the record says where a proof comes from another package or signer; nil: the refusal is about something else.
+    private func configured(isPackage: Bool, _ isSigner: Bool) -> String? {
+        if isPackage { return "android.packages are \(app.packages.joined(separator: ", "))" }
+        guard isSigner else { return nil }
+        let digests = app.certificateDigests.map { Hexadecimal.encode($0) }.joined(separator: ", ")
+        return "android.certificate_digests are, in hexadecimal, \(digests)"
     }
 
     /// Whether a chain raises the key's assurance. Without a list of revoked keys it does not, because the key that signed it

@@ -68,7 +68,7 @@ struct RegistrationRules: Sendable {
             case .ios: app.record.ios != nil
             case .android: app.record.android != nil
             }
-        guard configured else { throw Refusal(.invalidAttestation, "\(platform.rawValue) is not configured") }
+        guard configured else { throw ProvisionedApp.withoutPlatform(.invalidAttestation, platform) }
     }
 
     /// Checks the proof of possession. Clients that know only the seeds' protocol send none. A wrong proof is always refused.
@@ -88,9 +88,15 @@ struct RegistrationRules: Sendable {
 
     /// A development proof needs the allowance, the channel and the header. None of them grants anything alone.
     private func requireDevelopmentAllowed(_ app: ProvisionedApp, _ http: IncomingRequest) throws(Refusal) {
-        guard app.record.developmentIntegrityAllowed, app.record.buildChannel != .production,
-            http.headers.values(HeaderName.developmentMode) == ["true"]
-        else { throw Refusal(.devModeNotAllowed, "development proof without the allowance, the channel or the header") }
+        guard app.record.developmentIntegrityAllowed, app.record.buildChannel != .production else {
+            throw Refusal(
+                setUp: .devModeNotAllowed,
+                "a development proof, and development_integrity_allowed is \(app.record.developmentIntegrityAllowed), build_channel \(app.record.buildChannel.rawValue)"
+            )
+        }
+        guard http.headers.values(HeaderName.developmentMode) == ["true"] else {
+            throw Refusal(.devModeNotAllowed, "development proof without the header")
+        }
     }
 
     /// The status that policy gives to a device whose proof verified.

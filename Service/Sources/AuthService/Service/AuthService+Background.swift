@@ -30,7 +30,8 @@ extension AuthService {
                 }
             }
         }
-        await writeLastSeen()
+        // Not in this task, which is cancelled: a store answers no caller that has gone.
+        await Task { await writeLastSeen() }.value
     }
 
     /// Exchanges the numbers of each app's live claims with other nodes. `run` does it every second.

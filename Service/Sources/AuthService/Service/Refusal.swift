@@ -10,6 +10,9 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     public let retryAfter: Int64?
     /// A hint that is sent, to help an honest developer with the form of a request. It does not reveal what the service knows.
     public let hint: String?
+    /// Whether an operator's setting may cause it. Its log line is a warning then, and the reason says what came and what is
+    /// configured.
+    package private(set) var tellsOfSetUp = false
     /// Makes the record of the refused proof; nil if the refusal is not about a proof. Most apps record nothing, so the record is
     /// made on demand.
     let proof: (@Sendable () -> RefusedProof)?
@@ -17,6 +20,25 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     /// A refusal.
     public init(_ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil, hint: String? = nil) {
         self.init(code, reason, retryAfter: retryAfter, hint: hint, proof: nil)
+    }
+
+    /// A refusal that an operator's setting may cause.
+    ///
+    /// - Parameter reason: what came, and what is configured under which name.
+    package init(setUp code: ErrorCode, _ reason: String, hint: String? = nil) {
+        self.init(code, reason, hint: hint)
+        tellsOfSetUp = true
+    }
+
+    /// The same refusal, if it tells of the operator's set-up.
+    ///
+    /// - Parameter configured: what is configured, such as "android.packages are com.example.app"; nil: it tells of something
+    ///   else.
+    func ofSetUp(_ configured: String?) -> Refusal {
+        guard let configured else { return self }
+        var told = Refusal(code, "\(reason), and \(configured)", retryAfter: retryAfter, hint: hint, proof: proof)
+        told.tellsOfSetUp = true
+        return told
     }
 
     init(

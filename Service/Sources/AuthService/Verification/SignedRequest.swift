@@ -60,8 +60,8 @@ final class SignedRequest: Sendable {
         case .two(let headers):
             guard let origin else {
                 let unset =
-                    operation == .otherService ? "the app names no authorities" : "server.public_origin is not set"
-                throw Refusal(.unsupportedSigVersion, unset)
+                    operation == .otherService ? "signature.authorities are empty" : "server.public_origin is not set"
+                throw Refusal(setUp: .unsupportedSigVersion, "a scheme 2 request, and \(unset)")
             }
             try Self.requireDigest(headers.contentDigest, of: request.body)
             let base = try wellFormed {
@@ -91,7 +91,9 @@ final class SignedRequest: Sendable {
     ) throws(Refusal) -> RequestPath {
         guard operation == .otherService, let prefix = app.record.signature.pathPrefixStrip else { return path }
         guard path.isBelow(prefix) else {
-            throw Refusal(.invalidRequest, "the path is not below path_prefix_strip")
+            throw Refusal(
+                setUp: .invalidRequest,
+                "the path is \(path.text.prefix(128)), and signature.path_prefix_strip is \(prefix)")
         }
         let stripped = String(path.text.dropFirst(prefix.count))
         return try wellFormed { try RequestPath(stripped.isEmpty ? "/" : stripped) }

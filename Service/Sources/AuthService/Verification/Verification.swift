@@ -70,7 +70,9 @@ extension Credential {
     /// Refuses a credential that may not ask about the requests of this app.
     package func requireQuestions(about app: AppID) throws(Refusal) {
         guard role == .service, scope.covers(app) else {
-            throw Refusal(.forbidden, "credential \(id) is not for \(app)")
+            let apps = scope == .allApps ? "all apps" : scope.named.map(\.text).sorted().joined(separator: ", ")
+            throw Refusal(
+                setUp: .forbidden, "asked about \(app), and credential \(id) has role \(role.rawValue) for \(apps)")
         }
     }
 }

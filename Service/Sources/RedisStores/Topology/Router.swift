@@ -169,7 +169,7 @@ final class Router: Sendable {
             } catch {
                 let isFirst: Bool
                 (isFirst, pause) = pace.failed(.random(in: 0.5...1))
-                if isFirst { logger.warning("Redis cannot be used: \(error)") }
+                if isFirst { logger.warning("Redis cannot be used", metadata: ["reason": "\(error)"]) }
             }
             timer.withLock { timer in
                 timer?.cancel()

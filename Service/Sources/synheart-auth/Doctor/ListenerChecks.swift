@@ -18,7 +18,8 @@ struct ListenerChecks {
     func run(_ diagnosis: inout Diagnosis) async {
         await checkAddresses(&diagnosis)
         checkOrigin(&diagnosis)
-        checkCertificate(&diagnosis)
+        checkTLS(&diagnosis)
+        if let files = settings.operations.tls { checkCertificate(files, as: "operations_tls", &diagnosis) }
         checkSystemRoots(&diagnosis)
     }
 
@@ -32,8 +33,9 @@ struct ListenerChecks {
         }
         if errors.isEmpty {
             let operations = settings.operations
-            diagnosis.ok(
-                "listeners", "\(settings.host):\(settings.port) and \(operations.host):\(operations.port) are free")
+            var addresses = ["\(settings.host):\(settings.port)", "\(operations.host):\(operations.port)"]
+            if let metrics = settings.metrics { addresses.append("\(metrics.host):\(metrics.port)") }
+            diagnosis.ok("listeners", "\(addresses.joined(separator: " and ")) are free")
         }
     }
 
@@ -52,7 +54,7 @@ struct ListenerChecks {
                 + "(--public-origin, \(ConfigurationKey.publicOrigin.variable)), and restart the service")
     }
 
-    private func checkCertificate(_ diagnosis: inout Diagnosis) {
+    private func checkTLS(_ diagnosis: inout Diagnosis) {
         guard let files = settings.tls else {
             guard !ServerSettings.isLoopback(settings.host), settings.trustedProxies.isEmpty else {
                 return diagnosis.ok("tls", "not by the service itself")
@@ -61,21 +63,26 @@ struct ListenerChecks {
                 "tls", "\(settings.host) is served in the clear",
                 do: "give server.tls_certificate, or a proxy that has one")
         }
-        let advice = "give server.tls_certificate and server.tls_key that belong together, in PEM"
+        checkCertificate(files, as: "tls", &diagnosis)
+    }
+
+    private func checkCertificate(_ files: TLSFiles, as check: String, _ diagnosis: inout Diagnosis) {
         guard let validity = try? files.validity() else {
-            return diagnosis.fail("tls", "\(files.certificate) and \(files.key) cannot be used", do: advice)
+            return diagnosis.fail(
+                check, "\(files.certificate) and \(files.key) cannot be used",
+                do: "name a certificate and a key that belong together, in PEM")
         }
         let now = SystemClock().now
         let renew = "renew it: the service reads new files by itself"
         if now < validity.lowerBound {
             diagnosis.fail(
-                "tls", "the certificate is good only from \(validity.lowerBound.iso8601)", do: "check the clock")
+                check, "the certificate is good only from \(validity.lowerBound.iso8601)", do: "check the clock")
         } else if now > validity.upperBound {
-            diagnosis.fail("tls", "the certificate has expired \(validity.upperBound.iso8601)", do: renew)
+            diagnosis.fail(check, "the certificate has expired \(validity.upperBound.iso8601)", do: renew)
         } else if validity.upperBound - now < 14 * Self.day {
-            diagnosis.warn("tls", "the certificate expires \(validity.upperBound.iso8601)", do: renew)
+            diagnosis.warn(check, "the certificate expires \(validity.upperBound.iso8601)", do: renew)
         } else {
-            diagnosis.ok("tls", "the certificate is good until \(validity.upperBound.iso8601), and the key is its own")
+            diagnosis.ok(check, "the certificate is good until \(validity.upperBound.iso8601), and the key is its own")
         }
     }
 

@@ -19,8 +19,9 @@ struct SecretFileChecks {
             Self.checkMode(of: path, named: "configuration", holding: keys, &diagnosis)
         }
         // Distributions let a group read TLS keys.
-        if let key = configuration.text(.tlsKey) {
-            Self.checkMode(of: key, named: "tls", forbidden: 0o007, &diagnosis)
+        for (key, check) in [(ConfigurationKey.tlsKey, "tls"), (.operationsTLSKey, "operations_tls")] {
+            guard let file = configuration.text(key) else { continue }
+            Self.checkMode(of: file, named: check, forbidden: 0o007, &diagnosis)
         }
     }
 

@@ -38,14 +38,19 @@ struct Reloading {
         var settings = try new.server
         settings.maximumConnections = min(settings.maximumConnections, OpenFiles.makeRoomForConnections())
         let replacement = changes.contains(where: \.isProviders) ? try await providers.prepare(new) : nil
-        let switchesTLS = (try started.server.tls == nil) != (settings.tls == nil)
+        let first = try started.server
+        var fixed: [ConfigurationKey] = []
+        if (first.tls == nil) != (settings.tls == nil) { fixed += [.tlsCertificate, .tlsKey] }
+        if (first.operations.tls == nil) != (settings.operations.tls == nil) {
+            fixed += [.operationsTLSCertificate, .operationsTLSKey]
+        }
         try server.apply(settings)
         service.apply(new.protection)
         level.current = new.logLevel
         if let replacement { providers.use(replacement) }
 
         func needsRestart(_ key: ConfigurationKey) -> Bool {
-            !key.isReloadable || (switchesTLS && [.tlsCertificate, .tlsKey].contains(key))
+            !key.isReloadable || fixed.contains(key)
         }
         logger.notice(
             "the configuration was read again",

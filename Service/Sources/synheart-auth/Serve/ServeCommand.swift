@@ -11,9 +11,9 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Run the auth service.",
         discussion: """
-            Prints `ready public=… operations=…` to standard output once both listeners accept connections. Logs are JSON lines
-            on standard error. SIGTERM or SIGINT stops the service: after server.drain_seconds it finishes requests in flight. A
-            second one stops it at once. SIGHUP reloads the configuration.
+            Prints `ready public=… operations=…` to standard output once all listeners accept connections. Logs are JSON lines
+            on standard error. SIGTERM or SIGINT stops the service: after server.drain_seconds it finishes requests in flight.
+            A second one stops it at once. SIGHUP reloads the configuration.
 
               synheart-auth serve --database /var/lib/synheart-auth/db.sqlite
               synheart-auth serve --config /etc/synheart-auth.yaml
@@ -32,33 +32,37 @@ struct ServeCommand: AsyncParsableCommand {
         try await reporting {
             let configuration = try options.configuration()
             _ = try await configuration.deviceCheckKey()
-            let level = LogLevel(configuration.logLevel)
-            let log = LogWriter(descriptor: STDERR_FILENO)
-            // Bounded, because the reader of standard error may have stopped.
-            defer { log.flush(within: .seconds(1)) }
-            LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level, writer: log) }
-            let logger = Logger(label: "synheart-auth")
+            let log = ServiceLog(configuration)
+            defer { log.flush() }
+            do { try await serve(configuration, log, hangups) } catch {
+                log.stopped(because: error)
+                throw error
+            }
+            log.stopped()
+        }
+    }
 
-            let metrics = ServerMetrics()
-            let opened = try await OpenedStores.forService(configuration, observer: metrics, logger: logger)
-            let (stores, key) = (opened.engine, opened.key)
-            try await closing(stores.close) {
-                try await key.admitService(to: stores)
-                let http = ProviderHTTP()
-                try await closing(http.shutdown) {
-                    let providers = try await ReloadableProviders(configuration) {
-                        try Providers($0, key: try await $0.deviceCheckKey(), stores: stores, http: http)
-                    }
-                    try await serve(configuration, key.key, stores, providers, metrics, logger, log, level, hangups)
+    private func serve(
+        _ configuration: ServiceConfiguration, _ log: ServiceLog, _ hangups: AsyncStream<Void>
+    ) async throws {
+        let metrics = ServerMetrics()
+        let opened = try await OpenedStores.forService(configuration, observer: metrics, logger: log.logger)
+        let (stores, key) = (opened.engine, opened.key)
+        try await closing(stores.close) {
+            try await key.admitService(to: stores)
+            let http = ProviderHTTP()
+            try await closing(http.shutdown) {
+                let providers = try await ReloadableProviders(configuration) {
+                    try Providers($0, key: try await $0.deviceCheckKey(), stores: stores, http: http)
                 }
+                try await serve(configuration, key.key, stores, providers, metrics, log, hangups)
             }
         }
     }
 
     private func serve(
         _ configuration: ServiceConfiguration, _ key: ServiceKey, _ stores: any StoreEngine,
-        _ providers: ReloadableProviders,
-        _ metrics: ServerMetrics, _ logger: Logger, _ log: LogWriter, _ level: LogLevel, _ hangups: AsyncStream<Void>
+        _ providers: ReloadableProviders, _ metrics: ServerMetrics, _ log: ServiceLog, _ hangups: AsyncStream<Void>
     ) async throws {
         let service = AuthService(
             stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
@@ -69,36 +73,48 @@ struct ServeCommand: AsyncParsableCommand {
             help: "Log lines dropped because their reader was too slow."
         ) { Double(log.dropped) }
         let server = AuthServer(
-            service: service, stores: stores.all, settings: try fitting(configuration.server, logger),
+            service: service, stores: stores.all, settings: try fitting(configuration.server, log.logger),
             readiness: Readiness(
                 service: service, stores: stores.all, parts: { stores.parts },
                 further: stores.readiness(of: service) + [providers.readiness]),
-            metrics: metrics, gauges: stores.metrics + [dropped], logger: logger)
+            metrics: metrics, gauges: stores.metrics + [dropped], logger: log.logger)
         let reloading = Reloading(
             read: { try options.configurationAgain() }, service: service, server: server, providers: providers,
-            level: level,
-            logger: logger)
-        if printAdminCredential { try await showFirstCredential(service, logger) }
-        let manager = ServiceManager(environment: ProcessInfo.processInfo.environment, logger: logger)
-        try await announcing(to: manager) { ready in
+            level: log.level, logger: log.logger)
+        if printAdminCredential { try await showFirstCredential(service, log.logger) }
+        let manager = ServiceManager(environment: ProcessInfo.processInfo.environment, logger: log.logger)
+        let place = try configuration.storePlace()
+        try await announcing { addresses in
+            manager.tell(.ready)
+            log.started(addresses, over: place, configuration)
+        } run: { ready in
             try await server.run(
                 // Everything acknowledged is durable, so there is nothing to wait for.
-                onSecondSignal: { _exit(ExitCode.failure.rawValue) },
+                onSecondSignal: {
+                    log.abandoned()
+                    _exit(ExitCode.failure.rawValue)
+                },
                 background: {
                     async let reloads: Void = reloading.run(from: configuration, at: hangups)
                     async let watchdog: Void = manager.watch()
                     await providers.run(for: service)
                     await reloads
                     await watchdog
-                }, onStopping: { manager.tell(.stopping) }, onReady: ready)
+                },
+                onStopping: { signal in
+                    log.stopping(because: signal)
+                    manager.tell(.stopping)
+                }, onReady: ready)
         }
     }
 
-    /// Runs the server, prints the ready line and tells the service manager. If the line cannot be written, stops the service,
-    /// because its starter waits for the line.
+    /// Runs the server and prints the ready line. If the line cannot be written, stops the service, because its starter waits
+    /// for the line.
+    ///
+    /// - Parameter started: called after the line.
     private func announcing(
-        to manager: ServiceManager,
-        _ run: @escaping @Sendable (@escaping @Sendable (AuthServer.Addresses) async -> Void) async throws -> Void
+        _ started: (AuthServer.Addresses) -> Void,
+        run: @escaping @Sendable (@escaping @Sendable (AuthServer.Addresses) async -> Void) async throws -> Void
     ) async throws {
         let (ready, announce) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -107,8 +123,10 @@ struct ServeCommand: AsyncParsableCommand {
                 try await run { announce.yield($0) }
             }
             for await addresses in ready {
-                try StandardOutput.print("ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)")
-                manager.tell(.ready)
+                try StandardOutput.print(
+                    "ready public=\(addresses.publicURL) operations=\(addresses.operationsURL)"
+                        + (addresses.metricsURL.map { " metrics=\($0)" } ?? ""))
+                started(addresses)
             }
             try await group.waitForAll()
         }

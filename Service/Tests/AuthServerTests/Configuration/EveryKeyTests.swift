@@ -57,6 +57,14 @@ import Testing
         case .operationsHost: Case("operations: {host: '::1'}") { try $0.server.operations.host == "::1" }
         case .operationsPort: Case("operations: {port: 82}") { try $0.server.operations.port == 82 }
         case .operationsHosts: Case("operations: {hosts: [ops]}") { try $0.server.operations.hosts == ["ops"] }
+        case .operationsTLSCertificate: Case("operations: {tls_certificate: a.pem}") { _ in false }
+        case .operationsTLSKey: Case("operations: {tls_key: b.pem}") { _ in false }
+        case .metricsHost:
+            Case("metrics: {host: 0.0.0.0, port: 9090}") { try $0.server.metrics?.host == "0.0.0.0" }
+        case .metricsPort:
+            Case("metrics: {port: 9090}") {
+                try $0.server.metrics == MetricsListenerSettings(host: "127.0.0.1", port: 9090)
+            }
         case .operationsInsecureHTTP:
             Case("operations: {insecure_http: true, host: 0.0.0.0}") { try $0.server.operations.insecureHTTP }
         case .headerBytes: Case("limits: {header_bytes: 2048}") { try $0.server.limits.headerBlock == 2048 }
@@ -112,9 +120,13 @@ import Testing
     {
         let example = example(key)
         let file = try ConfigurationFile(path: "c.yaml", contents: Array(example.yaml.utf8))
-        if key == .tlsCertificate || key == .tlsKey {
+        let partners: [ConfigurationKey: ConfigurationKey] = [
+            .tlsCertificate: .tlsKey, .tlsKey: .tlsCertificate,
+            .operationsTLSCertificate: .operationsTLSKey, .operationsTLSKey: .operationsTLSCertificate,
+        ]
+        if let partner = partners[key] {
             let error = #expect(throws: ConfigurationError.self) { try ServiceConfiguration(file: file) }
-            #expect(error?.key == (key == .tlsKey ? "server.tls_certificate" : "server.tls_key"))
+            #expect(error?.key == partner.rawValue)
             return
         }
         let configuration = try ServiceConfiguration(file: file)

@@ -8,7 +8,7 @@ import X509
 
 @testable import AuthServer
 
-/// TLS on the public listener.
+/// TLS on the public and the operations listener.
 @Suite struct TLSTests {
     let folder: URL
 
@@ -61,6 +61,40 @@ import X509
         }
     }
 
+    @Test func `the operations listener speaks TLS with a certificate of its own, under the same rules for Host`()
+        async throws
+    {
+        let pem = try writeCertificate()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        var settings = ServerSettings()
+        settings.operations.tls = TLSFiles(certificate: files.certificate, key: files.key, of: "operations")
+        let first = try client(trusting: pem)
+        try await TestServer.with(settings: settings) { [settings] server async throws in
+            #expect(server.addresses.publicURL.hasPrefix("http://"))
+            #expect(server.addresses.operationsURL == "https://127.0.0.1:\(server.operationsPort)")
+            func get(_ target: String, host: String, _ context: NIOSSLContext) async throws -> RawResponse {
+                try await RawConnection.exchange(
+                    port: server.operationsPort, RawRequest(method: "GET", target: target, host: host), tls: context)
+            }
+            #expect(try await get("/openapi.json", host: "localhost", first).status == 200)
+            #expect(try await get("/openapi.json", host: "evil.example", first).status == 400)
+            let metrics = try await get("/metrics", host: "10.0.0.1", first)
+            #expect(metrics.text.contains("\nsynheart_tls_certificate_expiry_timestamp_seconds "))
+            // A reload uses new files.
+            let second = try client(trusting: try writeCertificate())
+            try server.server.apply(settings)
+            #expect(try await get("/healthz", host: "localhost", second).status == 200)
+            await #expect(throws: (any Error).self) { try await get("/healthz", host: "localhost", first) }
+        }
+    }
+
+    @Test func `an error about the certificate of the operations listener names its setting`() {
+        var settings = ServerSettings()
+        settings.operations.tls = TLSFiles(certificate: files.certificate, key: files.key, of: "operations")
+        let error = #expect(throws: ConfigurationError.self) { try settings.check() }
+        #expect(error?.key == "operations.tls_certificate")
+    }
+
     @Test func `a client without TLS gets no unencrypted response`() async throws {
         try writeCertificate()
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -104,7 +138,7 @@ import X509
         let certificate = try TLSCertificate(files)
         #expect(try !certificate.reload())
         let live = ReloadableSettings(ServerSettings())
-        live.certificate = certificate
+        live.tls.server = certificate
         var settings = ServerSettings()
         settings.tls = files
         try live.apply(settings)

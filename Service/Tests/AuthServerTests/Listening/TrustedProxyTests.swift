@@ -95,6 +95,31 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (["trace-1._A"], true), ([String(repeating: "a", count: 128)], true),
+        ([String(repeating: "a", count: 129)], false), ([""], false), (["a b"], false), (["a/b"], false),
+        (["\u{e9}"], false), (["a", "a"], false), ([], false),
+    ]) func `a request keeps the id that a trusted proxy gave it`(sent: [String], isValid: Bool) async throws {
+        for trusted in [["127.0.0.1"], []] {
+            let lines = LogLines()
+            var settings = ServerSettings()
+            settings.trustedProxies = try TrustedProxies(trusted)
+            try await TestServer.with(settings: settings, logger: lines.logger) { server async throws in
+                let headers = sent.map { ("X-Request-ID", $0) }
+                let answers = [
+                    try await server.send("GET", "/nowhere", headers),
+                    try await server.administer("GET", "/nowhere", nil, headers),
+                ]
+                for answer in answers {
+                    let id = try #require(answer.value("X-Request-ID"))
+                    #expect((id == sent.first) == (isValid && !trusted.isEmpty), "\(id)")
+                    #expect(answer.json["request_id"]?.string == id)
+                    #expect(lines.all.contains { $0.message == "request" && $0.metadata["request_id"] == id })
+                }
+            }
+        }
+    }
+
     @Test func `failed credentials count for the forwarded address on the operations listener too`() async throws {
         var protection = ProtectionSettings()
         protection.failedSignatures = Rate(burst: 1, perMinute: 1)
@@ -123,6 +148,16 @@ import Testing
         settings.trustedProxies = try TrustedProxies(["10.0.0.0/8"])
         try settings.check()
         settings.operations.host = "10.0.0.9"
-        #expect(throws: ConfigurationError.self) { try settings.check() }
+        let error = #expect(throws: ConfigurationError.self) { try settings.check() }
+        #expect(error?.key == "operations.host")
+        settings.operations.insecureHTTP = true
+        try settings.check()
+        settings.operations.insecureHTTP = false
+        settings.insecureHTTP = true
+        try settings.check()
+        settings.operations.host = "127.0.0.1"
+        settings.metrics = MetricsListenerSettings(host: "0.0.0.0", port: 9090)
+        settings.insecureHTTP = false
+        try settings.check()
     }
 }

@@ -22,7 +22,9 @@ import Testing
         func firstBrokenLink() async throws(StoreError) -> Int64? { nil }
 
         func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? {
-            links.withLockedValue { links in
+            // As a store that answers no caller that has gone.
+            guard !Task.isCancelled else { throw StoreError(.unavailable, "the caller has gone") }
+            return links.withLockedValue { links in
                 sequence.map { wanted in links.first { $0.sequence == wanted } } ?? links.last
             }
         }
@@ -84,6 +86,22 @@ import Testing
         #expect(waits == [Duration](repeating: .seconds(3600), count: 3))
         #expect(lines.all.count == 4)
         #expect(lines.all.allSatisfy { $0.message == "audit head" })
+    }
+
+    @Test func `a head is logged at a stop, which cancels the task`() async throws {
+        links.set(1)
+        let log = try log()
+        let (waits, waiting) = AsyncStream.makeStream(of: Void.self)
+        let run = Task {
+            await log.run { _ in
+                waiting.yield()
+                try await Task.sleep(for: .seconds(3600))
+            }
+        }
+        for await _ in waits { break }
+        run.cancel()
+        await run.value
+        #expect(lines.all.map(\.message) == ["audit head", "audit head"])
     }
 
     @Test func `a server logs heads by itself`() async throws {

@@ -60,6 +60,7 @@ struct TestServer: Sendable {
         _ = try await service.apps.add(AppRecord(JSONFields(.object(record))), actor: "test")
         var settings = settings
         (settings.port, settings.operations.port) = (0, 0)
+        settings.metrics?.port = 0
         let server = AuthServer(service: service, stores: all, settings: settings, logger: logger)
         let (ready, continuation) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
         let group = ServiceGroup(services: [Running(server: server, ready: continuation)], logger: logger)
