@@ -148,11 +148,28 @@ let package = Package(
         // What another backend links: it asks the service who signed a request, and verifies tokens offline.
         room(
             "RequestVerification", [bytes, contract, json, crypto, logging, httpTypes] + httpClient,
-            tests: nil),
+            tests: [helpers, bytes, contract, json, crypto, logging, httpTypes, nioCore, nioPosix]),
         room(
             "RequestVerificationHummingbird",
             ["RequestVerification", contract, httpTypes, hummingbirdRouter, nioCore],
-            tests: nil),
+            tests: [
+                "RequestVerification", bytes, contract, httpTypes, hummingbirdRouter, logging, nioCore,
+            ]),
+
+        [
+            // The first use on the page of Backends/swift, and the server that Backends/testing/drive.py drives.
+            .executableTarget(
+                name: "VerificationExample",
+                dependencies: ["RequestVerification", "RequestVerificationHummingbird", hummingbirdRouter],
+                path: "Tests/VerificationExample", swiftSettings: strict ? [.treatAllWarnings(as: .error)] : []),
+            .executableTarget(
+                name: "VerificationSubject",
+                dependencies: [
+                    "RequestVerification", "RequestVerificationHummingbird", bytes, contract, json, httpTypes,
+                    hummingbirdRouter, nioCore,
+                ],
+                path: "Tests/VerificationSubject", swiftSettings: settings),
+        ],
 
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(

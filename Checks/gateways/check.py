@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""The files of docs/gateways in the gateways that they are for, between phones, the service and a backend that records.
+"""Runs the files of docs/gateways in real gateways, between phones, the service, and a backend that records what it gets.
 
-    Checks/gateways/check.py path/to/synheart-auth [nginx|caddy|envoy]... [--measure]
+    Checks/gateways/run path/to/synheart-auth                                  every gateway, every case
+    Checks/gateways/run path/to/synheart-auth nginx --case paths --case replay
+    Checks/gateways/run path/to/synheart-auth --measure
 
 Every case runs on each gateway. Then each file is broken in the ways of BROKEN, and the case that it names must fail. `--measure` adds
 the delay that asking the service costs. `run` installs what this needs.
 """
 
+import argparse
 import contextlib
 import http.client
 import json
@@ -23,10 +26,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "interop"))
 
 from openapi_check import APP, Client, Device, Document, Service  # noqa: E402
-from parts import Answer, Backend, Phone, Wire, free_port  # noqa: E402
+from parts import Answer, Backend, Phone, Wire, end, free_port  # noqa: E402
 from third_client import Key, b64, content_digest, signature_base, signature_parameters  # noqa: E402
 
-OBSERVED, ASSERTING = f"{APP}.observed", f"{APP}.asserting"
+OBSERVED, ASSERTING, STAGING = f"{APP}.observed", f"{APP}.asserting", f"{APP}.staging"
 AUTHORITY = "api.example.com"
 IDENTITY = ["app", "device", "platform", "assurance"]
 LIMIT = 1 << 20
@@ -84,33 +87,40 @@ class Gateway:
                         time.sleep(0.1)
                     yield port
                 finally:
-                    process.terminate()
-                    process.wait(timeout=30)
+                    end(process)
 
 
 class World:
     """The service with its apps and devices, and the backend. `phone` sends to the gateway under test."""
 
-    def __init__(self, binary):
-        self.service = Service(binary)
-        self.client = Client(self.service, Document.of(self.service))
-        self.backend, self.wire = Backend(), Wire(self.service.public)
+    def __init__(self, service, binary):
+        self.service, self.binary, self.folder = service, binary, tempfile.TemporaryDirectory()
+        self.client = Client(service, Document.of(service))
+        self.backend, self.wire = Backend(), Wire(service.public)
         for app, ios, more in [
                 (APP, {}, {"signature": {"authorities": [f"http://{AUTHORITY}"]}}), (OBSERVED, {}, {"mode": "observe"}),
                 (ASSERTING, {"assertions_required_on": ["/asserted"]}, {})]:
             record = {"app_id": app, "build_channel": "dev", "development_integrity_allowed": True,
                       "ios": {"app_ids": [f"TEAMID1234.{app}"], **ios}, **more}
             assert self.client.administer("POST", "/apps", record).status == 201
+        # Its phones are those of `synheart-auth conformance`.
+        self.authority = f"{self.folder.name}/authority.pem"
+        staging = self.run("apps", "example", "--app", STAGING, "--authority", self.authority).stdout
+        assert self.client.administer("POST", "/apps", json.loads(staging)).status == 201
         self.devices = {app: Device(self.client) for app in (APP, ASSERTING)}
         # One verified request under scheme 2 ends scheme 1 for a device.
         self.modern = Device(self.client)
         for device, app in [*((device, app) for app, device in self.devices.items()), (self.modern, APP)]:
             assert device.register(app).status == 200
-        self.gateway = self.phone = self.modern_phone = None
+        self.gateway = self.phone = None
+
+    def run(self, *arguments):
+        """The command line, to its end."""
+        return subprocess.run([self.binary, *arguments], capture_output=True, text=True)
 
     def credential(self, bodies):
         return self.client.administer("POST", "/credentials", {
-            "name": bodies, "role": "service", "apps": [APP, OBSERVED, ASSERTING], "body": bodies, "expires_in_seconds": 3600,
+            "name": bodies, "role": "service", "apps": [APP, OBSERVED, ASSERTING, STAGING], "body": bodies, "expires_in_seconds": 3600,
         }).json["credential"]
 
     @contextlib.contextmanager
@@ -202,7 +212,7 @@ def forged_headers(world):
     for headers in (observed, [*forged, *observed], [*world.sign("GET", "/forged", app=APP).items(), *forged, *observed]):
         answer = world.phone.send("GET", "/forged", headers)
         if len(headers) > len(forged) + 1:
-            world.refused(answer)  # Two apps: nobody's request.
+            world.refused(answer)  # Two X-App-ID headers name no app.
             continue
         assert answer.status == 200, answer
         [received] = world.backend.take()
@@ -211,7 +221,7 @@ def forged_headers(world):
 
 
 def foreign_body(world):
-    """What nobody signed reaches no backend: beside an empty signed request, or in place of the signed body."""
+    """An unsigned body never reaches the backend: neither in a request signed without a body, nor in place of the signed body."""
     foreign = b'{"pay": "me"}'
     for method in ("POST", "GET", "OPTIONS", "DELETE"):
         for send in (lambda *request: world.phone.send(*request), lambda *request: world.phone.send(*request, chunked=True),
@@ -394,8 +404,22 @@ def upgrade(world):
             assert received.values("x-synheart-verified-device") == [world.devices[APP].id]
 
 
+def conformance(world):
+    """What `synheart-auth conformance` tries gets past nothing either."""
+    listed = [json.loads(line)["case"] for line in world.run("conformance", "--list", "--json").stdout.splitlines()]
+    chosen = [argument for case in listed if case.startswith("backend-") for argument in ("--case", case)]
+    played = world.run(
+        "conformance", "--url", f"http://{world.service.public}", "--backend", f"http://127.0.0.1:{world.phone.port}/v1/readings",
+        "--app", STAGING, "--authority", world.authority, "--json", *([] if world.gateway.carries else ["--backend-get"]), *chosen)
+    world.backend.take()
+    results = [json.loads(line) for line in played.stdout.splitlines()]
+    assert len(results) == len(chosen) // 2 > 10, played.stderr
+    wrong = [(result["case"], result["reason"], result["exchanges"]) for result in results if result["result"] != "holds"]
+    assert played.returncode == 0 and not wrong, wrong
+
+
 CASES = [accepted, scheme_two, forged_headers, foreign_body, chunked_body, http2, expectation, body_limit, partial_body, paths,
-         replay, lost_answers, lost_backend, no_service, refusals, upgrade]
+         replay, lost_answers, lost_backend, no_service, refusals, upgrade, conformance]
 
 # For each gateway: what breaks its file, and the case that notices.
 BROKEN = {
@@ -471,45 +495,64 @@ def measure(world, gateway):
         print(f"{gateway.name} {name}: {alone:.2f} ms alone, {asking:.2f} ms asking, {asking - alone:.2f} ms added")
 
 
+def notices(case, world):
+    """Whether a case fails, and how."""
+    try:
+        case(world)
+        return None
+    except Exception as error:  # What a gateway answers can be no HTTP.
+        return f"line {error.__traceback__.tb_next.tb_lineno}: {type(error).__name__} {error}"
+
+
+def check(world, names, cases, failures, does_measure):
+    begun = time.monotonic()
+    for name in names:
+        gateway = Gateway(name)
+        http2_changes = NGINX_HTTP2 if name == "nginx" else ()
+        with world.behind(gateway, http2=http2_changes):
+            for case in cases:
+                if failure := notices(case, world):
+                    failures.append(f"{name}, {case.__name__}, {failure}")
+                    world.backend.take()
+        noticed = 0
+        for case, changes in [(case, changes) for case, changes in BROKEN[name] if case in cases]:
+            with world.behind(gateway, changes, http2_changes):
+                if notices(case, world):
+                    noticed += 1
+                else:
+                    failures.append(f"{name} with {changes}: {case.__name__} does not notice")
+                world.backend.answers, world.wire.state = True, "whole"
+        for case, changes in [(case, changes) for case, changes in HARMLESS[name] if case in cases]:
+            with world.behind(gateway, changes, http2_changes):
+                if failure := notices(case, world):
+                    failures.append(f"{name} with {changes}, {case.__name__}, {failure}")
+                    world.backend.take()
+        if does_measure:
+            measure(world, gateway)
+        print(f"{name}: {len(cases)} cases, {noticed} broken files noticed ({time.monotonic() - begun:.0f} s)")
+
+
 def main():
-    names = [name for name in sys.argv[2:] if name in Gateway.FILES] or list(Gateway.FILES)
+    parser = argparse.ArgumentParser(prog="Checks/gateways/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary", help="the built service")
+    parser.add_argument("gateways", nargs="*", metavar="GATEWAY", help=f"only these: {', '.join(Gateway.FILES)}")
+    parser.add_argument("--case", action="append", choices=[case.__name__ for case in CASES], help="only this case; may be repeated")
+    parser.add_argument("--measure", action="store_true", help="measure the delay that asking the service adds")
+    options = parser.parse_args()
+    if not os.access(options.binary, os.X_OK):
+        parser.error(f"no program {options.binary}: name the built service first, such as Service/.build/debug/synheart-auth")
+    if unknown := set(options.gateways) - Gateway.FILES.keys():
+        parser.error(f"no gateway {', '.join(sorted(unknown))}; there are {', '.join(Gateway.FILES)}")
+    names = [name for name in Gateway.FILES if name in options.gateways or not options.gateways]
+    cases = [case for case in CASES if not options.case or case.__name__ in options.case]
     page = (HERE.parents[1] / "docs/gateways.md").read_text()
     for name in names:
         assert Gateway(name).text in page, f"docs/gateways.md does not show {Gateway.FILES[name]}"
-    begun, world, failures = time.monotonic(), World(sys.argv[1]), []
+    failures, service = [], Service(options.binary)
     try:
-        for name in names:
-            gateway = Gateway(name)
-            http2_changes = NGINX_HTTP2 if name == "nginx" else ()
-            with world.behind(gateway, http2=http2_changes):
-                for case in CASES:
-                    try:
-                        case(world)
-                    except Exception as error:  # What a gateway answers can be no HTTP.
-                        line = error.__traceback__.tb_next.tb_lineno
-                        failures.append(f"{name}, {case.__name__}, line {line}: {type(error).__name__} {error}")
-                        world.backend.take()
-            noticed = 0
-            for case, changes in BROKEN[name]:
-                with world.behind(gateway, changes, http2_changes):
-                    try:
-                        case(world)
-                        failures.append(f"{name} with {changes}: {case.__name__} does not notice")
-                    except Exception:
-                        noticed += 1
-                    world.backend.answers, world.wire.state = True, "whole"
-            for case, changes in HARMLESS[name]:
-                with world.behind(gateway, changes, http2_changes):
-                    try:
-                        case(world)
-                    except Exception as error:
-                        failures.append(f"{name} with {changes}, {case.__name__}: {type(error).__name__} {error}")
-                        world.backend.take()
-            if "--measure" in sys.argv:
-                measure(world, gateway)
-            print(f"{name}: {len(CASES)} cases, {noticed} broken files noticed ({time.monotonic() - begun:.0f} s)")
+        check(World(service, options.binary), names, cases, failures, options.measure)
     finally:
-        world.service.stop()
+        service.stop()
     assert not failures, "\n" + "\n".join(failures)
 
 

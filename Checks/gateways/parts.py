@@ -12,6 +12,17 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def end(process):
+    """Ends a process. One that does not end in time is killed, and is an error."""
+    process.terminate()
+    try:
+        process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise
+
+
 class Server(socketserver.ThreadingTCPServer):
     """A server on a free port, in threads."""
 

@@ -46,9 +46,14 @@ class Service:
 
     def stop(self):
         self.process.terminate()
-        code = self.process.wait(timeout=30)
-        self.folder.cleanup()
-        return code
+        try:
+            return self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            self.folder.cleanup()
 
 
 class Document:
@@ -91,9 +96,14 @@ class Document:
             result["additionalProperties"] = False
         return result
 
-    def check(self, method, path, body, response, is_valid):
+    def check(self, method, path, headers, body, response, is_valid):
         operation = self.operation(method, path.split("?")[0])
         what = f"{method} {path} -> {response.status}"
+        schemes = self.document["components"]["securitySchemes"]
+        known = {p["name"].lower() for p in operation.get("parameters", []) if p["in"] == "header"} | {
+            schemes[name]["name"].lower() for option in operation["security"] for name in option if "name" in schemes[name]}
+        unknown = {name for name in map(str.lower, headers) if name.startswith("x-")} - known
+        assert not unknown, f"{what}: the document has no request header {unknown}"
         for name in path.partition("?")[2].split("&"):
             names = [p["name"] for p in operation.get("parameters", []) if p["in"] == "query"]
             assert not name or name.split("=")[0] in names, f"{what}: the document has no {name}"
@@ -105,6 +115,10 @@ class Document:
         for name, header in answer.get("headers", {}).items():
             header = self.document["components"]["headers"][header["$ref"].split("/")[-1]]
             assert not header.get("required") or name.lower() in response.headers, f"{what}: no {name}"
+        own = {name for name in response.headers
+               if name.startswith("x-synheart-") or name in ("etag", "retry-after", "www-authenticate")}
+        unknown = own - {name.lower() for name in answer.get("headers", {})}
+        assert not unknown, f"{what}: the document has no header {unknown}"
         if response.status in (429, 503) and "/readyz" not in path:
             assert 1 <= int(response.headers["retry-after"]) <= 300, f"{what}: no Retry-After"
         content = answer.get("content")
@@ -137,7 +151,7 @@ class Client:
         response.headers = {name.lower(): value for name, value in response.getheaders()}
         response.json = json.loads(response.body) if "json" in response.headers.get("content-type", "") else None
         connection.close()
-        self.document.check(method, path, body, response, is_valid)
+        self.document.check(method, path, lines, body, response, is_valid)
         return response
 
     def administer(self, method, path, body=None, credential=None, **more):

@@ -37,7 +37,7 @@ def prose(text: str) -> str:
             if is_verbatim != verbatim:
                 output.extend([".RS 4", ".nf"] if is_verbatim else [".fi", ".RE"])
                 verbatim = is_verbatim
-            plain = escaped(line.strip() if is_verbatim else line)
+            plain = escaped(line[2:] if is_verbatim else line)
             output.append(plain if is_verbatim else re.sub(r"\\\(ga(.+?)\\\(ga", r"\\fB\1\\fR", plain))
         if verbatim:
             output.extend([".fi", ".RE"])

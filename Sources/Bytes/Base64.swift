@@ -89,9 +89,9 @@ public struct Base64: Sendable {
         return bytes
     }
 
-    /// Whether the text has characters of the alphabet alone, in a number that some byte string needs.
+    /// Whether the text has only characters of the alphabet, and a length that base64 without padding can have.
     ///
-    /// Not whether it can be decoded: bits behind the last byte and padding are not examined.
+    /// Decoding it may still fail, because the bits behind the last byte are not examined.
     public func isText(_ text: some StringProtocol) -> Bool {
         text.utf8.count % 4 != 1 && text.utf8.allSatisfy { values[Int($0)] != Self.invalid }
     }

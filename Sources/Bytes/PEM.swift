@@ -13,8 +13,8 @@ public enum PEM {
 
     /// The blocks of a text, in order. Text between blocks is skipped, and so are blank lines.
     ///
-    /// Nil if a block does not end, is empty, is not base64 or is inside another one, and if the text is longer
-    /// than `maximumLength` bytes.
+    /// - Returns: nil if a block does not end, is empty, is not base64 or is inside another one, or if the text is longer than
+    ///   `maximumLength` bytes.
     public static func blocks(in text: String, maximumLength: Int = maximumLength) -> [Block]? {
         guard text.utf8.count <= maximumLength else { return nil }
         var blocks: [Block] = []
@@ -41,8 +41,8 @@ public enum PEM {
 
     /// The contents of the blocks of a text that has only blocks with this label.
     ///
-    /// Nil as for ``blocks(in:maximumLength:)``, and if a block has another label: a private key among certificates
-    /// is a mistake.
+    /// - Returns: nil where ``blocks(in:maximumLength:)`` returns nil, and if a block has another label: a private key among
+    ///   certificates is a mistake.
     public static func blocks(
         in text: String, label: String, maximumLength: Int = maximumLength
     ) -> [[UInt8]]? {

@@ -4,7 +4,7 @@ public import Foundation
 public enum RFC3339 {
     /// The time of a text in UTC, with a fraction of up to nine digits or none.
     ///
-    /// Nil for any other form, and for a day that its month does not have.
+    /// - Returns: nil for any other form, and for a day that its month does not have.
     public static func date(_ text: String) -> Date? {
         let bytes = Array(text.utf8)
         guard bytes.last == UInt8(ascii: "Z"),

@@ -86,9 +86,9 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     /// Sets the value, or what stands for `null`. Returns false for a value that is refused.
     fileprivate let read: @Sendable (_ value: JSONValue?, _ isOfAppRecord: Bool, inout Policy) -> Bool
     fileprivate let write: @Sendable (Policy) -> JSONValue
-    /// Whether app records write the value as `defaultForm`.
+    /// Whether the value is a default, which app records write as `defaultForm`.
     private var isAppRecordDefault: @Sendable (Policy) -> Bool = { _ in false }
-    /// Nil: absent.
+    /// How an app record writes the default; nil: it leaves the member out.
     private var defaultForm: JSONValue? = .null
 
     fileprivate func writeAppRecord(_ policy: Policy) -> JSONValue? {

@@ -17,9 +17,9 @@ actor DeviceIdentity {
     private typealias Operation<Value: Sendable> = Task<Result<Value, SynheartAuthError>, Never>
 
     /// An operation under way.
-    private struct Running<Value: Sendable, Aim: Sendable>: Sendable {
+    private struct Running<Value: Sendable, Goal: Sendable>: Sendable {
         let task: Operation<Value>
-        let aim: Aim
+        let goal: Goal
         let backOff: BackOff
     }
 
@@ -50,27 +50,27 @@ actor DeviceIdentity {
             if case .success(let value) = result, value.status == .alreadyRegistered { maintainInBackground() }
             return result
         }
-        registration = Running(task: task, aim: (), backOff: backOff)
+        registration = Running(task: task, goal: (), backOff: backOff)
         return try await Self.value(of: task)
     }
 
     /// Rotates. Joins a running rotation if it achieves at least the same. A weaker running rotation ends at its next
     /// pause.
-    func rotate(_ aim: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
+    func rotate(_ goal: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
         while let running = rotation {
-            if running.aim.covers(aim) { return try await Self.value(of: running.task) }
+            if running.goal.covers(goal) { return try await Self.value(of: running.task) }
             running.backOff.end()
             guard await running.task.valueUnlessCancelled() != nil else { throw .cancelled }
         }
         let backOff = BackOff(context.sleeper)
         let task = Operation<KeyRotation> {
             let result = await Self.result { [context] () async throws(SynheartAuthError) in
-                try await RotationCycle(context: context, aim: aim, backOff: backOff).run()
+                try await RotationCycle(context: context, goal: goal, backOff: backOff).run()
             }
             if rotation?.backOff === backOff { rotation = nil }
             return result
         }
-        rotation = Running(task: task, aim: aim, backOff: backOff)
+        rotation = Running(task: task, goal: goal, backOff: backOff)
         return try await Self.value(of: task)
     }
 

@@ -155,9 +155,9 @@ public final class SynheartAuth: Sendable {
         }
     }
 
-    /// Gives the identity up: tells the service if it can (3 s), deletes the key, clears the record.
+    /// Gives up the identity: tells the service, if that works within 3 s, deletes the key, and clears the record.
     ///
-    /// Use it only for the reasons of RFC-AUTH-MOBILE-0001 section 9.3, never as a retry.
+    /// Use it only for one of the reasons of ``ResetReason``, never as a retry.
     public func resetDeviceIdentity(appID: String, reason: ResetReason) async throws {
         try await forCaller { () async throws(SynheartAuthError) in try await identity(appID).reset(reason) }
     }

@@ -45,7 +45,7 @@ extension VersionedTable {
     }
 }
 
-/// A copy of a table of the host's functions, with the pointer that each of them gets.
+/// A copy of a table of the host's functions, and the pointer that is passed to each of them.
 ///
 /// Unchecked: the copy is never changed. The host promises that functions and pointer may be used from several threads.
 struct HostTable<Table>: @unchecked Sendable {

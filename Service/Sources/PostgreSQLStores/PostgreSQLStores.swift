@@ -100,7 +100,7 @@ public final class PostgreSQLStores: Sendable {
     public static func connect(
         _ url: String, role: Role = .service, options: Options = Options(), clock: any ServiceClock = SystemClock(),
         logger: Logger = Logger(label: "synheart.stores")
-    ) async throws(PostgreSQLOpenError) -> PostgreSQLStores {
+    ) async throws(StoreOpenError) -> PostgreSQLStores {
         let address = try ServerAddress(url)
         try await DatabaseCheck.prepare(address, mayCreate: options.createsTables)
         let stores = PostgreSQLStores(address: address, role: role, options: options, clock: clock, logger: logger)
@@ -123,7 +123,7 @@ public final class PostgreSQLStores: Sendable {
     ///
     /// Returns whether a migration was necessary. Concurrent calls are safe.
     @discardableResult
-    public static func migrate(_ url: String) async throws(PostgreSQLOpenError) -> Bool {
+    public static func migrate(_ url: String) async throws(StoreOpenError) -> Bool {
         try await DatabaseCheck.migrate(try ServerAddress(url))
     }
 

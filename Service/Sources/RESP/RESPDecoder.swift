@@ -195,7 +195,7 @@ public struct RESPDecoder: Sendable {
         case .text: return .bulk(bytes)
         case .error: return .error(try text(bytes))
         case .verbatim:
-            // Three bytes name the format.
+            // A verbatim string begins with three bytes that name its format, and a colon: `txt:`.
             guard bytes.readBytes(length: 4)?.last == UInt8(ascii: ":") else {
                 throw RESPError("verbatim text without a format")
             }

@@ -6,11 +6,11 @@ extension RedisStores {
     public struct Condition: Sendable {
         /// The reason why a part cannot be used; nil: every part can.
         public var trouble: StoreError?
-        /// The share of the buckets that cannot be used, from 0 to 1.
+        /// The share of the partitions that cannot be used, from 0 to 1.
         public var unusable: Double = 0
         /// The seconds until a request dated now can be judged in every usable part; nil: it can be judged now.
         public var historyLost: Int64?
-        /// The first bytes of device ids or challenges whose buckets can be used: one bucket for each server.
+        /// The first bytes of device ids or challenges whose partitions can be used: one partition for each server.
         public var parts: [[UInt8]] = []
     }
 
@@ -22,11 +22,13 @@ extension RedisStores {
     public func condition(at now: UnixTime, futureWindow: Int64) -> Condition {
         var condition = Condition()
         var (unusable, servers) = (0, Set<ObjectIdentifier>())
-        for bucket in 0..<router.buckets.count {
+        for partition in 0..<router.partitions.count {
             do throws(StoreError) {
-                let (session, epoch) = try router.route(bucket)
+                let (session, epoch) = try router.route(partition)
                 if servers.insert(ObjectIdentifier(session)).inserted {
-                    condition.parts.append([UInt8(truncatingIfNeeded: bucket >> 8), UInt8(truncatingIfNeeded: bucket)])
+                    condition.parts.append([
+                        UInt8(truncatingIfNeeded: partition >> 8), UInt8(truncatingIfNeeded: partition),
+                    ])
                 }
                 if let wait = epoch.history.retryAfter(timestamp: now, futureWindow: futureWindow) {
                     condition.historyLost = max(condition.historyLost ?? 0, wait)
@@ -36,7 +38,7 @@ extension RedisStores {
                 unusable += 1
             }
         }
-        condition.unusable = Double(unusable) / Double(router.buckets.count)
+        condition.unusable = Double(unusable) / Double(router.partitions.count)
         return condition
     }
 }

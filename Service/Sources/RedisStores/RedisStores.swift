@@ -20,7 +20,7 @@ public final class RedisStores: Sendable {
         public var connections = 2
         /// The largest number of commands in flight on one connection. A call beyond it is refused at once.
         public var maximumInFlight = 8192
-        /// The largest number of challenges. Beyond it, the oldest of the busiest source is evicted. In a Cluster, 1024 buckets share
+        /// The largest number of challenges. Beyond it, the oldest of the busiest source is evicted. In a Cluster, 1024 partitions share
         /// it evenly.
         public var maximumChallenges = 100_000
         /// The prefix of all keys, if the URL has none. Deployments that share a server need different prefixes.
@@ -60,10 +60,10 @@ public final class RedisStores: Sendable {
         let url: RedisURL
         let options: Options
         let settings: Router.Settings
-        let buckets: KeyPartitions
+        let partitions: KeyPartitions
         let clock: any ServiceClock
 
-        init(_ text: String, _ options: Options, _ clock: any ServiceClock) throws(RedisOpenError) {
+        init(_ text: String, _ options: Options, _ clock: any ServiceClock) throws(StoreOpenError) {
             url = try RedisURL(text)
             self.options = options
             self.clock = clock
@@ -80,7 +80,7 @@ public final class RedisStores: Sendable {
                 settings.connection.tls = try Self.tls(trusting: url.trustFile ?? options.trustFile)
             }
             self.settings = settings
-            buckets = KeyPartitions(
+            partitions = KeyPartitions(
                 count: url.form == .cluster ? KeyPartitions.ofACluster : 1, prefix: url.prefix ?? options.prefix)
         }
 
@@ -96,13 +96,13 @@ public final class RedisStores: Sendable {
             switch url.form {
             case .single: SingleServer(endpoint: url.endpoints[0], settings: asking)
             case .sentinel(let master):
-                Sentinels(endpoints: url.endpoints, master: master, respondents: QueryConnections(asking))
+                Sentinels(endpoints: url.endpoints, master: master, connections: QueryConnections(asking))
             case .cluster:
-                ClusterMap(seeds: url.endpoints, buckets: buckets, respondents: QueryConnections(asking))
+                ClusterMap(seeds: url.endpoints, partitions: partitions, connections: QueryConnections(asking))
             }
         }
 
-        private static func tls(trusting file: String?) throws(RedisOpenError) -> NIOSSLContext {
+        private static func tls(trusting file: String?) throws(StoreOpenError) -> NIOSSLContext {
             var tls = TLSConfiguration.makeClientConfiguration()
             tls.minimumTLSVersion = .tlsv12
             tls.certificateVerification = .fullVerification
@@ -110,8 +110,8 @@ public final class RedisStores: Sendable {
                 if let file { tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(file)) }
                 return try NIOSSLContext(configuration: tls)
             } catch {
-                throw RedisOpenError(
-                    .badTrust,
+                throw StoreOpenError(
+                    .notReadable,
                     "The certificate authorities for Redis\(file.map { " in \($0)" } ?? "") cannot be read: give a PEM file."
                 )
             }
@@ -139,14 +139,15 @@ public final class RedisStores: Sendable {
     ///   - options: deadlines and bounds.
     ///   - clock: the service's clock.
     ///   - logger: logs failures and losses of history.
-    /// - Throws: `RedisOpenError` if the URL is wrong, or no usable server answers in time.
+    /// - Throws: `StoreOpenError` if the URL is wrong, or no usable server answers in time.
     public static func connect(
         _ url: String, options: Options = Options(), clock: any ServiceClock = SystemClock(),
         logger: Logger = Logger(label: "synheart.stores")
-    ) async throws(RedisOpenError) -> RedisStores {
+    ) async throws(StoreOpenError) -> RedisStores {
         let configuration = try Configuration(url, options, clock)
         let router = Router(
-            configuration.authority, buckets: configuration.buckets, settings: configuration.settings, clock: clock,
+            configuration.authority, partitions: configuration.partitions, settings: configuration.settings,
+            clock: clock,
             logger: logger)
         let end = ContinuousClock.now + options.connectDeadline
         while true {
@@ -160,7 +161,7 @@ public final class RedisStores: Sendable {
                 }
                 guard ContinuousClock.now < end, !Task.isCancelled else {
                     await router.close()
-                    throw RedisOpenError(.unavailable, "Redis at \(configuration.url) cannot be used: \(error.reason)")
+                    throw StoreOpenError(.unavailable, "Redis at \(configuration.url) cannot be used: \(error.reason)")
                 }
             }
             try? await Task.sleep(for: .milliseconds(200))
@@ -169,8 +170,8 @@ public final class RedisStores: Sendable {
 
     /// The place of the claims' history that a URL and the options name: servers, database and prefix, without the login.
     ///
-    /// - Throws: `RedisOpenError` if the URL is invalid.
-    public static func place(of url: String, options: Options = Options()) throws(RedisOpenError) -> ClaimPlace {
+    /// - Throws: `StoreOpenError` if the URL is invalid.
+    public static func place(of url: String, options: Options = Options()) throws(StoreOpenError) -> ClaimPlace {
         let url = try RedisURL(url)
         let hosts = url.endpoints.map { $0.description.lowercased() }.sorted().joined(separator: ",")
         let (scheme, path) =

@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import AuthService
 internal import Foundation
 
 /// Where Redis is, and how to log in.
@@ -49,7 +50,7 @@ struct RedisURL: Sendable, Hashable {
     private enum Kind { case single, sentinel, cluster }
 
     /// Parses a URL. The error never contains a part of it that may be a secret.
-    init(_ text: String) throws(RedisOpenError) {
+    init(_ text: String) throws(StoreOpenError) {
         guard text.utf8.count <= 4096, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x23 }) else {
             throw Self.bad("has characters that must be percent-encoded, or is too long")
         }
@@ -66,7 +67,7 @@ struct RedisURL: Sendable, Hashable {
         let authority = rest.prefix { $0 != "/" }
         let path = rest.dropFirst(authority.count).dropFirst()
         let at = authority.lastIndex(of: "@")
-        login = try at.map { at throws(RedisOpenError) in try Self.login(authority[..<at]) } ?? Login()
+        login = try at.map { at throws(StoreOpenError) in try Self.login(authority[..<at]) } ?? Login()
         let hosts = at.map { authority[authority.index(after: $0)...] } ?? authority
         let defaultPort = kind == .sentinel ? 26379 : 6379
         var endpoints: [Endpoint] = []
@@ -95,7 +96,7 @@ struct RedisURL: Sendable, Hashable {
         if let query { try readQuery(query, kind) }
     }
 
-    private mutating func readQuery(_ query: Substring, _ kind: Kind) throws(RedisOpenError) {
+    private mutating func readQuery(_ query: Substring, _ kind: Kind) throws(StoreOpenError) {
         var seen: Set<String> = []
         for part in query.split(separator: "&", omittingEmptySubsequences: false) {
             let name = String(part.prefix { $0 != "=" })
@@ -127,7 +128,7 @@ struct RedisURL: Sendable, Hashable {
         }
     }
 
-    private static func login(_ text: Substring) throws(RedisOpenError) -> Login {
+    private static func login(_ text: Substring) throws(StoreOpenError) -> Login {
         let user = text.prefix { $0 != ":" }
         guard user.count < text.count else { throw bad("has a user without a password") }
         let password = try decoded(text.dropFirst(user.count + 1))
@@ -135,7 +136,7 @@ struct RedisURL: Sendable, Hashable {
         return Login(user: user.isEmpty ? nil : try decoded(user), password: password)
     }
 
-    private static func endpoint(_ text: Substring, defaultPort: Int) throws(RedisOpenError) -> Endpoint {
+    private static func endpoint(_ text: Substring, defaultPort: Int) throws(StoreOpenError) -> Endpoint {
         var host = text
         var port: Substring?
         if text.first == "[" {
@@ -161,20 +162,20 @@ struct RedisURL: Sendable, Hashable {
         return Endpoint(host: String(host), port: number)
     }
 
-    private static func database(_ text: Substring) throws(RedisOpenError) -> Int {
+    private static func database(_ text: Substring) throws(StoreOpenError) -> Int {
         guard let number = Int(text), (0...16383).contains(number), text.utf8.first != UInt8(ascii: "+") else {
             throw bad("has a database that is not a number")
         }
         return number
     }
 
-    private static func decoded(_ text: Substring) throws(RedisOpenError) -> String {
+    private static func decoded(_ text: Substring) throws(StoreOpenError) -> String {
         guard let decoded = String(text).removingPercentEncoding else { throw bad("has a broken percent escape") }
         return decoded
     }
 
-    private static func bad(_ what: String) -> RedisOpenError {
-        RedisOpenError(.badURL, "The URL of Redis \(what).")
+    private static func bad(_ what: String) -> StoreOpenError {
+        StoreOpenError(.malformedURL, "The URL of Redis \(what).")
     }
 }
 

@@ -26,80 +26,6 @@ struct Script: Sendable {
 }
 
 extension Script {
-    /// Confirms the epoch of a bucket, or begins the next one.
-    ///
-    /// KEYS: the epoch. ARGV: run id, replication id, evicted keys, id of a new epoch, the node's clock, whether there may have been
-    /// claims before (`?`: answer nil if it matters), the replication id that this one continues (or empty), the latest reading of the
-    /// server's clock that the node saw and could not record (or empty), the id of the claims' history, `1` if a bucket that lacks
-    /// it may get it, system and timeline of the node's PostgreSQL (or empty).
-    /// Answers the epoch, 0 if the bucket lacks the id, or the newest timeline if the node's is older.
-    static let beginEpoch = Script(
-        """
-        local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss', 'keeper', 'sys', 'tl')
-        local t = tonumber(redis.call('TIME')[1])
-        local at, unrecorded = tonumber(e[5] or ''), tonumber(ARGV[8])
-        local latest = at and math.max(at, unrecorded or at)
-        local isKept = (e[7] or '') == ARGV[9]
-        if not isKept and ARGV[10] == '0' then return 0 end
-        if isKept and e[8] == ARGV[11] and e[9] and tonumber(e[9]) > (tonumber(ARGV[12]) or 0) then
-            return tonumber(e[9])
-        end
-        local function note()
-            if ARGV[11] ~= '' and not (isKept and e[8] == ARGV[11] and e[9] == ARGV[12]) then
-                redis.call('HSET', KEYS[1], 'sys', ARGV[11], 'tl', ARGV[12])
-            end
-        end
-        if isKept and e[1] and latest and e[2] == ARGV[1] and e[4] == ARGV[3] and t + \(ClockHistory.tolerance) >= latest then
-            local isSame = e[3] == ARGV[2]
-            if not isSame and ARGV[7] ~= '' and e[3] == ARGV[7] then
-                redis.call('HSET', KEYS[1], 'rep', ARGV[2])
-                isSame = true
-            end
-            if isSame then
-                -- A full server takes no write, and no claim either.
-                if t > at then (unrecorded and redis.call or redis.pcall)('HSET', KEYS[1], 'at', t) end
-                note()
-                return {e[1], e[6] or ''}
-            end
-        end
-        local kept, earlier, seen = {}, {}, {}
-        local function add(list, reading)
-            if reading and not seen[reading] then
-                seen[reading] = true
-                list[#list + 1] = reading
-            end
-        end
-        if not e[1] and ARGV[6] == '?' then return false end
-        if e[1] or ARGV[6] ~= '0' then
-            add(kept, t)
-            add(kept, tonumber(ARGV[5]))
-            add(kept, at)
-            add(kept, unrecorded)
-            for reading in string.gmatch(e[6] or '', '%d+') do add(earlier, tonumber(reading)) end
-        end
-        -- Of earlier losses the latest: what a clock that is ahead loses counts for longest.
-        table.sort(earlier, function(a, b) return a > b end)
-        for i = 1, math.min(#earlier, 64 - #kept) do kept[#kept + 1] = earlier[i] end
-        for i = 1, #kept do kept[i] = string.format('%d', kept[i]) end
-        local loss = table.concat(kept, ',')
-        redis.call('HSET', KEYS[1], 'id', ARGV[4], 'run', ARGV[1], 'rep', ARGV[2], 'ev', ARGV[3], 'at', t, 'loss', loss,
-            'keeper', ARGV[9])
-        if not isKept then redis.call('HDEL', KEYS[1], 'sys', 'tl') end
-        note()
-        return {ARGV[4], loss}
-        """)
-
-    /// Records the server's clock in an epoch.
-    ///
-    /// KEYS: the epoch.
-    static let recordTime = Script(
-        """
-        local t = tonumber(redis.call('TIME')[1])
-        local at = tonumber(redis.call('HGET', KEYS[1], 'at') or '')
-        if at and t > at then redis.call('HSET', KEYS[1], 'at', t) end
-        return 1
-        """)
-
     /// A token bucket with the rules of the service's `TokenBuckets`. It uses the server's time, in seconds.
     private static let tokens = """
         local function take(key, burst, perMinute, cost, now, peek)
@@ -141,33 +67,34 @@ extension Script {
             """)
 
     /// Makes all claims, or none.
-    private static let claims = """
-        local function claim(first, expiry, now, tagExpiry)
-            local t = tonumber(redis.call('TIME')[1])
-            local last = #KEYS
-            if tagExpiry then
-                local kept = redis.call('GET', KEYS[last])
-                if kept and tonumber(kept) > now then return 0 end
-                last = last - 1
+    private static let claims =
+        advance + """
+            local function claim(first, expiry, now, tagExpiry)
+                local t = tonumber(redis.call('TIME')[1])
+                local last = #KEYS
+                if tagExpiry then
+                    local kept = redis.call('GET', KEYS[last])
+                    if kept and tonumber(kept) > now then return 0 end
+                    last = last - 1
+                end
+                if expiry <= now or expiry + \(ClaimHistory.nodesApart) <= t then return -2 end
+                for i = first, last do
+                    local kept = redis.call('GET', KEYS[i])
+                    if kept and tonumber(kept) > now then return i - first + 1 end
+                end
+                for i = first, last do redis.call('SET', KEYS[i], expiry, 'PXAT', (expiry + \(ClaimHistory.nodesApart)) * 1000) end
+                if tagExpiry then redis.call('SET', KEYS[#KEYS], tagExpiry, 'PXAT', (tagExpiry + \(ClaimHistory.nodesApart)) * 1000) end
+                return 0
             end
-            if expiry <= now or expiry + \(ClaimHistory.nodesApart) <= t then return -2 end
-            for i = first, last do
-                local kept = redis.call('GET', KEYS[i])
-                if kept and tonumber(kept) > now then return i - first + 1 end
+            local function isCurrent(id)
+                local e = redis.call('HMGET', KEYS[1], 'id', 'at', 'mark')
+                local t, at = tonumber(redis.call('TIME')[1]), tonumber(e[2] or '')
+                if e[1] ~= id or not at or t + \(ClockHistory.tolerance) < at then return false end
+                if t > at then advance(redis.call, e[2], t, e[3]) end
+                return true
             end
-            for i = first, last do redis.call('SET', KEYS[i], expiry, 'PXAT', (expiry + \(ClaimHistory.nodesApart)) * 1000) end
-            if tagExpiry then redis.call('SET', KEYS[#KEYS], tagExpiry, 'PXAT', (tagExpiry + \(ClaimHistory.nodesApart)) * 1000) end
-            return 0
-        end
-        local function isCurrent(id)
-            local e = redis.call('HMGET', KEYS[1], 'id', 'at')
-            local t, at = tonumber(redis.call('TIME')[1]), tonumber(e[2] or '')
-            if e[1] ~= id or not at or t + \(ClockHistory.tolerance) < at then return false end
-            if t > at then redis.call('HSET', KEYS[1], 'at', t) end
-            return true
-        end
 
-        """
+            """
 
     /// Claims.
     ///

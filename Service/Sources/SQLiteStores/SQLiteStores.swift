@@ -83,14 +83,14 @@ public final class SQLiteStores: Sendable {
 
     /// The path of the file with every link resolved. The other files of the database are beside it.
     ///
-    /// - Throws: `OpenError` if the folder does not exist.
-    public static func resolvedPath(_ path: String) throws(OpenError) -> String { try DatabasePath.resolve(path) }
+    /// - Throws: `StoreOpenError` if the folder does not exist.
+    public static func resolvedPath(_ path: String) throws(StoreOpenError) -> String { try DatabasePath.resolve(path) }
 
     /// Whether there is a database at a path: a file that is not empty.
     public static func hasDatabase(at path: String) -> Bool { DatabasePath.hasContent(path) }
 
     /// Throws if the file at a path is not a database of this service. Changes nothing.
-    public static func checkFile(_ path: String) throws(OpenError) {
+    public static func checkFile(_ path: String) throws(StoreOpenError) {
         let path = try DatabasePath.resolve(path)
         try DatabasePath.checkKind(path)
         do { try DatabaseFile.inspect(path) { _ in } } catch { throw DatabaseFile.openError(error, path) }
@@ -107,14 +107,14 @@ public final class SQLiteStores: Sendable {
     public convenience init(
         path: String, role: Role = .service, options: Options = Options(), clock: any ServiceClock = SystemClock(),
         logger: Logger = Logger(label: "synheart.stores")
-    ) throws(OpenError) {
+    ) throws(StoreOpenError) {
         try self.init(
             path: path, role: role, options: options, clock: clock, logger: logger, boot: BootIdentity.current)
     }
 
     init(
         path: String, role: Role, options: Options, clock: any ServiceClock, logger: Logger, boot: BootIdentity
-    ) throws(OpenError) {
+    ) throws(StoreOpenError) {
         let path = try DatabasePath.resolve(path)
         let database = try StoreDatabase(path: path, options: options)
         self.database = database

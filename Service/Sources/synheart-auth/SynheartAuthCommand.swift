@@ -8,8 +8,8 @@ struct SynheartAuthCommand: AsyncParsableCommand {
         abstract: "Device identity: the auth service, its administration, and tools for attestations.",
         discussion: """
             Try it:
-              synheart-auth demo                      an iPhone's whole life, and an Android phone
-              synheart-auth apps example > app.json   an app record to start from
+              synheart-auth demo                     # an iPhone's and an Android's life
+              synheart-auth apps example > app.json  # an app record to start from
               synheart-auth apps add --file app.json
               synheart-auth serve
 
@@ -24,8 +24,9 @@ struct SynheartAuthCommand: AsyncParsableCommand {
             ServeCommand.self, ProxyCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self,
             SigningKeysCommand.self,
             ConfigCommand.self, DoctorCommand.self, DevicesCommand.self, StatisticsCommand.self, AuditCommand.self,
-            DeviceCommand.self, SimulateCommand.self, EvidenceCommand.self, AttestationCommand.self,
-            PlayIntegrityCommand.self, ServiceKeyCommand.self, KeeperCommand.self, MigrateCommand.self,
+            DeviceCommand.self, SimulateCommand.self, ConformanceCommand.self, EvidenceCommand.self,
+            AttestationCommand.self, PlayIntegrityCommand.self, ServiceKeyCommand.self, KeeperCommand.self,
+            MigrateCommand.self,
             MigrateStoreCommand.self,
         ])
 

@@ -316,8 +316,8 @@ struct AppRecordTests {
         let id = try AppID(World.appID)
         let read = try #require(try await world.service.apps.record(id))
         try await world.change(["name": "Renamed"])
-        #expect(try await world.service.removeApp(id, replacing: read, actor: "test") == false)
-        #expect(try await world.service.removeApp(id, replacing: world.service.apps.record(id), actor: "test"))
+        #expect(try await world.service.removeApp(id, ifStill: read, actor: "test") == false)
+        #expect(try await world.service.removeApp(id, ifStill: world.service.apps.record(id), actor: "test"))
     }
 
     @Test("another node uses a record for five seconds at most")

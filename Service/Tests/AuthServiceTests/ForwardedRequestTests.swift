@@ -113,7 +113,8 @@ import Testing
         #expect(try forwarded([]).credential() == nil)
     }
 
-    /// The table *Bodies*, for each description of a body. What is verified: `empty`, `digest`, or nothing.
+    /// Each way to describe a body. If the description says that the request has none, `headers` and `digest` verify an empty body.
+    /// Otherwise `digest` verifies the claimed digest, and `headers` refuses.
     @Test(arguments: [
         ("POST", "0", "none", true), ("POST", "000", "none", true), ("GET", "none", "none", true),
         ("HEAD", "none", "none", true), ("OPTIONS", "none", "none", true), ("get", "none", "none", true),
@@ -121,7 +122,7 @@ import Testing
         ("GET", "1", "none", false), ("GET", "none", "chunked", false), ("POST", "none", "gzip, chunked", false),
         ("POST", "0", "chunked", false), ("POST", "none", "None", false),
     ])
-    func `a gateway without bodies gets requests without a body verified, or their digests`(
+    func `for a gateway that forwards no bodies, a request has no body or is verified by its digest`(
         method: String, length: String, coding: String, isEmpty: Bool
     ) throws {
         let digest = ContentDigest(of: [7])

@@ -100,13 +100,13 @@ struct RecordBoundaryTests {
     func replacing() async throws {
         let world = try await World()
         let (first, second) = (try World.record(["name": "First"]), try World.record(["name": "Second"]))
-        func change(_ record: AppRecord, replacing expected: AppRecord?) async throws -> Bool {
-            try await world.service.apps.change(record, replacing: expected, actor: "test")
+        func change(_ record: AppRecord, ifStill expected: AppRecord?) async throws -> Bool {
+            try await world.service.apps.change(record, ifStill: expected, actor: "test")
         }
-        #expect(try await change(first, replacing: nil))
-        #expect(try await !change(second, replacing: second))
-        #expect(try await change(second, replacing: first))
-        #expect(try await !change(first, replacing: first))
+        #expect(try await change(first, ifStill: nil))
+        #expect(try await !change(second, ifStill: second))
+        #expect(try await change(second, ifStill: first))
+        #expect(try await !change(first, ifStill: first))
     }
 
     @Test("a head is compared with the log: with nothing, with an event that is there, and with one beyond its end")

@@ -48,13 +48,16 @@ import Testing
     private func killEverywhere(_ operation: Operation, _ world: World) async throws {
         let points = try await world.points(of: operation)
         #expect(points > 20, "\(operation)")
-        try await withThrowingTaskGroup(of: Void.self) { group in
+        var kills = 0
+        try await withThrowingTaskGroup(of: Bool.self) { group in
             for point in 0..<points {
-                if point >= World.atOnce { try await group.next() }
+                if point >= World.atOnce, try await group.next() == true { kills += 1 }
                 group.addTask { try await world.killAndRecover(operation, at: point) }
             }
-            try await group.waitForAll()
+            for try await killed in group where killed { kills += 1 }
         }
+        // A call that is repeated on a busy machine adds points to one run that another has not.
+        #expect(kills > points * 9 / 10, "\(operation): \(kills) of \(points)")
     }
 }
 
@@ -147,15 +150,24 @@ private struct World: Sendable {
     /// The number of crash points of an operation.
     func points(of operation: KilledDevice.Operation) async throws -> Int {
         let result = try await device(operation.rawValue, newApp())
-        let points = try? JSONValue(parsing: result.output).object?["points"]?.integer
-        return Int(try #require(points, "\(result.errors)"))
+        return try #require(points(result), "\(result.errors)")
     }
 
-    func killAndRecover(_ operation: KilledDevice.Operation, at point: Int) async throws {
+    private func points(_ result: Binary.Result) -> Int? {
+        (try? JSONValue(parsing: result.output).object?["points"]?.integer).map { Int($0) }
+    }
+
+    /// False if this run ended before it came to that point.
+    func killAndRecover(_ operation: KilledDevice.Operation, at point: Int) async throws -> Bool {
         let app = try await newApp()
-        let killed = try await device(operation.rawValue, app, dyingAt: point)
-        #expect(killed.status == SIGKILL && killed.output.isEmpty, "\(operation) at \(point): \(killed.errors)")
+        let result = try await device(operation.rawValue, app, dyingAt: point)
+        let killed = result.status == SIGKILL && result.output.isEmpty
+        if !killed {
+            let passed = try #require(points(result), "\(operation) at \(point): \(result.errors)")
+            #expect(result.status == 0 && passed <= point, "\(operation) at \(point): \(result.errors)")
+        }
         try await expectRecovery(app, "\(operation) at \(point)")
+        return killed
     }
 
     /// Checks the next launch: one registered device with one key, whose signature verifies.

@@ -9,8 +9,8 @@ import Testing
 extension AgainstPostgreSQL {
     @Suite
     struct OpeningTests {
-        private func refusal(_ url: String, options: PostgreSQLStores.Options = .init()) async -> PostgreSQLOpenError? {
-            do throws(PostgreSQLOpenError) {
+        private func refusal(_ url: String, options: PostgreSQLStores.Options = .init()) async -> StoreOpenError? {
+            do throws(StoreOpenError) {
                 await (try PostgreSQLStores.connect(url, options: options, logger: silent)).close()
                 return nil
             } catch { return error }
@@ -51,7 +51,7 @@ extension AgainstPostgreSQL {
             #expect(await refusal(url) == nil)
             try server.sql(Self.version(Schema.version + 2, oldest: Schema.version + 1), in: url)
             #expect(await refusal(url)?.code == .newerVersion)
-            await #expect(throws: PostgreSQLOpenError.self) { try await PostgreSQLStores.migrate(url) }
+            await #expect(throws: StoreOpenError.self) { try await PostgreSQLStores.migrate(url) }
         }
 
         @Test func `tables of an older version are refused with what to do`() async throws {
@@ -199,7 +199,7 @@ extension AgainstPostgreSQL {
         }
 
         @Test func `GSSAPI's encryption cannot take the place of TLS`() {
-            #expect(throws: PostgreSQLOpenError.self) {
+            #expect(throws: StoreOpenError.self) {
                 try ServerAddress("postgresql://db.example.com/auth?gssencmode=prefer")
             }
         }
@@ -209,7 +209,7 @@ extension AgainstPostgreSQL {
             #expect {
                 try ServerAddress("postgresql://a@h1,h2/d?target_session_attrs=\(value)")
             } throws: {
-                ($0 as? PostgreSQLOpenError)?.description.contains("target_session_attrs") == true
+                ($0 as? StoreOpenError)?.description.contains("target_session_attrs") == true
             }
             let primary = try ServerAddress("postgresql://a@h1/d?target_session_attrs=primary")
             #expect(primary.servers.map { $0.parameters["target_session_attrs"] } == ["primary"])

@@ -69,8 +69,8 @@ extension AgainstPostgreSQL {
             "postgresql://auth@\(host):\(server.port)/postgres?hostaddr=127.0.0.1\(more)"
         }
 
-        private func refusal(_ url: String) async -> PostgreSQLOpenError? {
-            do throws(PostgreSQLOpenError) {
+        private func refusal(_ url: String) async -> StoreOpenError? {
+            do throws(StoreOpenError) {
                 await (try PostgreSQLStores.connect(url, logger: silent)).close()
                 return nil
             } catch { return error }

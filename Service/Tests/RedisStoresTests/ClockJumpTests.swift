@@ -46,4 +46,33 @@ struct ClockJumpTests {
         #expect(try await stores.claimOnceAvailable(request).isHistoryLost)
         await stores.close()
     }
+
+    // At each step both clocks go on by less than a claim lives, as they do when they are wrong for hours.
+    @Test func `both clocks are wrong for long: what was accepted is refused when its date comes`() async throws {
+        let (clock, clockOfNode) = (try ShiftedClock(), MovableClock())
+        let server = try await RedisServer.start(environment: clock.environment)
+        let stores = try await RedisStores.forTest(server.url, clock: clockOfNode)
+        var ahead = 0
+        func move(to seconds: Int) async throws {
+            clockOfNode.move(by: Int64(seconds - ahead))
+            ahead = seconds
+            try clock.move(to: seconds)
+            try await eventually("a round confirmed the server") { (try? await stores.check()) != nil }
+        }
+        var requests: [SampleRequest] = []
+        let steps = stride(from: 3600, through: 7600, by: 400)
+        for seconds in steps {
+            try await move(to: seconds)
+            let request = SampleRequest(at: clockOfNode.now)
+            #expect(try await stores.claimOnceAvailable(request, now: clockOfNode.now) == .claimed)
+            requests.append(request)
+        }
+        try await move(to: 0)
+        #expect(try await stores.claimOnceAvailable(SampleRequest()).isHistoryLost)
+        for (request, seconds) in zip(requests, steps) {
+            try await move(to: seconds)
+            #expect(try await stores.claimOnceAvailable(request, now: clockOfNode.now).isHistoryLost, "\(seconds)")
+        }
+        await stores.close()
+    }
 }

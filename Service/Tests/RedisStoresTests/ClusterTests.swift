@@ -50,8 +50,8 @@ struct ClusterTests {
     @Test func `hash slots are Redis' own`() async throws {
         #expect(KeyPartitions.slot(of: "123456789") == 0x31C3)
         #expect(KeyPartitions.slot(of: "foo") == 12182)
-        let buckets = KeyPartitions(count: KeyPartitions.ofACluster, prefix: "p:")
-        #expect(Set(buckets.slots).count > 950)
+        let partitions = KeyPartitions(count: KeyPartitions.ofACluster, prefix: "p:")
+        #expect(Set(partitions.slots).count > 950)
     }
 
     @Test
@@ -107,7 +107,7 @@ struct ClusterTests {
         let stores = try await RedisStores.forTest(deployment.url)
         let hung = deployment.nodes[1]
         func isElsewhere(_ request: SampleRequest) -> Bool {
-            (try? stores.router.route(stores.router.buckets.bucket(of: request.device)).session.endpoint)
+            (try? stores.router.route(stores.router.partitions.partition(of: request.device)).session.endpoint)
                 != hung.endpoint
         }
         let requests = (0..<1000).map { _ in SampleRequest() }.filter(isElsewhere)
@@ -141,11 +141,11 @@ struct ClusterTests {
             bytes: SystemRandom().bytes(32), appID: try AppID("com.example.app"), purpose: .register,
             expiresAt: SystemClock().now + 90)
         try await stores.challenges.put(challenge, source: "192.0.2.1")
-        let buckets = stores.router.buckets
-        let bucket = buckets.bucket(of: challenge.bytes)
-        let slot = buckets.slots[bucket]
+        let partitions = stores.router.partitions
+        let partition = partitions.partition(of: challenge.bytes)
+        let slot = partitions.slots[partition]
         var request = SampleRequest()
-        while buckets.bucket(of: request.device) != bucket { request = SampleRequest() }
+        while partitions.partition(of: request.device) != partition { request = SampleRequest() }
         #expect(try await stores.claim(request) == .claimed)
         let elsewhere = SampleRequest()
         #expect(try await stores.claim(elsewhere) == .claimed)
@@ -157,7 +157,7 @@ struct ClusterTests {
         try await source.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", targetID)
         // The keys of a new claim exist on neither side, so the claim is refused.
         var new = SampleRequest()
-        while buckets.bucket(of: new.device) != bucket { new = SampleRequest() }
+        while partitions.partition(of: new.device) != partition { new = SampleRequest() }
         #expect((try? await stores.claim(new)) == nil)
         let connection = try await RedisConnection.open(source.endpoint, ConnectionSettings())
         let keys = try await connection.require(RESPCommand("CLUSTER", "GETKEYSINSLOT", "\(slot)", "1000"))
@@ -188,7 +188,7 @@ struct ClusterTests {
         let victim = deployment.nodes[0]
         var lost: [Bool] = []
         for request in requests {
-            let slot = stores.router.buckets.slots[stores.router.buckets.bucket(of: request.device)]
+            let slot = stores.router.partitions.slots[stores.router.partitions.partition(of: request.device)]
             lost.append(try await deployment.owner(of: slot, asking: deployment.nodes[1]).port == victim.port)
         }
         #expect(lost.contains(true) && lost.contains(false))
@@ -201,7 +201,7 @@ struct ClusterTests {
             }
             #expect(isLost ? outcome?.isHistoryLost == true : outcome == .taken(request.claims[0]))
         }
-        // The order in which buckets are asked does not matter: a part's loss lasts until its last bucket has waited it out.
+        // The order in which partitions are asked does not matter: a part's loss lasts until its last partition has waited it out.
         try await eventually("all parts can be used", within: .seconds(40)) { (try? await stores.check()) != nil }
         let now = SystemClock().now
         let wait = try #require(stores.condition(at: now, futureWindow: 60).historyLost)

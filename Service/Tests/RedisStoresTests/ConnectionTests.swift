@@ -251,7 +251,7 @@ struct ConnectionTests {
         await server.close()
     }
 
-    @Test func `facts with something missing are refused`() throws {
+    @Test func `server information with something missing is refused`() throws {
         let now = UnixTime(1)
         #expect(try ServerInfo(info: FakeServer.info, time: now).identity.runID == "aaaa")
         for time in [Int64.min, -1, .max] {

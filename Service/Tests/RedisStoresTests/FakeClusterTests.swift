@@ -58,10 +58,12 @@ struct FakeClusterTests {
             return .text(number == 0 ? "-ASK 1 127.0.0.1:\(ports[1])\r\n" : "-\(error)\r\n")
         }
         let stores = try await RedisStores.forTest(cluster.url) { $0.deadline = .seconds(10) }
-        let buckets = stores.router.buckets
+        let partitions = stores.router.partitions
         let addresses = (0...255).map { ClientAddress("192.0.2.\($0)") }
         let address = try #require(
-            addresses.first { FakeCluster.slotsOfFirst.contains(buckets.slots[buckets.bucket(of: $0.network)]) })
+            addresses.first {
+                FakeCluster.slotsOfFirst.contains(partitions.slots[partitions.partition(of: $0.network)])
+            })
         let sessions = stores.router.sessions
         let owner = try #require(sessions.first { $0.endpoint == cluster.servers[0].endpoint })
         let importing = try #require(sessions.first { $0.endpoint == cluster.servers[1].endpoint })
@@ -80,9 +82,11 @@ struct FakeClusterTests {
             return .text(isFull.withLock { $0.contains(number) } ? "-OOM full\r\n" : ":7\r\n")
         }
         let stores = try await RedisStores.forTest(cluster.url) { $0.deadline = .seconds(10) }
-        let buckets = stores.router.buckets
+        let partitions = stores.router.partitions
         let apps = try (0..<40).map { try AppID("com.example.app\($0)") }
-        let usable = apps.filter { !FakeCluster.slotsOfFirst.contains(buckets.slots[buckets.bucket(of: $0.text)]) }
+        let usable = apps.filter {
+            !FakeCluster.slotsOfFirst.contains(partitions.slots[partitions.partition(of: $0.text)])
+        }
         #expect(!usable.isEmpty && usable.count < apps.count)
         let counts = Dictionary(uniqueKeysWithValues: apps.map { ($0, 1) })
         #expect(

@@ -80,11 +80,11 @@ struct HistoryLossTests {
         await stores.close()
         let (epoch, now) = ("synheart-auth:{0}:epoch", SystemClock().now)
         let ahead = now + 10_000_000
-        // 101 losses, all recorded while the clock was ahead. Redis keeps 64 of them.
-        let losses = (1...100).map { "\((ahead - 100_000 - Int64($0) * 10).seconds)" } + ["\(ahead.seconds)"]
+        // 201 losses, all recorded while the clock was ahead. Redis keeps 128 of them.
+        let losses = (1...200).map { "\((ahead - 100_000 - Int64($0) * 10).seconds)" } + ["\(ahead.seconds)"]
         try await server.command("HSET", epoch, "loss", losses.joined(separator: ","), "run", "another")
         let later = try await RedisStores.forTest(server.url)
-        #expect((try await server.command("HGET", epoch, "loss").text ?? "").split(separator: ",").count == 64)
+        #expect((try await server.command("HGET", epoch, "loss").text ?? "").split(separator: ",").count == 128)
         guard case .historyLost = try await later.claim(SampleRequest(at: ahead), now: ahead) else {
             Issue.record("a request of the lost time was judged")
             return
@@ -114,7 +114,7 @@ struct HistoryLossTests {
 
     @Test func `a server whose policy may evict is not used`() async throws {
         let server = try await RedisServer.start(["--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl"])
-        await #expect(throws: RedisOpenError.self) {
+        await #expect(throws: StoreOpenError.self) {
             try await RedisStores.forTest(server.url) { $0.connectDeadline = .milliseconds(100) }
         }
         try await server.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
@@ -214,7 +214,7 @@ struct HistoryLossTests {
         let (master, replica) = (try await RedisServer.start(), try await RedisServer.start())
         try await replica.command("REPLICAOF", "127.0.0.1", "\(master.port)")
         try await replica.command("CONFIG", "SET", "replica-read-only", "no")
-        await #expect(throws: RedisOpenError.self) {
+        await #expect(throws: StoreOpenError.self) {
             try await RedisStores.forTest(replica.url) { $0.connectDeadline = .milliseconds(100) }
         }
     }

@@ -105,12 +105,12 @@ final class RedisServer: Sendable {
             if self.arguments.contains("--sentinel") {
                 return (try? await connection.require(RESPCommand("PING"))) != nil
             }
-            guard let facts = try? await ServerInfo(of: connection) else { return false }
+            guard let serverInfo = try? await ServerInfo(of: connection) else { return false }
             // Another server may have taken the port first.
-            guard facts.info["process_id"] == self.identifier.map({ "\($0)" }) else {
+            guard serverInfo.info["process_id"] == self.identifier.map({ "\($0)" }) else {
                 throw TestFailure("another server has port \(self.port)")
             }
-            return !facts.isLoading
+            return !serverInfo.isLoading
         }
     }
 

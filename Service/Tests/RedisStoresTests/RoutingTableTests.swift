@@ -34,19 +34,20 @@ struct RoutingTableTests {
     )
     private static let epoch = Epoch(id: "e", losses: [])
 
-    /// A table whose sessions have a lease of 5 s and routes for their buckets.
+    /// A table whose sessions have a lease of 5 s and routes for their partitions.
     private static func table(
         _ owners: [(RedisURL.Endpoint, FakeSession)], epoch: Epoch = epoch, _ history: ClaimHistoryID? = nil
     ) throws -> FakeTable {
-        var table = FakeTable(buckets: owners.count)
-        let facts = try ServerInfo.fake()
+        var table = FakeTable(partitions: owners.count)
+        let serverInfo = try ServerInfo.fake()
         table.placed(Placement(owners: owners.map(\.0)))
-        var round = FakeTable.Round(buckets: owners.count)
-        for (bucket, (endpoint, session)) in owners.enumerated() {
-            if table.identity(of: session) == nil { table.opened(session, to: endpoint, facts.identity) }
+        var round = FakeTable.Round(partitions: owners.count)
+        for (partition, (endpoint, session)) in owners.enumerated() {
+            if table.identity(of: session) == nil { table.opened(session, to: endpoint, serverInfo.identity) }
             round.checked(endpoint, .success(session))
             round.confirmed(
-                bucket, .success(.init(session: session, epoch: epoch, identity: facts.identity, history: history)))
+                partition,
+                .success(.init(session: session, epoch: epoch, identity: serverInfo.identity, history: history)))
         }
         try round.requireAllRoutes()
         #expect(table.publish(round, leaseEnd: now + .seconds(5)).isEmpty)
@@ -77,7 +78,7 @@ struct RoutingTableTests {
         // A check that was on its way when the session ended.
         _ = try table.checked(
             session, .fake(), wasWatched: true, named: nil, at: UnixTime(1000), leaseEnd: Self.now + .seconds(9))
-        var round = FakeTable.Round(buckets: 1)
+        var round = FakeTable.Round(partitions: 1)
         round.checked(Self.first, .success(session))
         round.confirmed(0, .success(table.routes[0]))
         _ = table.publish(round, leaseEnd: Self.now + .seconds(9))
@@ -95,7 +96,9 @@ struct RoutingTableTests {
         }
     }
 
-    @Test func `a bucket that moved, or that no majority places, loses its route, and the others keep theirs`() throws {
+    @Test func `a partition that moved, or that no majority places, loses its route, and the others keep theirs`()
+        throws
+    {
         let (first, second) = (FakeSession(), FakeSession())
         for owner in [Self.second, nil] {
             var table = try Self.table([(Self.first, first), (Self.first, first), (Self.second, second)])
@@ -109,7 +112,7 @@ struct RoutingTableTests {
         #expect(Self.reason { _ = try table.route(0, nil, at: Self.now) }?.hasPrefix("Sentinel names") == true)
     }
 
-    @Test func `MOVED drops the route of one bucket, and only if it still leads to that session`() throws {
+    @Test func `MOVED drops the route of one partition, and only if it still leads to that session`() throws {
         let (session, other) = (FakeSession(), FakeSession())
         var table = try Self.table([(Self.first, session), (Self.first, session)])
         table.dropRoute(0, to: other)
@@ -137,7 +140,7 @@ struct RoutingTableTests {
         #expect(throws: StoreError.self) { try table.importing(Self.second, at: Self.now) }
     }
 
-    /// A server's facts at a check, and what becomes of the session that knew it as `run` and `rep`.
+    /// What a server reports at a check, and what becomes of the session that knew it as `run` and `rep`.
     @Test(arguments: [
         ("run", "rep", "0000", true, nil, true), ("run", "rep", "abcd", true, "run", true),
         // The authority names another process.
@@ -155,11 +158,11 @@ struct RoutingTableTests {
     ) throws {
         let session = FakeSession()
         var table = try Self.table([(Self.first, session)])
-        let facts = try ServerInfo.fake(run: run, replication: replication, previous: previous)
+        let serverInfo = try ServerInfo.fake(run: run, replication: replication, previous: previous)
         let outcome = try table.checked(
-            session, facts, wasWatched: wasWatched, named: named, at: UnixTime(1000), leaseEnd: Self.now)
+            session, serverInfo, wasWatched: wasWatched, named: named, at: UnixTime(1000), leaseEnd: Self.now)
         #expect(outcome == isSame)
-        #expect(table.identity(of: session) == (isSame ? facts : try .fake()).identity)
+        #expect(table.identity(of: session) == (isSame ? serverInfo : try .fake()).identity)
     }
 
     @Test func `a server that may not keep claims is refused`() throws {
@@ -168,12 +171,13 @@ struct RoutingTableTests {
             (try .fake(more: "maxmemory:1\nmaxmemory_policy:allkeys-lru"), "may evict"),
             (try .fake(time: UnixTime(1031)), "31 s apart"), (try .fake(time: UnixTime(969)), "31 s apart"),
         ]
-        for (facts, text) in cases {
+        for (serverInfo, text) in cases {
             let session = FakeSession()
             var table = try Self.table([(Self.first, session)])
             let reason = Self.reason {
                 _ = try table.checked(
-                    session, facts, wasWatched: true, named: nil, at: UnixTime(1000), leaseEnd: Self.now + .seconds(9))
+                    session, serverInfo, wasWatched: true, named: nil, at: UnixTime(1000),
+                    leaseEnd: Self.now + .seconds(9))
             }
             #expect(reason?.contains(text) == true, "\(reason ?? "none")")
             #expect(!table.hasLease(session, at: Self.now + .seconds(6)))
@@ -204,13 +208,13 @@ struct RoutingTableTests {
     @Test func `a round replaces the sessions, and gives back those that are not used any more`() throws {
         let (old, new, failed) = (FakeSession(), FakeSession(), FakeSession())
         var table = try Self.table([(Self.first, old)])
-        let facts = try ServerInfo.fake()
-        for session in [new, failed] { table.opened(session, to: Self.second, facts.identity) }
-        var round = FakeTable.Round(buckets: 1)
+        let serverInfo = try ServerInfo.fake()
+        for session in [new, failed] { table.opened(session, to: Self.second, serverInfo.identity) }
+        var round = FakeTable.Round(partitions: 1)
         round.checked(Self.first, .failure(StoreError(.tooSlow, "slow")))
         round.checked(Self.second, .success(new))
         round.confirmed(
-            0, .success(.init(session: new, epoch: Self.epoch, identity: facts.identity, history: nil)))
+            0, .success(.init(session: new, epoch: Self.epoch, identity: serverInfo.identity, history: nil)))
         let unused = table.publish(round, leaseEnd: Self.now + .seconds(5))
         #expect(Set(unused.map(ObjectIdentifier.init)) == [ObjectIdentifier(old), ObjectIdentifier(failed)])
         #expect(table.holds(0, new, at: Self.now) && !table.hasLease(old, at: Self.now))
@@ -221,13 +225,13 @@ struct RoutingTableTests {
     @Test func `a round that ends after the close gives back its sessions`() throws {
         let (old, new) = (FakeSession(), FakeSession())
         var table = try Self.table([(Self.first, old)])
-        let facts = try ServerInfo.fake()
-        table.opened(new, to: Self.first, facts.identity)
+        let serverInfo = try ServerInfo.fake()
+        table.opened(new, to: Self.first, serverInfo.identity)
         #expect(table.close().count == 2)
-        var round = FakeTable.Round(buckets: 1)
+        var round = FakeTable.Round(partitions: 1)
         round.checked(Self.first, .success(new))
         round.confirmed(
-            0, .success(.init(session: new, epoch: Self.epoch, identity: facts.identity, history: nil)))
+            0, .success(.init(session: new, epoch: Self.epoch, identity: serverInfo.identity, history: nil)))
         #expect(
             table.publish(round, leaseEnd: Self.now + .seconds(5)).map(ObjectIdentifier.init) == [ObjectIdentifier(new)]
         )
@@ -240,7 +244,7 @@ struct RoutingTableTests {
     @Test func `a round looks up those epochs that the claims do not confirm`() throws {
         let id = ClaimHistoryID("id")
         func step(
-            _ history: ClaimHistoryID? = id, epoch: Epoch = Self.epoch, of bucket: Int = 1, naming: Set<Int>? = nil,
+            _ history: ClaimHistoryID? = id, epoch: Epoch = Self.epoch, of partition: Int = 1, naming: Set<Int>? = nil,
             replaced: Bool = false, evicted: Int = 0, _ change: (inout FakeTable) -> Void = { _ in }
         ) throws -> String? {
             let (session, other) = (FakeSession(), FakeSession())
@@ -248,12 +252,12 @@ struct RoutingTableTests {
             _ = try table.checked(
                 session, .fake(evicted: evicted), wasWatched: true, named: nil, at: UnixTime(1000), leaseEnd: Self.now)
             change(&table)
-            var round = FakeTable.Round(buckets: 2)
+            var round = FakeTable.Round(partitions: 2)
             if replaced { table.opened(other, to: Self.first, try ServerInfo.fake().identity) }
             round.checked(Self.first, .success(replaced ? other : session))
             let steps = table.epochSteps(
                 Placement(owners: [Self.first, Self.first]), round, history, naming: naming, at: UnixTime(1000))
-            return steps.first { $0.bucket == bucket }.map {
+            return steps.first { $0.partition == partition }.map {
                 switch $0.step {
                 case .keep: "keep"
                 case .confirm: "confirm"
@@ -275,8 +279,8 @@ struct RoutingTableTests {
         #expect(try step(naming: [0]) == nil)
     }
 
-    @Test func `a bucket without a usable owner has no step`() throws {
-        var round = FakeTable.Round(buckets: 2)
+    @Test func `a partition without a usable owner has no step`() throws {
+        var round = FakeTable.Round(partitions: 2)
         let table = try Self.table([(Self.first, FakeSession()), (Self.second, FakeSession())])
         round.checked(Self.first, .failure(StoreError(.tooSlow, "slow")))
         #expect(
@@ -284,13 +288,13 @@ struct RoutingTableTests {
                 Placement(owners: [Self.first, nil]), round, nil, naming: nil, at: UnixTime(1000)
             ).isEmpty)
         #expect(Self.reason { try round.requireAllRoutes() } == "slow")
-        round = FakeTable.Round(buckets: 1)
+        round = FakeTable.Round(partitions: 1)
         #expect(Self.reason { try round.requireAllRoutes() }?.hasPrefix("no majority") == true)
     }
 
-    @Test func `buckets that lack the history's id get a new one, unless a part of the Cluster has it`() throws {
+    @Test func `partitions that lack the history's id get a new one, unless a part of the Cluster has it`() throws {
         let route = try #require(try Self.table([(Self.first, FakeSession())]).routes[0])
-        var round = FakeTable.Round(buckets: 2)
+        var round = FakeTable.Round(partitions: 2)
         #expect(round.naming == nil)
         round.confirmed(0, .success(nil))
         #expect(round.naming == .newID && round.lacking == [0])
@@ -305,11 +309,11 @@ struct RoutingTableTests {
         #expect(round.failure?.reason == "gone")
     }
 
-    @Test func `an epoch is confirmed by its id, its keeper and, in the first bucket, its primary`() throws {
+    @Test func `an epoch is confirmed by its id, its keeper and, in the first partition, its primary`() throws {
         let history = ClaimHistoryID("id", primary: PrimaryPlace(system: "s", timeline: 2))
         let route = try #require(try Self.table([(Self.first, FakeSession())], history).routes[0])
-        func isConfirmed(_ words: [String], _ bucket: Int = 0, _ history: ClaimHistoryID? = history) -> Bool {
-            route.isConfirmed(by: .array(words.map { .simple($0) }), bucket, history)
+        func isConfirmed(_ words: [String], _ partition: Int = 0, _ history: ClaimHistoryID? = history) -> Bool {
+            route.isConfirmed(by: .array(words.map { .simple($0) }), partition, history)
         }
         #expect(isConfirmed(["e", "id", "s", "2"]))
         for words in [
@@ -334,8 +338,8 @@ struct RoutingTableTests {
         ] { #expect(EpochAnswer(damaged) == nil) }
     }
 
-    @Test func `a reading of a clock that jumped stays unrecorded until each bucket has it`() throws {
-        var clocks = ClockWatch(buckets: 3)
+    @Test func `a reading of a clock that jumped stays unrecorded until each partition has it`() throws {
+        var clocks = ClockWatch(partitions: 3)
         func read(_ time: Int64, run: String = "run", after seconds: Int) throws -> Bool {
             let instant = Self.now + .seconds(seconds)
             return clocks.read(
@@ -349,7 +353,7 @@ struct RoutingTableTests {
         #expect(clocks.unrecorded(0) == UnixTime(1100))
         clocks.recorded(UnixTime(1100), in: 0)
         #expect(clocks.unrecorded(0) == nil && clocks.unrecorded(2) == UnixTime(1100))
-        // It is due again until all buckets have it, and then after a pause.
+        // It is due again until all partitions have it, and then after a pause.
         #expect(try read(1101, after: 2))
         #expect(clocks.unrecorded(2) == UnixTime(1101))
         clocks.recordedAll(of: Self.first, at: Self.now + .seconds(2))

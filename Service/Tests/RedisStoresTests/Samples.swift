@@ -38,10 +38,10 @@ extension RedisStores {
     }
 
     /// Claims until the stores answer, as a client does after 503.
-    func claimOnceAvailable(_ request: SampleRequest) async throws -> ClaimOutcome {
+    func claimOnceAvailable(_ request: SampleRequest, now: UnixTime? = nil) async throws -> ClaimOutcome {
         var outcome: ClaimOutcome?
         try await eventually("the stores answer") {
-            outcome = try? await claim(request)
+            outcome = try? await claim(request, now: now)
             return outcome != nil
         }
         guard let outcome else { throw TestFailure("no outcome") }

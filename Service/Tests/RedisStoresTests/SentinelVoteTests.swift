@@ -28,7 +28,7 @@ struct SentinelVoteTests {
         var settings = ConnectionSettings()
         settings.deadline = .seconds(10)
         let authority = Sentinels(
-            endpoints: servers.map(\.endpoint), master: "main", respondents: QueryConnections(settings))
+            endpoints: servers.map(\.endpoint), master: "main", connections: QueryConnections(settings))
         let result: Result<Placement, StoreError>
         do throws(StoreError) { result = .success(try await authority.placement()) } catch { result = .failure(error) }
         await authority.close()

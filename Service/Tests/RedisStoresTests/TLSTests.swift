@@ -85,7 +85,7 @@ struct TLSTests {
     }
 
     private func refusal(_ url: String) async -> String {
-        do throws(RedisOpenError) {
+        do throws(StoreOpenError) {
             var options = RedisStores.Options()
             options.connectDeadline = .milliseconds(50)
             let stores = try await RedisStores.connect(url, options: options, logger: silent)

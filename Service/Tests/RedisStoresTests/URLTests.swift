@@ -1,3 +1,4 @@
+import AuthService
 import Testing
 
 @testable import RedisStores
@@ -40,8 +41,8 @@ struct URLTests {
         "redis+cluster://a,", "redis+cluster://a?db=1", "redis://hunter2:hunter2:hunter2@",
     ])
     func `anything else is refused, without a part that may be secret`(_ text: String) {
-        let error = #expect(throws: RedisOpenError.self) { try RedisURL(text) }
-        #expect(error?.code == .badURL)
+        let error = #expect(throws: StoreOpenError.self) { try RedisURL(text) }
+        #expect(error?.code == .malformedURL)
         #expect(error?.description.contains("hunter2") == false)
     }
 }

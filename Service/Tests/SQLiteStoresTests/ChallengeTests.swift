@@ -38,16 +38,16 @@ struct ChallengeTests {
 
     /// The challenges that remain after these steps. `b2` puts challenge 2 from source `b`. `T2` takes challenge 2.
     private func left(_ steps: [String], maximum: Int = 4) throws -> [UInt8] {
-        var book = BoundedChallengeSet(maximum: maximum)
+        var challenges = BoundedChallengeSet(maximum: maximum)
         for step in steps {
             let byte = try #require(UInt8(step.dropFirst()))
             if step.first == "T" {
-                #expect(book.take([UInt8](repeating: byte, count: 32), now: FixedClock().now) != nil)
+                #expect(challenges.take([UInt8](repeating: byte, count: 32), now: FixedClock().now) != nil)
             } else {
-                book.put(try sampleChallenge(byte), source: String(step.prefix(1)), now: FixedClock().now)
+                challenges.put(try sampleChallenge(byte), source: String(step.prefix(1)), now: FixedClock().now)
             }
         }
-        return book.drain().map { $0.challenge.bytes[0] }
+        return challenges.drain().map { $0.challenge.bytes[0] }
     }
 
     @Test(
@@ -79,13 +79,13 @@ struct ChallengeTests {
 
     @Test(arguments: [(690, true), (691, false)] as [(Int64, Bool)])
     func `a challenge is kept for ten minutes after its expiry`(_ age: Int64, _ isKept: Bool) throws {
-        var book = BoundedChallengeSet(maximum: 10)
+        var challenges = BoundedChallengeSet(maximum: 10)
         let (start, challenge) = (FixedClock().now, try sampleChallenge(1))
-        book.put(challenge, source: "a", now: start)
-        #expect((book.take(challenge.bytes, now: start + age) != nil) == isKept)
-        book.put(challenge, source: "a", now: start)
-        book.put(try sampleChallenge(2), source: "b", now: start + age)
-        #expect((book.drain().count == 2) == isKept)
+        challenges.put(challenge, source: "a", now: start)
+        #expect((challenges.take(challenge.bytes, now: start + age) != nil) == isKept)
+        challenges.put(challenge, source: "a", now: start)
+        challenges.put(try sampleChallenge(2), source: "b", now: start + age)
+        #expect((challenges.drain().count == 2) == isKept)
     }
 
     @Test func `a flooding source never evicts another source's challenges`() async throws {
@@ -103,10 +103,10 @@ struct ChallengeTests {
     }
 
     @Test func `challenges that expired long ago free their space`() throws {
-        var book = BoundedChallengeSet(maximum: 10)
+        var challenges = BoundedChallengeSet(maximum: 10)
         let start = FixedClock().now
-        for byte: UInt8 in 1...5 { book.put(try sampleChallenge(byte), source: "a", now: start) }
-        book.put(try sampleChallenge(6, expiresIn: 2000), source: "b", now: start + 90 + 601)
-        #expect(book.drain().map(\.challenge.bytes[0]) == [6])
+        for byte: UInt8 in 1...5 { challenges.put(try sampleChallenge(byte), source: "a", now: start) }
+        challenges.put(try sampleChallenge(6, expiresIn: 2000), source: "b", now: start + 90 + 601)
+        #expect(challenges.drain().map(\.challenge.bytes[0]) == [6])
     }
 }

@@ -95,7 +95,7 @@ struct ClaimHistoryTests {
         let old = bench.claims()
         let first = try bench.open()
         #expect(try await first.claim(old) == .claimed)
-        // A request dated ahead waits for the keeper, which meanwhile begins and deletes segments.
+        // A request dated ahead waits for maintenance, which meanwhile begins and deletes segments.
         for second in stride(from: Int64(0), through: 1500, by: 11) {
             let now = start + second
             #expect(try await first.claim(bench.claims(), at: now + 30, now: now) == .claimed)
@@ -220,7 +220,7 @@ struct ClaimHistoryTests {
             JournalRecovery(), segment: first, now: start.seconds,
             settings: bench.settings)
         let notes = Mutex<[JournalNote]>([])
-        let keeper = JournalMaintenance(state, folder: folder, settings: bench.settings, logger: silent) { note in
+        let maintenance = JournalMaintenance(state, folder: folder, settings: bench.settings, logger: silent) { note in
             notes.withLock { $0.append(note) }
         }
         func claim() -> JournalState.Decision {
@@ -229,7 +229,7 @@ struct ClaimHistoryTests {
                     claims: bench.claims(), timestamp: start + 30, expiresAt: start + 690, now: start, futureWindow: 60)
             )
         }
-        // The second claim is in the next segment, before the keeper has handled either.
+        // The second claim is in the next segment, before maintenance has handled either.
         _ = claim()
         state.prepare(try segment(2))
         guard case .claimedAhead = claim() else {
@@ -239,13 +239,13 @@ struct ClaimHistoryTests {
         let answer = await withCheckedContinuation { continuation in
             state.awaitSync(continuation)
             state.beginClosing(sealing: true)
-            keeper.start()
+            maintenance.start()
         }
         #expect(throws: Never.self) { try #expect(answer.get() == .claimed) }
         // The segment is truncated right after it is synced.
         let size = try FileManager.default.attributesOfItem(atPath: folder.path(of: 1))[.size] as? Int
         #expect(size == first.length)
-        keeper.join()
+        maintenance.join()
         #expect(notes.withLock { $0.map(\.sequence) } == [2])
     }
 

@@ -106,7 +106,7 @@ struct ClaimJournalGuardTests {
         try FileManager.default.createDirectory(atPath: bench.path, withIntermediateDirectories: true)
         let file = "\(bench.path)/claims-00000000000000000001"
         try Data(header { $0.version = version }.bytes).write(to: URL(fileURLWithPath: file))
-        let error = #expect(throws: OpenError.self) { try bench.open() }
+        let error = #expect(throws: StoreOpenError.self) { try bench.open() }
         #expect(error?.code == .newerVersion)
         #expect(FileManager.default.fileExists(atPath: file))
     }

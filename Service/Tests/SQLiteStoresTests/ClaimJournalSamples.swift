@@ -33,7 +33,7 @@ struct JournalBench {
     func open(
         at now: UnixTime = start, boot: String = "first boot", expecting expectation: JournalExpectation = .nothing,
         logger: Logger = silent, noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
-    ) throws(OpenError) -> ClaimJournal {
+    ) throws(StoreOpenError) -> ClaimJournal {
         try ClaimJournal(
             folder: path, settings: settings, expecting: expectation, boot: BootIdentity(boot), now: now,
             logger: logger, noted: noted)
@@ -96,15 +96,15 @@ extension ClaimJournal {
     }
 }
 
-/// Lets the keeper's thread get the journal's lock. If the task only yielded, it would take the lock again at once, and the
+/// Lets the maintenance thread get the journal's lock. If the task only yielded, it would take the lock again at once, and the
 /// thread could wait for minutes.
-func letTheKeeperWork() async { try? await Task.sleep(for: .milliseconds(1)) }
+func letMaintenanceWork() async { try? await Task.sleep(for: .milliseconds(1)) }
 
-/// Waits until the keeper has caused `condition`. Real time is only the upper bound.
+/// Waits until maintenance has caused `condition`. Real time is only the upper bound.
 func eventually(_ condition: () -> Bool) async {
     for _ in 0..<20_000 {
         if condition() { return }
-        await letTheKeeperWork()
+        await letMaintenanceWork()
     }
-    Issue.record("the keeper never did it")
+    Issue.record("the maintenance thread never did it")
 }

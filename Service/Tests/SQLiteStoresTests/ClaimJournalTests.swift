@@ -41,7 +41,7 @@ struct ClaimJournalTests {
 
     @Test func `a second opener is refused`() async throws {
         let first = try bench.open()
-        let error = #expect(throws: OpenError.self) { try bench.open() }
+        let error = #expect(throws: StoreOpenError.self) { try bench.open() }
         #expect(error?.code == .inUse)
         await first.close()
         await (try bench.open()).close()
@@ -104,7 +104,7 @@ struct ClaimJournalTests {
                     break
                 } catch {
                     #expect(error.code == .unavailable)
-                    await letTheKeeperWork()
+                    await letMaintenanceWork()
                 }
             }
             claimed.append(claim)
@@ -117,18 +117,18 @@ struct ClaimJournalTests {
         await second.close()
     }
 
-    @Test func `a new segment wakes the keeper, so that the one after it exists in time`() async throws {
+    @Test func `a new segment wakes the maintenance thread, so that the one after it exists in time`() async throws {
         var bench = bench
         bench.settings.segmentRecords = 50
         bench.settings.syncInterval = .milliseconds(1)
-        // The keeper does not poll: only a signal wakes it.
+        // Maintenance does not poll: only a signal wakes it.
         bench.settings.retryInterval = .seconds(3600)
         let journal = try bench.open()
         for count in 2...4 {
-            // When half of the segment is used, the keeper creates the next one. Then it sleeps.
+            // When half of the segment is used, maintenance creates the next one. Then it sleeps.
             for claim in bench.claims(60) { #expect(try await journal.claim([claim]) == .claimed) }
             await eventually { (try? bench.segments().count) == count }
-            for _ in 0..<20 { await letTheKeeperWork() }
+            for _ in 0..<20 { await letMaintenanceWork() }
         }
         await journal.close()
     }
@@ -163,8 +163,8 @@ struct ClaimJournalTests {
                 #expect(try await first.claim(refused[0]) == .claimed, "what was refused is not taken")
                 break
             } catch {
-                // The keeper has not retried yet.
-                await letTheKeeperWork()
+                // Maintenance has not retried yet.
+                await letMaintenanceWork()
             }
         }
         await first.abandon()

@@ -77,57 +77,62 @@ struct ClaimTableTests {
         #expect(!table.contains(zero, now: 10))
     }
 
-    @Test func `the census drops expired claims minute by minute`() {
-        var census = LiveClaimCounter()
-        census.add(3, expiry: 59)
-        census.add(4, expiry: 60)
-        #expect(census.live == 7)
-        census.advance(to: 60)
-        #expect(census.live == 4)
-        census.advance(to: 30)
-        #expect(census.live == 7)
-        census.advance(to: 120)
-        #expect(census.live == 0)
+    @Test func `the counter of live claims drops expired claims minute by minute`() {
+        var counter = LiveClaimCounter()
+        counter.add(3, expiry: 59)
+        counter.add(4, expiry: 60)
+        #expect(counter.live == 7)
+        counter.advance(to: 60)
+        #expect(counter.live == 4)
+        counter.advance(to: 30)
+        #expect(counter.live == 7)
+        counter.advance(to: 120)
+        #expect(counter.live == 0)
     }
 
     @Test(arguments: [(119, 7), (120, 4), (179, 4), (180, 0)] as [(Int64, Int)])
-    func `the census counts a claim until the minute of its expiry has passed`(_ now: Int64, _ live: Int) {
-        var census = LiveClaimCounter()
-        census.add(3, expiry: 60)
-        census.add(4, expiry: 179)
-        census.advance(to: now)
-        #expect(census.live == live)
+    func `the counter of live claims counts a claim until the minute of its expiry has passed`(
+        _ now: Int64, _ live: Int
+    ) {
+        var counter = LiveClaimCounter()
+        counter.add(3, expiry: 60)
+        counter.add(4, expiry: 179)
+        counter.advance(to: now)
+        #expect(counter.live == live)
         // A claim whose minute has passed at 120 or later, and a claim of the current minute.
-        census.add(1, expiry: 60)
-        census.add(1, expiry: UInt32(now))
-        #expect(census.live == live + (now < 120 ? 2 : 1))
+        counter.add(1, expiry: 60)
+        counter.add(1, expiry: UInt32(now))
+        #expect(counter.live == live + (now < 120 ? 2 : 1))
     }
 
-    @Test func `the census forgets the minutes that are not kept after wrong readings, and no earlier ones`() {
-        var census = LiveClaimCounter()
-        for expiry: UInt32 in [60, 120, 180, 240] { census.add(1, expiry: expiry) }
-        census.advance(to: 120)
-        census.forget(after: 180)
-        #expect(census.live == 2)
-        census.advance(to: 60)
-        #expect(census.live == 3)
+    @Test
+    func `the counter of live claims forgets the minutes that are not kept after wrong readings, and no earlier ones`()
+    {
+        var counter = LiveClaimCounter()
+        for expiry: UInt32 in [60, 120, 180, 240] { counter.add(1, expiry: expiry) }
+        counter.advance(to: 120)
+        counter.forget(after: 180)
+        #expect(counter.live == 2)
+        counter.advance(to: 60)
+        #expect(counter.live == 3)
     }
 
-    @Test func `the census keeps the last passed minutes for a clock that falls back, and not all of them`() {
-        var census = LiveClaimCounter()
+    @Test
+    func `the counter of live claims keeps the last passed minutes for a clock that falls back, and not all of them`() {
+        var counter = LiveClaimCounter()
         for minute: Int64 in 1...200 {
-            census.advance(to: minute * 60)
-            census.add(1, expiry: UInt32(minute * 60))
-            #expect(census.live == 1)
-            #expect(census.minutes <= 65)
+            counter.advance(to: minute * 60)
+            counter.add(1, expiry: UInt32(minute * 60))
+            #expect(counter.live == 1)
+            #expect(counter.minutes <= 65)
         }
-        census.advance(to: (200 - 20) * 60)
-        #expect(census.live == 21)
+        counter.advance(to: (200 - 20) * 60)
+        #expect(counter.live == 21)
         // All future minutes are kept.
-        for minute: UInt32 in 201...300 { census.add(1, expiry: minute * 60) }
-        census.advance(to: 200 * 60)
-        census.advance(to: 201 * 60)
-        #expect(census.live == 100)
+        for minute: UInt32 in 201...300 { counter.add(1, expiry: minute * 60) }
+        counter.advance(to: 200 * 60)
+        counter.advance(to: 201 * 60)
+        #expect(counter.live == 100)
     }
 
     @Test func `searches begin all over a shard`() {

@@ -87,17 +87,17 @@ import Testing
         var journal = try bench.open()
         let old = bench.claims()
         #expect(try await journal.claim(old) == .claimed)
-        // After the second jump, even claims from after the first one have expired, so the keeper deletes the segment. Each
-        // request is dated ahead, so it waits for the keeper.
+        // After the second jump, even claims from after the first one have expired, so maintenance deletes the segment. Each
+        // request is dated ahead, so it waits for maintenance.
         var wall = start + 5000
         for _ in 0..<1000 where journal.note.sequence == 1 {
             _ = try? await journal.claim(bench.claims(), at: wall + 20, now: wall)
-            await letTheKeeperWork()
+            await letMaintenanceWork()
         }
         wall = start + 5700
         for _ in 0..<1000 where try holdsFirstSegment() {
             _ = try? await journal.claim(bench.claims(), at: wall + 20, now: wall)
-            await letTheKeeperWork()
+            await letMaintenanceWork()
         }
         #expect(try !holdsFirstSegment())
         await journal.abandon()

@@ -78,7 +78,7 @@ struct ClockAheadTests {
         await again.close()
     }
 
-    @Test func `the census falls again, and claims a year ahead release their memory`() async throws {
+    @Test func `the counter of live claims falls again, and claims a year ahead release their memory`() async throws {
         let journal = try bench.open()
         #expect(try await journal.claim(bench.claims(10)) == .claimed)
         pass(1)
@@ -100,7 +100,7 @@ struct ClockAheadTests {
         #expect(try await claim(journal, at: start + year) == .claimed)
         for second in stride(from: Int64(11), through: 3000, by: 11) {
             pass(11)
-            // Each request is dated ahead, so it waits for the keeper.
+            // Each request is dated ahead, so it waits for maintenance.
             #expect(try await journal.claim(bench.claims(), at: start + second + 20, now: start + second) == .claimed)
         }
         #expect(try bench.segments().count < 140)

@@ -12,7 +12,7 @@ struct ClockModelTests {
     /// True time and the monotonic clock, which the journal reads from its own threads.
     private final class Machine: Sendable {
         let monotonic = Locked<Int64>(1000)
-        /// The last note that the keeper made durable.
+        /// The last note that maintenance made durable.
         let noted = Locked<JournalNote?>(nil)
     }
 
@@ -54,7 +54,7 @@ struct ClockModelTests {
             bench.settings.segmentSeconds = 20
             bench.settings.segmentRecords = 60
             bench.settings.retryInterval = .milliseconds(1)
-            // With some seeds the keeper is slow, as on a busy machine.
+            // With some seeds maintenance is slow, as on a busy machine.
             bench.settings.syncInterval = .milliseconds(seed % 3 == 0 ? 20 : 1)
             let machine = machine
             bench.settings.monotonic = { machine.monotonic.withLock { $0 } }
@@ -78,7 +78,7 @@ struct ClockModelTests {
             if error != 0 { incidents.append(Incident(reading: wall, at: trueTime)) }
         }
 
-        func open(expecting note: JournalNote?) throws(OpenError) -> ClaimJournal {
+        func open(expecting note: JournalNote?) throws(StoreOpenError) -> ClaimJournal {
             try bench.open(
                 at: UnixTime(wall), boot: "boot \(boot)", expecting: note.map { .note($0) } ?? .nothing
             ) { [machine] note in machine.noted.withLock { $0 = note } }
@@ -109,7 +109,7 @@ struct ClockModelTests {
             while outcome == nil {
                 do throws(StoreError) {
                     outcome = try await journal.claim(claims, at: UnixTime(date), now: UnixTime(wall))
-                } catch { await letTheKeeperWork() }
+                } catch { await letMaintenanceWork() }
             }
             noteWrong()
             switch outcome {
@@ -177,7 +177,7 @@ struct ClockModelTests {
             return reopened
         }
 
-        /// Records what the keeper has brought to the disk and to the database, once that is due.
+        /// Records what maintenance has brought to the disk and to the database, once that is due.
         mutating func keep(_ journal: ClaimJournal) {
             let note = journal.note
             guard let noted else { return }

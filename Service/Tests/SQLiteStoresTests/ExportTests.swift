@@ -57,7 +57,7 @@ import Testing
         let other = try SQLiteStores.open(folder, role: .administration, options: options)
         var refusals = 0
         try stores.export { _, _ in
-            do throws(OpenError) {
+            do throws(StoreOpenError) {
                 try other.database.writeNow { try $0.execute(sql: "DELETE FROM keys") }
             } catch { refusals += 1 }
         }

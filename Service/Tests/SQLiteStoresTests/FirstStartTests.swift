@@ -41,7 +41,7 @@ struct FirstStartTests {
             try database.execute(sql: "INSERT INTO grdb_migrations VALUES ('of another program')")
         }
         try queue.close()
-        let error = #expect(throws: OpenError.self) { try SQLiteStores.open(folder) }
+        let error = #expect(throws: StoreOpenError.self) { try SQLiteStores.open(folder) }
         #expect(error?.code == .newerVersion)
     }
 
@@ -52,7 +52,7 @@ struct FirstStartTests {
             try database.execute(sql: "CREATE TABLE recipes (title TEXT)")
         }
         try queue.close()
-        let error = #expect(throws: OpenError.self) { try SQLiteStores.open(folder) }
+        let error = #expect(throws: StoreOpenError.self) { try SQLiteStores.open(folder) }
         #expect(error?.code == .notADatabase)
     }
 
@@ -97,7 +97,7 @@ struct FirstStartTests {
 
     @Test func `a rollback journal of another program leaves its database that program's`() async throws {
         try await leaveHalf("CREATE TABLE recipes (title TEXT)")
-        let error = #expect(throws: OpenError.self) { try SQLiteStores.open(folder) }
+        let error = #expect(throws: StoreOpenError.self) { try SQLiteStores.open(folder) }
         #expect(error?.code == .notADatabase)
         let application = try await DatabaseQueue(path: folder.database).read {
             try Int.fetchOne($0, sql: "PRAGMA application_id")
@@ -136,7 +136,7 @@ struct FirstStartTests {
     @Test func `the opening lock ends with the opening, and one that is held too long is reported`() throws {
         let lock = try OpeningLock(folder.path)
         let error = withExtendedLifetime(lock) {
-            #expect(throws: OpenError.self) { _ = try OpeningLock(folder.path, patience: .milliseconds(20)) }
+            #expect(throws: StoreOpenError.self) { _ = try OpeningLock(folder.path, patience: .milliseconds(20)) }
         }
         #expect(error?.code == .inUse)
     }

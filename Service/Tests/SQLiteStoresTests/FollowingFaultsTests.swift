@@ -58,16 +58,16 @@ struct FollowingFaultsTests {
         #expect(try await journal.claim(ahead, at: start + 350, now: start + 290) == .claimed)
         pass(3)
         try await claim(journal, at: start + 3)
-        // At the second of these readings, the claims of the first one have expired too. So the keeper deletes every segment
-        // that is there now. Each request is dated ahead, so it waits for the keeper.
+        // At the second of these readings, the claims of the first one have expired too. So maintenance deletes every segment
+        // that is there now. Each request is dated ahead, so it waits for maintenance.
         let (oldest, sequence) = (try bench.segments(), journal.note.sequence)
         for _ in 0..<1000 where journal.note.sequence == sequence {
             _ = try? await journal.claim(bench.claims(), at: start + 5020, now: start + 5000)
-            await letTheKeeperWork()
+            await letMaintenanceWork()
         }
         for _ in 0..<1000 where try bench.segments().contains(where: oldest.contains) {
             _ = try? await journal.claim(bench.claims(), at: start + 5720, now: start + 5700)
-            await letTheKeeperWork()
+            await letMaintenanceWork()
         }
         #expect(try !bench.segments().contains(where: oldest.contains))
         await journal.abandon()

@@ -19,11 +19,11 @@ struct JournalMaintenanceTests {
         try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int
     }
 
-    /// Claims until the keeper has created this segment and a claim uses it.
+    /// Claims until maintenance has created this segment and a claim uses it.
     private func beginSegment(_ sequence: UInt64, of journal: ClaimJournal, at now: UnixTime) async throws {
         for _ in 0..<20_000 where journal.note.sequence < sequence {
             #expect(try await journal.claim(bench.claims(), at: now) == .claimed)
-            await letTheKeeperWork()
+            await letMaintenanceWork()
         }
         #expect(journal.note.sequence == sequence)
     }
@@ -39,7 +39,7 @@ struct JournalMaintenanceTests {
             let now = start + Int64(round) * 10
             #expect(try await journal.claim(bench.claims(), at: now) == .claimed)
             await eventually { lines.withLock { $0.count } == round }
-            for _ in 0..<20 { await letTheKeeperWork() }
+            for _ in 0..<20 { await letMaintenanceWork() }
             try FileManager.default.moveItem(atPath: away, toPath: bench.path)
             try await beginSegment(UInt64(round) + 1, of: journal, at: now)
         }
@@ -105,7 +105,7 @@ struct JournalMaintenanceTests {
         let file = folder.path(of: .max)
         folder.unlock()
         try Data().write(to: URL(fileURLWithPath: file))
-        let error = #expect(throws: OpenError.self) { try bench.open() }
+        let error = #expect(throws: StoreOpenError.self) { try bench.open() }
         #expect(error?.code == .damaged)
         #expect(FileManager.default.fileExists(atPath: file))
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// The state that callers and the keeper share, tested without the keeper's thread.
+/// The state that callers and the maintenance thread share, tested without that thread.
 struct JournalStateTests {
     private let start = JournalBench.start
     private let year: Int64 = 31_536_000
@@ -127,7 +127,7 @@ struct JournalStateTests {
         _ = try claim(state, at: start + year)
         #expect(self.records(state) == 5)
         // A call without claims, so that only the records of the fall are written.
-        _ = state.upkeep()
+        _ = state.takeWork()
         _ = try claim(state, 0, at: start)
         return state
     }
@@ -141,33 +141,33 @@ struct JournalStateTests {
         let state = try fallen(records: 8)
         // There would be room for this claim alone.
         #expect(throws: StoreError.self) { try claim(state, at: start) }
-        #expect(state.upkeep().wantsRotation)
+        #expect(state.takeWork().wantsRotation)
         state.prepare(try segment(2))
         #expect(try claim(state, at: start) == nil)
         // The loss, the purged expiry, the reading and the claim.
         #expect(records(state) == 4)
         _ = try claim(state, at: start)
         #expect(records(state) == 5)
-        #expect(!state.upkeep().wantsRotation)
+        #expect(!state.takeWork().wantsRotation)
     }
 
     @Test func `a fall is brought to the disk, and reported once`() throws {
         let state = try fallen()
-        let upkeep = state.upkeep()
-        #expect(upkeep.isDirty && upkeep.falls == 1 && upkeep.reading == start.seconds)
-        #expect(upkeep.wrong?.stretches == [(start + year).seconds...(start + year).seconds])
-        #expect(upkeep.note.loss.intervals.contains { $0.isOpen && $0.last == (start + year).seconds })
-        let next = state.upkeep()
+        let work = state.takeWork()
+        #expect(work.isDirty && work.falls == 1 && work.reading == start.seconds)
+        #expect(work.wrong?.stretches == [(start + year).seconds...(start + year).seconds])
+        #expect(work.note.loss.intervals.contains { $0.isOpen && $0.last == (start + year).seconds })
+        let next = state.takeWork()
         #expect(!next.isDirty && next.wrong == nil)
     }
 
     @Test func `claims too far ahead are swept away once`() throws {
         let state = try fallen()
         #expect(state.size.slots == 2)
-        #expect(state.upkeep().wantsSweep)
+        #expect(state.takeWork().wantsSweep)
         for shard in 0..<ClaimTable.shardCount { state.sweep(shard: shard) }
         #expect(state.size.slots == 1)
-        #expect(!state.upkeep().wantsSweep)
+        #expect(!state.takeWork().wantsSweep)
     }
 
     @Test(arguments: [(360, false), (361, true), (1000, true)] as [(Int64, Bool)])
@@ -184,13 +184,13 @@ struct JournalStateTests {
         #expect(state.size.slots == (isOver ? 2 : 1) + (seconds < 660 ? 1 : 0))
     }
 
-    // MARK: MaintenanceWork
+    // MARK: Work for the thread
 
-    @Test func `a claim wakes the keeper`() async throws {
+    @Test func `a claim wakes the maintenance thread`() async throws {
         let (state, isDirty) = (try state(), Locked<Bool?>(nil))
         Thread.detachNewThread {
-            let upkeep = state.nextUpkeep()
-            isDirty.withLock { $0 = upkeep.isDirty }
+            let work = state.nextWork()
+            isDirty.withLock { $0 = work.isDirty }
         }
         _ = try claim(state, at: start)
         await eventually { isDirty.withLock { $0 } == true }
@@ -198,39 +198,39 @@ struct JournalStateTests {
 
     @Test func `a claim is brought to the disk once`() throws {
         let state = try state()
-        _ = state.upkeep()
-        #expect(!state.upkeep().isDirty)
+        _ = state.takeWork()
+        #expect(!state.takeWork().isDirty)
         _ = try claim(state, at: start)
-        #expect(state.upkeep().isDirty)
-        #expect(!state.upkeep().isDirty)
+        #expect(state.takeWork().isDirty)
+        #expect(!state.takeWork().isDirty)
     }
 
     @Test func `claims that expired are swept away when there are many`() throws {
         let state = try state(records: 68_000)
         for _ in 0..<67 { _ = try claim(state, 1000, at: start) }
-        #expect(!state.upkeep().wantsSweep)
+        #expect(!state.takeWork().wantsSweep)
         monotonic.withLock { $0 += 720 }
         _ = try claim(state, at: start + 720)
-        #expect(state.upkeep().wantsSweep)
+        #expect(state.takeWork().wantsSweep)
         for shard in 0..<ClaimTable.shardCount { state.sweep(shard: shard) }
         #expect(state.size.slots == 1)
-        #expect(!state.upkeep().wantsSweep)
+        #expect(!state.takeWork().wantsSweep)
     }
 
     @Test func `the next segment is due after its time, and only one`() throws {
         let state = try state(records: 2 * bench.settings.segmentRecords)
         let due = start + bench.settings.segmentSeconds
         _ = try claim(state, at: due - 1)
-        #expect(!state.upkeep().wantsRotation)
+        #expect(!state.takeWork().wantsRotation)
         _ = try claim(state, at: due)
-        #expect(state.upkeep().wantsRotation)
+        #expect(state.takeWork().wantsRotation)
         state.prepare(try segment(2))
-        #expect(!state.upkeep().wantsRotation)
+        #expect(!state.takeWork().wantsRotation)
         _ = try claim(state, at: due)
-        #expect(state.upkeep().retired?.header.sequence == 1)
-        #expect(state.upkeep().retired == nil)
+        #expect(state.takeWork().retired?.header.sequence == 1)
+        #expect(state.takeWork().retired == nil)
         _ = try claim(state, at: due + bench.settings.segmentSeconds - 1)
-        #expect(!state.upkeep().wantsRotation)
+        #expect(!state.takeWork().wantsRotation)
     }
 
     // The segment has two first records, and keeps room for the seal.
@@ -240,7 +240,7 @@ struct JournalStateTests {
         let half = bench.settings.segmentRecords
         let state = try state(records: 2 * half)
         _ = try claim(state, half - 3 + more, at: start)
-        #expect(state.upkeep().wantsRotation == isDue)
+        #expect(state.takeWork().wantsRotation == isDue)
     }
 
     @Test(arguments: [(659, false), (660, true)] as [(Int64, Bool)])
@@ -250,8 +250,8 @@ struct JournalStateTests {
         state.prepare(try segment(2))
         monotonic.withLock { $0 += age }
         _ = try claim(state, at: start + age)
-        #expect(state.upkeep().deletable == (isOver ? [1] : []))
-        #expect(state.upkeep().deletable == [])
+        #expect(state.takeWork().deletable == (isOver ? [1] : []))
+        #expect(state.takeWork().deletable == [])
     }
 
     // MARK: The end
@@ -261,7 +261,7 @@ struct JournalStateTests {
         state.beginClosing(sealing: sealing)
         state.beginClosing(sealing: !sealing)
         #expect(state.endsInOrder == sealing)
-        #expect(state.upkeep().isClosing && !state.upkeep().wantsRotation)
+        #expect(state.takeWork().isClosing && !state.takeWork().wantsRotation)
     }
 
     @Test func `no claim waits for the disk after the end`() async throws {

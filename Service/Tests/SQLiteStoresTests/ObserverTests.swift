@@ -41,7 +41,7 @@ struct ObserverTests {
 
     @Test func `a database is inspected without being changed, and its service is seen`() async throws {
         let folder = try TemporaryFolder()
-        #expect(throws: OpenError.self) { try DatabaseInspection.of(folder.database) }
+        #expect(throws: StoreOpenError.self) { try DatabaseInspection.of(folder.database) }
         let stores = try SQLiteStores.open(folder)
         #expect(
             try DatabaseInspection.of(folder.database)

@@ -18,7 +18,7 @@ struct OneFileTests {
         return path
     }
 
-    private func open(_ path: String) throws(OpenError) -> SQLiteStores {
+    private func open(_ path: String) throws(StoreOpenError) -> SQLiteStores {
         try SQLiteStores(path: path, clock: FixedClock(), logger: silent)
     }
 
@@ -28,7 +28,7 @@ struct OneFileTests {
         _ = try link("other", to: "auth.sqlite")
         _ = try link("folder", to: ".")
         let name = try link("name", to: target)
-        let error = #expect(throws: OpenError.self) { try open(name) }
+        let error = #expect(throws: StoreOpenError.self) { try open(name) }
         #expect(error?.code == .inUse)
         await first.close()
     }
@@ -60,14 +60,23 @@ struct OneFileTests {
     @Test func `a circle of links is refused`() throws {
         let name = try link("name", to: "second")
         _ = try link("second", to: "name")
-        let error = #expect(throws: OpenError.self) { try open(name) }
+        let error = #expect(throws: StoreOpenError.self) { try open(name) }
         #expect(error?.code == .notReadable)
     }
 
     @Test func `a file is no folder of another file`() throws {
         try Data().write(to: URL(fileURLWithPath: folder.database))
-        let error = #expect(throws: OpenError.self) { try SQLiteStores.resolvedPath("\(folder.database)/inner") }
+        let error = #expect(throws: StoreOpenError.self) { try SQLiteStores.resolvedPath("\(folder.database)/inner") }
         #expect(error?.code == .notReadable)
+    }
+
+    @Test(
+        "a name without a folder is in the working directory, and in the root after a slash",
+        arguments: ["", "./", "/"], ["d", "d.sqlite"])
+    func noFolder(_ folder: String, _ name: String) throws {
+        let working = FileManager.default.currentDirectoryPath
+        let expected = folder == "/" || working == "/" ? "/" : working + "/"
+        #expect(try SQLiteStores.resolvedPath(folder + name) == expected + name)
     }
 
     @Test(arguments: [(nil, false), (0, false), (1, true)] as [(Int?, Bool)])
@@ -86,7 +95,7 @@ struct OneFileTests {
         if count < 40 {
             #expect(try SQLiteStores.resolvedPath(path).hasSuffix("/real.sqlite"))
         } else {
-            let error = #expect(throws: OpenError.self) { try SQLiteStores.resolvedPath(path) }
+            let error = #expect(throws: StoreOpenError.self) { try SQLiteStores.resolvedPath(path) }
             #expect(error?.code == .notReadable)
         }
     }
@@ -97,12 +106,12 @@ struct OneFileTests {
         let second = "\(folder.path)/second.sqlite"
         try FileManager.default.linkItem(atPath: folder.database, toPath: second)
         for path in [folder.database, second] {
-            let error = #expect(throws: OpenError.self) {
+            let error = #expect(throws: StoreOpenError.self) {
                 try SQLiteStores(path: path, role: role, clock: FixedClock(), logger: silent)
             }
             #expect(error?.code == .severalNames)
         }
-        #expect(throws: OpenError.self) { try DatabaseInspection.of(second) }
+        #expect(throws: StoreOpenError.self) { try DatabaseInspection.of(second) }
         try FileManager.default.removeItem(atPath: second)
         await (try SQLiteStores.open(folder, role: role)).close()
     }
@@ -110,10 +119,10 @@ struct OneFileTests {
     @Test func `a pipe is refused and does not hang`() throws {
         let pipe = "\(folder.path)/pipe"
         try #require(mkfifo(pipe, 0o600) == 0)
-        let error = #expect(throws: OpenError.self) { try open(pipe) }
+        let error = #expect(throws: StoreOpenError.self) { try open(pipe) }
         #expect(error?.code == .notADatabase)
-        #expect(throws: OpenError.self) { try DatabaseInspection.of(pipe) }
-        #expect(throws: OpenError.self) { try SQLiteStores.checkFile(pipe) }
+        #expect(throws: StoreOpenError.self) { try DatabaseInspection.of(pipe) }
+        #expect(throws: StoreOpenError.self) { try SQLiteStores.checkFile(pipe) }
     }
 
     @Test func `an inspection through a link sees a running service`() async throws {

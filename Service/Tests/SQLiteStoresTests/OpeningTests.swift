@@ -11,8 +11,8 @@ struct OpeningTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func refusal(_ path: String? = nil) throws -> OpenError? {
-        #expect(throws: OpenError.self) {
+    private func refusal(_ path: String? = nil) throws -> StoreOpenError? {
+        #expect(throws: StoreOpenError.self) {
             try SQLiteStores(path: path ?? folder.database, clock: FixedClock(), logger: silent)
         }
     }
@@ -64,7 +64,7 @@ struct OpeningTests {
         for isNew in [true, false] {
             if !isNew { await (try SQLiteStores(path: path, clock: FixedClock(), logger: silent)).close() }
             try disk.fill()
-            let error = #expect(throws: OpenError.self) {
+            let error = #expect(throws: StoreOpenError.self) {
                 try SQLiteStores(path: path, clock: FixedClock(), logger: silent)
             }
             #expect(error?.code == .unavailable)

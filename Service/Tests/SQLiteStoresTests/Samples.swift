@@ -21,7 +21,7 @@ extension SQLiteStores {
     static func open(
         _ folder: TemporaryFolder, role: Role = .service, options: Options = Options(),
         clock: any ServiceClock = FixedClock()
-    ) throws(OpenError) -> SQLiteStores {
+    ) throws(StoreOpenError) -> SQLiteStores {
         try SQLiteStores(path: folder.database, role: role, options: options, clock: clock, logger: silent)
     }
 }

@@ -50,7 +50,7 @@ import Testing
                 }
             }
             // Meanwhile the service tries to get the lock.
-            for _ in 0..<10 { await letTheKeeperWork() }
+            for _ in 0..<10 { await letMaintenanceWork() }
             let isRecorded = try await command.serviceKeys.replaceKeyChecks(
                 old.checks, with: both.checks, recording: nil)
             #expect(isRecorded)
@@ -113,14 +113,14 @@ import Testing
         await (try SQLiteStores.open(folder, role: .administration)).close()
         // A file in place of the folder.
         try Data().write(to: URL(fileURLWithPath: claims))
-        await #expect(throws: OpenError.self) {
+        await #expect(throws: StoreOpenError.self) {
             try await lock.withoutService { Issue.record("the lock is not held") }
         }
     }
 
     @Test func `cannot be taken where there is no folder for it`() async throws {
         let lock = SQLiteServiceLock(database: "\(folder.path)/missing/auth.sqlite")
-        let error = await #expect(throws: OpenError.self) {
+        let error = await #expect(throws: StoreOpenError.self) {
             _ = try await lock.withoutService { Issue.record("the lock was not taken") }
         }
         #expect(error?.code == .notWritable)

@@ -57,7 +57,7 @@ public struct AuthorizationList: Sendable, Hashable {
     public var osVersion: Int64? { integer(AuthorizationTag.osVersion) }
     /// The patch level of the system, as 202611.
     public var osPatchLevel: Int64? { integer(AuthorizationTag.osPatchLevel) }
-    /// The patch level of the vendor's image, as 20261105; 202611 and 0 occur.
+    /// The patch level of the vendor's image, such as 20261105. Some devices have 202611 or 0.
     public var vendorPatchLevel: Int64? { integer(AuthorizationTag.vendorPatchLevel) }
     /// The patch level of the boot image, as 20261105; 202611 and 0 occur.
     public var bootPatchLevel: Int64? { integer(AuthorizationTag.bootPatchLevel) }

@@ -1,9 +1,9 @@
 internal import Bytes
 public import Crypto
 
-/// Verifies assertions: proof that the attested key signed this client data after everything it signed before.
+/// Verifies assertions, which prove that the attested key signed this client data, and that it did so after what it signed before.
 public struct AssertionVerifier: Sendable {
-    /// What is accepted. Environments play no part: they were judged when the key was attested.
+    /// What is accepted. Its environments are not read here, because they were checked when the key was attested.
     public let policy: AppAttestPolicy
 
     /// A verifier for a policy.

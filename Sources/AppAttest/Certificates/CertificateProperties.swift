@@ -85,7 +85,7 @@ package struct LeafProperties: Sendable {
     package let systemVersion: String?
     /// The build of the operating system, such as `24A446`: extension 1.2.840.113635.100.8.7, [1403], since 2025.
     package let systemBuild: String?
-    /// Whether either extension says that this is a Mac: [1026] `macosx`, or [4] 13 instead of 10.
+    /// Whether one of the two extensions says that this is a Mac: element [1026] is `macosx`, or element [4] is 13, not 10.
     package let isMac: Bool
     /// The value of extension 1.2.840.113635.100.8.6. Only a Mac's is checked. iPhones have another one.
     package let accessControl: [UInt8]?

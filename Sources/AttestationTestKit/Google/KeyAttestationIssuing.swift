@@ -22,7 +22,7 @@ extension GoogleAuthority {
         options: KeyAttestationOptions = KeyAttestationOptions()
     ) throws -> [[UInt8]] {
         let description = Self.keyDescription(challenge: challenge, at: time, options: options)
-        var links = chainLinks(publicKey, description, at: time, options)
+        var links = chainLinks(publicKey, description, options)
         if let extended = options.extendsBelowLeaf {
             links.insert(
                 Link(
@@ -84,7 +84,7 @@ extension GoogleAuthority {
     }
 
     private func chainLinks(
-        _ publicKey: P256.Signing.PublicKey, _ description: [UInt8], at time: Date, _ options: KeyAttestationOptions
+        _ publicKey: P256.Signing.PublicKey, _ description: [UInt8], _ options: KeyAttestationOptions
     ) -> [Link] {
         let leafExtensions =
             [

@@ -1,5 +1,5 @@
-/// What Google says in a Play Integrity verdict, and what is wrong with the token. The defaults are a good device with the
-/// app from the store; every single thing can be changed or broken, nil leaves a member out.
+/// The content of a Play Integrity verdict, and how its token is broken. The defaults describe a good device with the app from
+/// the store. Nil leaves a member out.
 public struct PlayTokenOptions: Sendable {
     /// `requestDetails.requestPackageName` and `appIntegrity.packageName`.
     public var package = "com.example.app"
@@ -7,7 +7,7 @@ public struct PlayTokenOptions: Sendable {
     public var appPackage: String?
     /// Whether there is a `requestDetails` at all.
     public var hasRequestDetails = true
-    /// Seconds that the token is older than the time it is made at; negative: from the future.
+    /// The age of the token in seconds; a negative one is from the future.
     public var ageSeconds = 0.0
     /// Whether there is a timestamp.
     public var hasTimestamp = true

@@ -46,7 +46,7 @@ public struct VerifyRequest: WireBody, Hashable {
     }
 
     public init(_ fields: JSONFields) throws {
-        // The device chose method, path and headers: what is wrong with them is a verdict on its request.
+        // The device chose method, path and headers, so an error in them leads to a verdict on the device's request.
         method = try fields.string("method")
         scheme = try fields.string("scheme")
         guard scheme == "http" || scheme == "https" else { throw JSONError(.wrongType, path: fields.pathOf("scheme")) }

@@ -46,7 +46,7 @@ public struct HeaderFields: Sendable, Hashable {
         let (first, last) = name.withBytes { name in
             (lines.firstIndex { $0.isNamed(name) }, lines.lastIndex { $0.isNamed(name) })
         }
-        guard first == last else { throw ContractError("\(name) must stand once") }
+        guard first == last else { throw ContractError("there must be only one \(name)") }
         return first.map { lines[$0].value }
     }
 }

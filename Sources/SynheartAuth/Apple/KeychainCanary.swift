@@ -9,7 +9,7 @@
     struct KeychainCanary: Sendable {
         let accessGroup: String?
 
-        /// Another service than the records': a reset that removes every record leaves the canaries.
+        /// Not the service of the records, so that a reset that removes all records keeps the canaries.
         static let service = "ai.synheart.auth.canary"
 
         /// The content of a record's canary.

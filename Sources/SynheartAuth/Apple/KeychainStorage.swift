@@ -7,9 +7,9 @@
     public struct KeychainStorage: RecordStorage {
         private let accessGroup: String?
         private let locks: LockDirectory?
-        private let adoption: KeychainGroupMigration
+        private let migration: KeychainGroupMigration
         private let canary: KeychainCanary
-        /// nil if the group or the locks are named: then others may share them.
+        /// The owner of the app's own group; nil if the app names the group or the locks, because other programs may share them.
         private let owner: GroupOwner?
 
         static let service = "ai.synheart.auth"
@@ -17,7 +17,7 @@
         /// Records of the app, or of an access group.
         ///
         /// - Parameters:
-        ///   - accessGroup: The Keychain access group with its prefix; nil for the app's own, that of its bundle id. Records that the app
+        ///   - accessGroup: the Keychain access group with its prefix; nil for the app's own, that of its bundle id. Records that the app
         ///     made before it named a group move there.
         ///   - lockDirectory: The directory of the locks: for an access group one in the container of an app group, which the app and
         ///     its extensions share. Without it, every operation throws `NOT_CONFIGURED`. So does one without either where the record lies in
@@ -32,7 +32,7 @@
             unprotect: @escaping @Sendable (_ path: String) -> Void = LockDirectory.unprotect
         ) {
             self.accessGroup = accessGroup
-            adoption = KeychainGroupMigration(accessGroup: accessGroup, bundleID: bundleID)
+            migration = KeychainGroupMigration(accessGroup: accessGroup, bundleID: bundleID)
             canary = KeychainCanary(accessGroup: accessGroup)
             owner = accessGroup == nil && lockDirectory == nil ? bundleID.map { GroupOwner(bundleID: $0) } : nil
             let folder = lockDirectory ?? (accessGroup == nil ? folder : nil)
@@ -44,7 +44,7 @@
             if let misconfiguration { return .unavailable(misconfiguration) }
             let item = item(name)
             let reading = item.read(of: owner) { look in
-                adoption.look(item.query, look) { try? canary.markPresent(name) }
+                migration.look(item.query, look) { try? canary.markPresent(name) }
             }
             guard case .absent = reading else { return reading }
             return canary.reading(ofAbsent: name, of: owner)
@@ -101,7 +101,8 @@
             do throws(PrivateDirectory.Failure) {
                 return try locks.lock("\(name.text).\(scope).lock")
             } catch {
-                // The system empties the temporary folder. A full disk then takes no new lock file, and no other process shares these.
+                // The system empties the temporary folder, and no lock file can be made on a full disk. A lock of this process is then
+                // enough, because no other process shares these records.
                 guard owner != nil, error.storageError.isFull else { throw error.storageError }
                 return ProcessLock.take("\(name.text).\(scope)")
             }

@@ -7,7 +7,7 @@
     /// P-256 keys in the Secure Enclave, found by tag: non-exportable, this device only, usable after the first unlock.
     public struct SecureEnclaveKeyStore: KeyStore {
         private let accessGroup: String?
-        private let adoption: KeychainGroupMigration
+        private let migration: KeychainGroupMigration
 
         /// Keys of the app, or of an access group that an app shares with its extensions. Keys that the app made before it named a
         /// group move there.
@@ -17,7 +17,7 @@
 
         init(accessGroup: String?, bundleID: String?) {
             self.accessGroup = accessGroup
-            adoption = KeychainGroupMigration(accessGroup: accessGroup, bundleID: bundleID)
+            migration = KeychainGroupMigration(accessGroup: accessGroup, bundleID: bundleID)
         }
 
         /// The Secure Enclave.
@@ -135,7 +135,7 @@
                 kSecReturnRef as String: true, kSecMatchLimit as String: kSecMatchLimitOne,
             ]) { $1 }
             var item: CFTypeRef?
-            let status = adoption.look(
+            let status = migration.look(
                 query, { SecItemCopyMatching(KeychainGroupMigration.query(wanted, in: $0) as CFDictionary, &item) })
             switch status {
             case errSecSuccess: break

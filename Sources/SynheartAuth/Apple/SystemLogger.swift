@@ -5,7 +5,7 @@
     public struct SystemLogger: AuthLogger {
         private let logger = Logger(subsystem: "ai.synheart.auth", category: "identity")
 
-        /// Memberwise initializer.
+        /// A logger.
         public init() {}
 
         /// Writes the entry. No part of it is private: its types are all that may be logged.

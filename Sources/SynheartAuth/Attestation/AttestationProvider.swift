@@ -22,7 +22,7 @@ public protocol AttestationProvider: Sendable {
 }
 
 extension AttestationProvider {
-    /// Nil: every program that shares the record can use the handles.
+    /// The default: nil, because every program that shares the record can use the handles.
     public var handleOwner: String? { nil }
 
     /// No handle.

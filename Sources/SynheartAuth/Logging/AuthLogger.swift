@@ -108,7 +108,7 @@ public struct HashedDeviceID: Sendable, Hashable, CustomStringConvertible {
 
 /// Drops every entry.
 public struct SilentLogger: AuthLogger {
-    /// Memberwise initializer.
+    /// A logger.
     public init() {}
 
     /// Drops the entry.
@@ -117,7 +117,7 @@ public struct SilentLogger: AuthLogger {
 
 /// Writes a line for each entry to standard error. The default of debug builds outside Apple's systems.
 public struct StandardErrorLogger: AuthLogger {
-    /// Memberwise initializer.
+    /// A logger.
     public init() {}
 
     /// Writes the entry.

@@ -40,7 +40,7 @@ struct PieceReader {
 /// the receiver has no complete body.
 struct CheckedReader {
     private let reader: PieceReader
-    /// nil if the body was not read before.
+    /// What the first reading found; nil if this is the first reading.
     private let measure: BodyMeasure?
     private var hash = SHA256()
     private var count: Int64 = 0
@@ -73,13 +73,13 @@ struct CheckedReader {
     }
 }
 
-/// Reads bodies to send, on threads that may block. A body that hangs keeps its thread, so there are few: one more waits for a thread,
-/// until its limit.
+/// Reads bodies to send, on threads that may block. A body that hangs keeps its thread, so the number of threads is small. If
+/// none is free, a body waits for one within its time limit.
 enum BodyPump {
     /// The bodies that leave at the same time.
     static let threads = BoundedThreads(limit: 16)
 
-    /// Runs `body` on a thread, until it gives a value. It may go on afterwards. `give` returns false once the caller has left.
+    /// Runs `body` on a thread, until it gives a value. It may continue afterwards. `give` returns false once the caller no longer waits.
     static func run<Value: Sendable>(
         within limit: Duration,
         _ body: @escaping @Sendable (_ give: @Sendable (Result<Value, any Error>) -> Bool) -> Void

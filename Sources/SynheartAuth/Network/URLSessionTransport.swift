@@ -126,8 +126,8 @@ public final class URLSessionTransport: HTTPTransport {
     }
 }
 
-/// The running exchanges of one session. Each ends exactly once: by its answer, an error, its size or its deadline. One that streams
-/// answers with the head, and then ends by its stream.
+/// The running exchanges of one session. Each ends exactly once: with its answer, with an error, over its size or at its deadline. A
+/// streaming exchange answers with the head, and ends when its stream does.
 final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
     private struct Exchange: Sendable {
         let continuation: CheckedContinuation<Result<TransportAnswer, TransportError>, Never>
@@ -137,7 +137,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
     }
 
     private let running = Locked<[Int: Exchange]>([:])
-    /// The bodies of the exchanges that have answered with their heads.
+    /// The bodies that still arrive, of exchanges whose callers have the head.
     private let streaming = Locked<[Int: AnswerBuffer]>([:])
     /// The bodies of the tasks that may still read them.
     private let bodies = Locked<[Int: BodySource]>([:])
@@ -157,7 +157,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
                 running.withLock {
                     $0[identifier] = Exchange(continuation: continuation, limit: limit, streams: streams)
                 }
-                // A cancellation before the line above found nothing to end.
+                // If the cancellation came before the line above, it found no exchange to end.
                 guard !Task.isCancelled else { return self.stop(task, Self.cancelled) }
                 task.resume()
             }
@@ -168,7 +168,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
 
     private static let cancelled = Result<TransportAnswer, TransportError>.failure(TransportError("cancelled"))
 
-    /// Ends an exchange without an answer. The task is cancelled before its caller goes on and lets go of the body.
+    /// Ends an exchange without an answer. The task is cancelled before its caller continues, because the caller then releases the body.
     private func stop(_ task: URLSessionTask, _ result: Result<TransportAnswer, TransportError>) {
         let exchange = running.withLock { $0.removeValue(forKey: task.taskIdentifier) }
         task.cancel()

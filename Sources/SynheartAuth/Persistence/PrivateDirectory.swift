@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Foundation
 
 #if canImport(Darwin)
@@ -171,8 +172,8 @@ struct PrivateDirectory: Sendable {
     func ensureExists() throws(Failure) {
         if mkdir(path, mode_t(0o700)) != 0, errno != EEXIST {
             guard errno == ENOENT else { throw Failure(call: "mkdir", number: errno) }
-            let parent = (path as NSString).deletingLastPathComponent
-            guard !parent.isEmpty, parent != path else { throw Failure(call: "mkdir", number: ENOENT) }
+            let parent = PathParts(path).folder
+            guard parent != path else { throw Failure(call: "mkdir", number: ENOENT) }
             try PrivateDirectory(path: parent).ensureExistsUnchecked()
             guard mkdir(path, mode_t(0o700)) == 0 || errno == EEXIST else {
                 throw Failure(call: "mkdir", number: errno)

@@ -6,7 +6,7 @@ struct RotationGoal: Sendable, Hashable {
     /// Whether it binds a new App Attest key in place of a lost one.
     var rebinds = false
 
-    /// Whether a rotation with this aim does what one with the other aim would do.
+    /// Whether a rotation with this goal does what one with the other goal would do.
     func covers(_ other: RotationGoal) -> Bool {
         (reason == .compromise || other.reason == .scheduled) && (rebinds || !other.rebinds)
     }
@@ -15,7 +15,7 @@ struct RotationGoal: Sendable, Hashable {
 /// Up to three attempts at a rotation while the service cannot be reached. It holds no lock between them.
 struct RotationCycle: Sendable {
     let context: IdentityContext
-    let aim: RotationGoal
+    let goal: RotationGoal
     let backOff: BackOff
 
     func run() async throws(SynheartAuthError) -> KeyRotation {
@@ -31,7 +31,7 @@ struct RotationCycle: Sendable {
                         try? await rotator.disposeLeftover()
                         return done
                     }
-                    return try await rotator.attempt(aim)
+                    return try await rotator.attempt(goal)
                 }
             } catch {
                 guard [.backOff, .askProviderAgain].contains(error.remedy),
@@ -46,7 +46,7 @@ struct RotationCycle: Sendable {
     /// The rotation that another process finished while this one waited for the lock. After a compromise it is not enough: the
     /// record does not say why the other one rotated.
     private func rotationOfAnother(since before: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation? {
-        guard RotationGoal().covers(aim) else { return nil }
+        guard RotationGoal().covers(goal) else { return nil }
         let now = try await context.ledger.load()
         guard let deviceID = now.deviceID, deviceID == before.deviceID, now.identity == .active,
             now.key != before.key, let time = now.keyRotatedAt

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import Bytes
 
-/// Replaces the key. The caller holds the operation lock; signing goes on with the old key.
+/// Replaces the key. The caller holds the operation lock. Meanwhile requests are signed with the old key.
 ///
 /// A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. The SDK deletes
 /// it only if the service names another key at a time when it can no longer accept a copy.
@@ -12,29 +12,29 @@ struct Rotator: Sendable {
     static let lifeOfACopy: Int64 = 15 * 60
 
     /// One attempt. Afterwards the identity is in `registered`, whatever the outcome.
-    func attempt(_ aim: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
+    func attempt(_ goal: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
         let record = try await prepare()
         do throws(SynheartAuthError) {
-            return try await rotate(aim, record)
+            return try await rotate(goal, record)
         } catch {
             context.log.event(.rotationFailed, .warning, device: record.deviceID, error: error)
             throw error
         }
     }
 
-    private func rotate(_ aim: RotationGoal, _ record: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation {
+    private func rotate(_ goal: RotationGoal, _ record: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation {
         var record = record
         if case .rotation(let leftover) = record.journal, leftover.isRefused || leftover.hasOpenRebind {
             // Do not send a refused key again. The service says which key is current.
-            if let rotation = try await settle(leftover, record), leftover.covers(aim) { return rotation }
+            if let rotation = try await settle(leftover, record), leftover.covers(goal) { return rotation }
             record = try await prepare()
         }
         let key = try record.signingKey()
         context.log.event(.rotationStarted, device: record.deviceID)
         record = try await context.ledger.apply(
-            .rotationStarted(.other(than: key.alias, of: context.appID), aim.reason))
+            .rotationStarted(.other(than: key.alias, of: context.appID), goal.reason))
         do throws(SynheartAuthError) {
-            return try await confirm(at: try await exchange(record, rebinds: aim.rebinds))
+            return try await confirm(at: try await exchange(record, rebinds: goal.rebinds))
         } catch {
             return try await resolve(error)
         }
@@ -245,9 +245,9 @@ struct Rotator: Sendable {
 }
 
 extension PendingRotation {
-    /// Whether this rotation does what the aim wants.
-    fileprivate func covers(_ aim: RotationGoal) -> Bool {
-        RotationGoal(reason: reason, rebinds: newHandle?.isUsed == true).covers(aim)
+    /// Whether this rotation reaches the goal.
+    fileprivate func covers(_ goal: RotationGoal) -> Bool {
+        RotationGoal(reason: reason, rebinds: newHandle?.isUsed == true).covers(goal)
     }
 }
 

@@ -46,7 +46,7 @@ struct PlatformRuntime: Sendable {
         return json.text()
     }
 
-    /// Loads a key, or makes it. One thread of one process at a time, so that all callers get the key that is stored.
+    /// Loads a key, or makes it. One thread of one process does so at a time, so that all callers get the key that is stored.
     private func loadOrCreate(_ alias: KeyAlias) throws -> DevicePublicKey {
         if let key = try keyStore.load(alias) { return key }
         return try Self.creation.withLock { _ in

@@ -5,7 +5,7 @@ internal import AuthContract
 final class CachedSigner: Sendable {
     private let known: KnownVersion
     let record: IdentityRecord
-    /// nil if signing blocks, as with hardware, or if the key store was not asked yet.
+    /// Signs without blocking; nil if the key store cannot do that, as with hardware, or was not asked yet.
     let sign: KeySigner?
     private let hasAsked: Bool
 

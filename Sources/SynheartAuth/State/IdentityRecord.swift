@@ -3,9 +3,10 @@ internal import AuthContract
 /// The persisted record of one identity. It never holds private keys, attestations or tokens.
 @dynamicMemberLookup
 struct IdentityRecord: Sendable, Hashable {
-    /// What the service knows of this device. The state alone cannot say it: `registering` means pending or rotating.
+    /// What the service knows about this device. The state does not say it: in `registering` the device is pending, or it is active
+    /// and rotates.
     enum Identity: String, Sendable {
-        /// Nothing usable.
+        /// The device has no identity that it can use.
         case none
         /// The service has not decided yet.
         case pending
@@ -99,8 +100,8 @@ struct PendingRotation: Sendable, Hashable {
     var reason: RotationReason
     /// The new key's thumbprint; nil until the key exists.
     var thumbprint: String?
-    /// The latest timestamp of the copies that may still take effect; nil if there are none. The service accepts no copy long
-    /// after it.
+    /// The latest timestamp of the sent copies that may still take effect; nil if there are none. The service refuses copies whose
+    /// timestamp is too old.
     var lastCopy: UnixTime?
     /// The service answered a copy with `ROTATION_FAILED`.
     var isRefused = false

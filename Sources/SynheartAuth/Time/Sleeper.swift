@@ -16,7 +16,7 @@ public enum SleepPurpose: Sendable, Hashable, CaseIterable {
 
 /// Waits by `Task.sleep`.
 public struct TaskSleeper: Sleeper {
-    /// Memberwise initializer.
+    /// A sleeper.
     public init() {}
 
     /// Waits by `Task.sleep`, whatever the purpose.

@@ -37,9 +37,9 @@ final class RecordSuspicions: Sendable {
         suspicion.flatMap { suspicion in others.withLock { $0.seen[suspicion] } } ?? .zero
     }
 
-    /// Judges one more reading like this. nil: ask the canaries.
+    /// Judges one more suspicious reading of this kind.
     ///
-    /// - Returns: How long the suspicion must ripen; nil if it is ripe.
+    /// - Returns: how long the suspicion is still too young to count; nil if it counts, so that the canaries decide.
     func ripening(_ kind: Kind) -> Duration? {
         let now = run.now
         let suspicion = known.withLock { known -> Suspicion? in
@@ -51,7 +51,7 @@ final class RecordSuspicions: Sendable {
         return suspicion.map { VerdictEngine.remaining($0, now) } ?? VerdictEngine.interval
     }
 
-    /// Another reading proved the earlier ones wrong.
+    /// Forgets suspicions, because a later reading did not confirm them.
     func end(_ kinds: Kind...) {
         known.withLock { known in for kind in kinds { known[kind] = nil } }
     }

@@ -44,7 +44,7 @@ enum VerdictEngine {
 
     struct Row: Sendable {
         let answer: Answer
-        /// nil: any.
+        /// The history that the row is for; nil: every history.
         let history: History?
         let canaries: Canaries?
         let verdict: Verdict

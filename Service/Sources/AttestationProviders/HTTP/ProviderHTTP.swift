@@ -34,7 +34,9 @@ package final class ProviderHTTP: Sendable {
     func send(_ request: ProviderRequest, within limit: Duration) async throws(ProviderFailure) -> ProviderResponse {
         guard limit > .zero else { throw .tooSlow }
         do {
-            return try await withDeadline(limit) { try await self.exchange(request, within: limit) }
+            return try await within(limit, orThrow: ProviderFailure.tooSlow as any Error) {
+                try await self.exchange(request, within: limit)
+            }
         } catch let failure as ProviderFailure {
             throw failure
         } catch is CancellationError {
@@ -62,21 +64,6 @@ package final class ProviderHTTP: Sendable {
         return ProviderResponse(
             status: Int(answer.status.code), headers: answer.headers.map { ($0.name, $0.value) },
             body: Array(body.readableBytesView))
-    }
-
-    private func withDeadline<Value: Sendable>(
-        _ limit: Duration, _ body: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        try await withThrowingTaskGroup(of: Value.self) { group in
-            defer { group.cancelAll() }
-            group.addTask { try await body() }
-            group.addTask {
-                try await Task.sleep(for: limit)
-                throw ProviderFailure.tooSlow
-            }
-            guard let first = try await group.next() else { throw ProviderFailure.cancelled }
-            return first
-        }
     }
 }
 

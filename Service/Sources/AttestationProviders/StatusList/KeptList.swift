@@ -85,7 +85,8 @@ func boundedContents(of path: String, limit: Int) throws -> (bytes: [UInt8], mod
     // One byte more than allowed, so that a file that grows is noticed.
     let bytes = try handle.read(upToCount: limit + 1) ?? Data()
     let modified = (attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
-    return bytes.count > limit ? nil : (Array(bytes), UnixTime(Int64(modified)))
+    // A file system may hold a time beyond an Int64. Such a file confirms nothing.
+    return bytes.count > limit ? nil : (Array(bytes), UnixTime(Int64(exactly: modified.rounded(.down)) ?? 0))
 }
 
 /// Runs blocking file work outside of the threads of Swift's concurrency.

@@ -34,7 +34,7 @@ extension AdminAPI {
         try await requireOwnNames(of: record, replacing: current, request)
         // The caller replaces the version that it read. Masked secrets stand for those of that version.
         let changed = try await usable {
-            try await service.apps.change(record, replacing: current, actor: request.actor)
+            try await service.apps.change(record, ifStill: current, actor: request.actor)
         }
         guard changed else {
             let reason = "The record was changed meanwhile"
@@ -47,7 +47,7 @@ extension AdminAPI {
         let record = try await existingApp(request)
         try request.precondition.check(record)
         let expected = request.precondition.isConditional ? record : nil
-        guard try await service.removeApp(record.appID, replacing: expected, actor: request.actor) else {
+        guard try await service.removeApp(record.appID, ifStill: expected, actor: request.actor) else {
             try request.precondition.check(try await existingApp(request))
             let reason = "The app has devices: disable it instead"
             throw Refusal(.conflict, reason, hint: reason)

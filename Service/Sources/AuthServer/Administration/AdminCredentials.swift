@@ -15,9 +15,10 @@ extension AdminAPI {
         try request.requireAccessToAll()
         let body = request.body
         try body.allowOnly("name", "role", "apps", "all_apps", "body", "expires_in_seconds")
+        guard let role: CredentialRole = try body.word("role") else { throw JSONError(.missing, path: "role") }
         let (credential, text) = try await service.credentials.create(
-            name: try body.string("name"), role: try body.choice("role"), scope: try Self.scope(body),
-            bodies: try body.optionalChoice("body"),
+            name: try body.string("name"), role: role, scope: try Self.scope(body),
+            bodies: try body.word("body"),
             life: try body.optionalInteger("expires_in_seconds", in: 1...316_224_000) ?? Self.defaultLife,
             actor: request.actor)
         var object = credential.administrationJSON

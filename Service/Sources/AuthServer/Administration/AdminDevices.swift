@@ -63,7 +63,7 @@ extension AdminAPI {
     func forceRotation(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("within_seconds", "reason")
         let within = try request.body.optionalInteger("within_seconds", in: 0...31_536_000) ?? 86_400
-        let reason: RotationReason = try request.body.optionalChoice("reason") ?? .scheduled
+        let reason: RotationReason = try request.body.word("reason") ?? .scheduled
         return try await answer(
             try await service.administration.forceRotation(
                 try request.deviceID(), of: try request.appID(), by: service.clock.now + within, reason: reason,

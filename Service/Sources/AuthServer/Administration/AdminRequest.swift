@@ -69,6 +69,23 @@ struct AdminRequest: Sendable {
     }
 }
 
+extension JSONFields {
+    /// One of a fixed set of words, that may be absent. The error lists the words.
+    func word<Choice: RawRepresentable<String> & CaseIterable>(
+        _ name: String, _ type: Choice.Type = Choice.self
+    ) throws(ContractError) -> Choice? {
+        do { return try optionalChoice(name) } catch { throw .word(pathOf(name), type) }
+    }
+}
+
+extension ContractError {
+    fileprivate static func word<Choice: RawRepresentable<String> & CaseIterable>(
+        _ name: String, _ type: Choice.Type
+    ) -> ContractError {
+        ContractError("\(name) must be one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+}
+
 /// The parameters of a query. Each must be known, and appear once.
 struct AdminQuery: Sendable {
     private var values: [String: String] = [:]
@@ -94,7 +111,7 @@ struct AdminQuery: Sendable {
                 throw ContractError("\(name) in the query must have a percent-encoded value")
             }
             guard values.updateValue(value, forKey: name) == nil else {
-                throw ContractError("\(name) must stand once in the query")
+                throw ContractError("\(name) must be in the query once")
             }
         }
     }
@@ -108,10 +125,7 @@ struct AdminQuery: Sendable {
     func choice<Choice: RawRepresentable<String> & CaseIterable>(_ name: String, _ type: Choice.Type) throws -> Choice?
     {
         try value(name) { text in
-            guard let choice = Choice(rawValue: text) else {
-                throw ContractError(
-                    "\(name) in the query is one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
-            }
+            guard let choice = Choice(rawValue: text) else { throw ContractError.word("\(name) in the query", type) }
             return choice
         }
     }
@@ -120,7 +134,8 @@ struct AdminQuery: Sendable {
     func integer(_ name: String, in range: ClosedRange<Int64>) throws -> Int64? {
         try value(name) { text in
             guard let number = Int64(text), range.contains(number) else {
-                throw ContractError("\(name) in the query is a number from \(range.lowerBound) to \(range.upperBound)")
+                throw ContractError(
+                    "\(name) in the query must be a number from \(range.lowerBound) to \(range.upperBound)")
             }
             return number
         }

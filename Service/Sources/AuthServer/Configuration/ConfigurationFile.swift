@@ -107,7 +107,7 @@ package struct ConfigurationFile: Sendable {
         switch error {
         case .duplicatedKeysInMapping(_, let context):
             if let repeated = RepeatedName.find(in: text) { return repeated.error(in: path) }
-            return ConfigurationError("config", "a key stands twice (line \(context.mark.line) of \(path))")
+            return ConfigurationError("config", "a key appears twice (line \(context.mark.line) of \(path))")
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
             // The reason is one of the library's fixed texts.
@@ -133,7 +133,7 @@ package struct ConfigurationFile: Sendable {
                     throw refusal(path, "has a key that is no name", key, file)
                 }
                 let below = path.isEmpty ? name : "\(path).\(name)"
-                guard object[name] == nil else { throw refusal(below, "stands twice", key, file) }
+                guard object[name] == nil else { throw refusal(below, "appears twice", key, file) }
                 object[name] = try value(element, at: below, file)
             }
             return .object(object)
@@ -164,7 +164,7 @@ package struct ConfigurationFile: Sendable {
         if names.contains(path) {
             guard seen.insert(path).inserted else {
                 throw ConfigurationError(
-                    path, "stands twice, once as a name with a dot and once in its group" + place.of(path))
+                    path, "appears twice, once as a name with a dot and once in its group" + place.of(path))
             }
             if !value.isNull { values[path] = value }
             return

@@ -9,7 +9,8 @@ struct RepeatedName {
     let lines: [Int]
 
     private static let prefix = "synheart-auth-repeated-"
-    /// The largest number of attempts: each parses the whole text. Without the path, the error still has the line.
+    /// The largest number of attempts. It is bounded because each attempt parses the whole text. If all fail, the error has the
+    /// line but not the path.
     private static let maximumAttempts = 8
 
     /// The first repeated name that the parser finds; nil if the text cannot be parsed for another reason.
@@ -35,7 +36,7 @@ struct RepeatedName {
 
     func error(in file: String) -> ConfigurationError {
         let place = lines.count == 2 ? "lines \(lines[0]) and \(lines[1])" : "line \(lines.first ?? 0)"
-        return ConfigurationError(KeyName.shown(path), "stands twice (\(place) of \(file))")
+        return ConfigurationError(KeyName.shown(path), "appears twice (\(place) of \(file))")
     }
 
     private static func find(_ marker: String, in node: Node, at path: String, depth: Int) -> RepeatedName? {

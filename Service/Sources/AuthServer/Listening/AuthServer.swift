@@ -89,14 +89,14 @@ package struct AuthServer: Sendable {
             server: try settings.tls.map { try TLSCertificate($0) },
             operations: try settings.operations.tls.map { try TLSCertificate($0) })
         live.tls = tls
-        let rendezvous = ListenerReadiness(of: settings.metrics == nil ? 2 : 3, onReady)
+        let listeners = ListenerReadiness(of: settings.metrics == nil ? 2 : 3, onReady)
         let log = RequestLog(logger: logger)
         let publicListener = listener(
             "public",
             PublicResponder(
                 service: service, settings: live, bodies: live.bodies, proxies: settings.trustedProxies, random: random,
                 metrics: metrics, log: log),
-            host: settings.host, port: settings.port, certificate: tls.server, rendezvous)
+            host: settings.host, port: settings.port, certificate: tls.server, listeners)
         var responder = OperationsResponder(
             service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
             proxies: settings.trustedProxies,
@@ -106,7 +106,7 @@ package struct AuthServer: Sendable {
             risk: RiskMetricCounts(service: service), log: log)
         let operationsListener = listener(
             "operations", responder, host: settings.operations.host, port: settings.operations.port,
-            certificate: tls.operations, rendezvous)
+            certificate: tls.operations, listeners)
 
         // Shut down in reverse order: /readyz answers 503 while the drain lasts, the public listener finishes its requests, then
         // the operations listener, and the background work writes its last changes.
@@ -122,7 +122,7 @@ package struct AuthServer: Sendable {
         if let metrics = settings.metrics {
             responder.answersProbesAlone = true
             let listener = listener(
-                "metrics", responder, host: metrics.host, port: metrics.port, certificate: nil, rendezvous)
+                "metrics", responder, host: metrics.host, port: metrics.port, certificate: nil, listeners)
             services.insert(.init(service: listener), at: 1)
         }
         for certificate in tls.all {
@@ -136,7 +136,7 @@ package struct AuthServer: Sendable {
             try await Self.run(group, stopsOnSignals: stopsOnSignals, onStopping, onSecondSignal)
         } catch {
             // The library's error does not name the address.
-            guard await !rendezvous.isReady, let refused = await settings.unavailableListeners().first else {
+            guard await !listeners.isReady, let refused = await settings.unavailableListeners().first else {
                 throw error
             }
             throw refused
@@ -170,7 +170,7 @@ package struct AuthServer: Sendable {
     // Not a Hummingbird `Application`: the logger and the date that it makes for each request cost a tenth of a signature.
     private func listener(
         _ name: String, _ responder: some ListenerResponder, host: String, port: Int, certificate: TLSCertificate?,
-        _ rendezvous: ListenerReadiness
+        _ listeners: ListenerReadiness
     ) -> any Service {
         let malformed = malformedAnswer(listener: name)
         let scheme = certificate == nil ? "http" : "https"
@@ -179,8 +179,8 @@ package struct AuthServer: Sendable {
         return ListenerChannel(
             listener: responder, settings: live, connections: connections, certificate: certificate,
             stopping: stopping, malformed: malformed
-        ).service(host: host, port: port, settings: live, logger: quietLogger) {
-            await rendezvous.listening(name, at: "\(scheme)://\($0)")
+        ).service(host: host, port: port, settings: live, logger: quietLogger) { address in
+            await listeners.listening(name, at: "\(scheme)://\(address)")
         }
     }
 

@@ -62,7 +62,7 @@ extension RequestProvenance {
         of request: HTTPRequest, over connection: ConnectionContext, trusting proxies: TrustedProxies
     ) throws(ContractError) {
         let hosts = request.headerFields[values: .host]
-        guard let host = hosts.first, hosts.count == 1 else { throw ContractError("Host must stand once") }
+        guard let host = hosts.first, hosts.count == 1 else { throw ContractError("there must be exactly one Host") }
         guard let peer = connection.peer, proxies.contain(peer) else {
             self.init(
                 address: connection.address, scheme: request.scheme ?? "http",

@@ -100,20 +100,29 @@ package enum OpenAPIDocument {
         ["type": "string", "enum": .array(words.map { .string($0) })]
     }
 
-    private static let headers: JSONValue = .members(
-        (HeaderName.serverTime, header("integer", "The service's clock, unix seconds.", isRequired: true)),
-        (HeaderName.requestID, header("string", "Names the request in the service's log.", isRequired: true)),
-        (HeaderName.error, header("string", "The code of the refusal, as in the body.", isRequired: true)),
-        (
-            HeaderName.rotate,
-            header("string", "`required; by=<unix>; reason=scheduled|compromise`: the device must rotate.")
-        ),
-        (
-            HeaderName.assertion,
-            header("string", "With `ASSERTION_REQUIRED`: `required; prefix=\"/v1/pay\"`, the paths that need one.")
-        ),
-        ("ETag", header("string", "The version of the record, for If-Match.", isRequired: true)),
-        ("Retry-After", header("integer", "Seconds, at most 300.")))
+    private static var headers: JSONValue {
+        let identity = APIResponse.identityHeaders.map { name in
+            (name, header("string", "Of the verified identity; empty under observation.", isRequired: true))
+        }
+        let others = [
+            (HeaderName.serverTime, header("integer", "The service's clock, unix seconds.", isRequired: true)),
+            (HeaderName.requestID, header("string", "Names the request in the service's log.", isRequired: true)),
+            (HeaderName.error, header("string", "The code of the refusal, as in the body.", isRequired: true)),
+            ("ObservedError", header("string", "Under observation: the code that would have refused the request.")),
+            (
+                HeaderName.rotate,
+                header("string", "`required; by=<unix>; reason=scheduled|compromise`: the device must rotate.")
+            ),
+            (
+                HeaderName.assertion,
+                header("string", "With `ASSERTION_REQUIRED`: `required; prefix=\"/v1/pay\"`, the paths that need one.")
+            ),
+            ("ETag", header("string", "The version of the record, for If-Match.", isRequired: true)),
+            ("Retry-After", header("integer", "Seconds, at most 300.")),
+            ("WWW-Authenticate", header("string", "`Bearer`, with `UNAUTHORIZED`.")),
+        ]
+        return .object(JSONObject(identity + others))
+    }
 
     private static func header(_ type: String, _ description: String, isRequired: Bool = false) -> JSONValue {
         [

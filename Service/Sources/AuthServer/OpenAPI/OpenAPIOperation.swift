@@ -38,7 +38,7 @@ struct OpenAPIOperation: Sendable {
         object["summary"] = .string(summary)
         object["description"] = .string(description)
         object["responses"] = responses
-        let parameters = pathParameters + queryParameters + signatureHeaders + preconditions
+        let parameters = pathParameters + queryParameters + headerParameters
         if !parameters.isEmpty { object["parameters"] = .array(parameters) }
         if let requestSchema {
             object["requestBody"] = [
@@ -52,7 +52,7 @@ struct OpenAPIOperation: Sendable {
     private var responses: JSONValue {
         var success = JSONObject()
         success["description"] = "Done"
-        success["headers"] = Self.headers(["X-Synheart-Rotate"] + (hasVersion ? ["ETag"] : []))
+        success["headers"] = successHeaders
         if let successMediaType {
             success["content"] = .members(
                 (successMediaType, ["schema": ["type": "string"], "example": OpenAPIExamples.metrics]))
@@ -68,31 +68,13 @@ struct OpenAPIOperation: Sendable {
             all[String(status)] = [
                 "description": .string(
                     codes.map { "`\($0.rawValue)`: \($0.message)" }.sorted().joined(separator: "\n")),
-                "headers": Self.headers(Self.headerNames(of: status)),
+                "headers": headers(refusing: Set(codes)),
                 "content": [
                     "application/json": Self.schema("Error"), "application/problem+json": Self.schema("Problem"),
                 ],
             ]
         }
         return .object(all)
-    }
-
-    private static func headerNames(of status: Int) -> [String] {
-        let further: [String] =
-            switch status {
-            case 403: ["X-Synheart-Assertion"]
-            case 429, 503: ["Retry-After"]
-            default: []
-            }
-        return ["X-Synheart-Error", "X-Synheart-Rotate"] + further
-    }
-
-    private static func headers(_ further: [String]) -> JSONValue {
-        .object(
-            JSONObject(
-                (["X-Synheart-Server-Time", "X-Request-ID"] + further).map {
-                    ($0, ["$ref": .string("#/components/headers/\($0)")] as JSONValue)
-                }))
     }
 
     private static func schema(_ name: String) -> JSONValue {
@@ -120,23 +102,15 @@ struct OpenAPIOperation: Sendable {
         }
     }
 
-    private static func parameter(
-        _ name: String, in place: String, isRequired: Bool, _ schema: JSONValue
+    static func parameter(
+        _ name: String, in place: String, isRequired: Bool, _ schema: JSONValue, _ description: String? = nil
     ) -> JSONValue {
         var parameter = JSONObject([
             ("name", .string(name)), ("in", .string(place)), ("required", .bool(isRequired)), ("schema", schema),
         ])
+        if let description { parameter["description"] = .string(description) }
         if let example = OpenAPIExamples.parameter(name) { parameter["example"] = example }
         return .object(parameter)
-    }
-
-    /// Whether the response is an app record, whose version is in `ETag`.
-    private var hasVersion: Bool { successSchema == "AppRecord" }
-
-    /// The version of the record to change.
-    private var preconditions: [JSONValue] {
-        guard errors.contains(.preconditionFailed) else { return [] }
-        return [Self.parameter("If-Match", in: "header", isRequired: false, ["type": "string"])]
     }
 
     private static func querySchema(_ name: String) -> JSONValue {
@@ -151,17 +125,6 @@ struct OpenAPIOperation: Sendable {
         case "registered_from", "registered_before":
             ["anyOf": [["$ref": "#/components/schemas/UnixTime"], ["$ref": "#/components/schemas/Time"]]]
         default: ["type": "string"]
-        }
-    }
-
-    /// The headers of scheme 1. None is required, because a scheme 2 request has those of RFC 9421 instead.
-    private var signatureHeaders: [JSONValue] {
-        guard security == .deviceSignature else { return [] }
-        return [
-            HeaderName.appID, HeaderName.deviceID, HeaderName.timestamp, HeaderName.nonce, HeaderName.signatureVersion,
-            HeaderName.assertion,
-        ].map { name in
-            ["name": .string(name), "in": "header", "required": false, "schema": ["type": "string"]]
         }
     }
 }

@@ -4,10 +4,10 @@
     internal import NIOCore
     internal import NIOPosix
 
-    /// The service manager that started the process, such as systemd with `Type=notify`: it learns when the service is ready,
-    /// stops, and still works.
+    /// The service manager that started the process, such as systemd with `Type=notify`. The service tells it when it is ready,
+    /// when it stops, and that it still works.
     ///
-    /// The protocol of sd_notify(3), without its library: one datagram for each state.
+    /// This is the protocol of sd_notify(3) without its library: one datagram for each state.
     package struct ServiceManager: Sendable {
         /// What the service tells its manager.
         package enum State: String, Sendable {
@@ -19,9 +19,9 @@
             case alive = "WATCHDOG=1"
         }
 
-        /// Where the manager listens; nil: nothing is told.
+        /// The socket of the manager; nil if there is no manager to tell.
         private let address: SocketAddress?
-        /// The pause between two `alive`; nil: the manager expects none.
+        /// The pause between two `alive` messages; nil if the manager expects none.
         let interval: Duration?
         private let logger: Logger
 
@@ -34,21 +34,25 @@
             let name = environment["NOTIFY_SOCKET"]
             address = name.flatMap(SocketAddress.init)
             if let name, !name.isEmpty, address == nil {
-                logger.warning("NOTIFY_SOCKET is not the name of a socket here, so the service manager is told nothing")
+                logger.warning(
+                    """
+                    NOTIFY_SOCKET must be an absolute path, or @ and a name, of at most \(SocketAddress.longestName) bytes. The \
+                    service manager does not learn that the service is ready
+                    """)
             }
-            // Of another process, such as the parent that passed its variables on.
+            // The variables may be of another process, such as a parent that passed them on.
             let isMeant = environment["WATCHDOG_PID"].map { Int32($0) == process } ?? true
             let limit = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
             // Half of the limit: sd_watchdog_enabled(3).
             interval = address != nil && isMeant && limit > 1 ? .microseconds(limit / 2) : nil
         }
 
-        /// Tells the manager. If that fails, the manager acts after a timeout of its own, so the service goes on.
+        /// Tells the manager. If that fails, the service continues: the manager has a timeout of its own.
         package func tell(_ state: State) {
             guard let address else { return }
             let socket = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             defer { if socket >= 0 { close(socket) } }
-            // A manager that hangs must not hang the service.
+            // Bounded, so that a manager that does not read cannot block the service.
             var patience = timeval(tv_sec: 2, tv_usec: 0)
             guard socket >= 0,
                 setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size)) == 0,
@@ -61,11 +65,11 @@
             }
         }
 
-        /// Tells the manager again and again that the service works, until the task is cancelled. Nothing happens if the manager
-        /// does not expect it.
+        /// Tells the manager at each interval that the service works, until the task is cancelled. Does nothing if the manager
+        /// expects no such messages.
         ///
         /// - Parameters:
-        ///   - answers: returns once the service has shown that it works. While it does not return, the manager is told nothing.
+        ///   - answers: returns once the service has shown that it works. Until it returns, the manager gets no message.
         ///   - sleep: waits.
         package func watch(
             answers: @Sendable () async throws -> Void = Self.everyEventLoopAnswers,
@@ -93,8 +97,7 @@
             var bytes = Array(name.utf8)
             var address = sockaddr_un()
             address.sun_family = sa_family_t(AF_UNIX)
-            let room = MemoryLayout.size(ofValue: address.sun_path)
-            guard bytes.count > 1, bytes.count < room, !bytes.contains(0) else { return nil }
+            guard bytes.count > 1, bytes.count <= Self.longestName, !bytes.contains(0) else { return nil }
             switch bytes[0] {
             case UInt8(ascii: "/"): bytes.append(0)
             case UInt8(ascii: "@"): bytes[0] = 0
@@ -102,10 +105,13 @@
             }
             withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
             self.address = address
-            length = socklen_t(MemoryLayout<sockaddr_un>.size - room + bytes.count)
+            length = socklen_t(MemoryLayout<sockaddr_un>.size - Self.longestName - 1 + bytes.count)
         }
 
-        /// Sends a datagram. False: `errno` says why not.
+        /// The bytes of the longest name. A path has a zero byte behind it.
+        static let longestName = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
+
+        /// Sends a datagram. Returns false if that failed; `errno` has the reason.
         func send(_ message: [UInt8], from socket: Int32) -> Bool {
             withUnsafePointer(to: address) { address in
                 address.withMemoryRebound(to: sockaddr.self, capacity: 1) {

@@ -30,7 +30,7 @@ struct APIResponse: Sendable {
 
     static let noContent = APIResponse(status: 204)
 
-    /// A document for everybody, that may be cached as long as the key set.
+    /// A document that is the same for every caller. Caches may keep it as long as the key set.
     static func published(_ document: JSONObject) -> APIResponse {
         var answer = APIResponse.json(document)
         answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
@@ -47,24 +47,24 @@ struct APIResponse: Sendable {
         return answer
     }
 
+    /// The headers of a verified identity: app, device, platform, and assurance as a dictionary of tokens (RFC 9651).
+    static let identityHeaders = ["App", "Device", "Platform", "Assurance"].map { "X-Synheart-Verified-\($0)" }
+
     /// The answer of forward authentication. The identity is in headers, which a gateway copies. They are always there, so that
     /// the copies replace what a client sent.
     static func forwarded(_ verdict: VerifyResponse) -> APIResponse {
         var answer = APIResponse()
-        var values = ["", "", "", ""]
+        var values = identityHeaders.map { _ in "" }
         switch verdict {
         case .verified(let identity):
             answer.outcome = verified
-            // A dictionary of tokens (RFC 9651).
             let assurance = "app=\(identity.assurance.app.rawValue), key=\(identity.assurance.key.rawValue)"
             values = [identity.appID.text, identity.deviceID.text, identity.platform.rawValue, assurance]
         case .observed(let code, _):
             (answer.outcome, answer.code) = (observed(code), code)
             answer.headers.append((HeaderName.error, code.rawValue))
         }
-        answer.headers += zip(["App", "Device", "Platform", "Assurance"], values).map {
-            ("X-Synheart-Verified-\($0)", $1)
-        }
+        answer.headers += zip(identityHeaders, values)
         return answer
     }
 

@@ -16,7 +16,7 @@ struct Outcome {
     let headers: HeaderFields
     /// The headers of the request that another service received.
     var described: HeaderFields?
-    /// The app that a body names and the device that it was given, where no signer is named.
+    /// For a request without a signature: the app that its body names, and the device id that it was given.
     var named: (app: AppID, device: DeviceID?)?
 
     /// The outcome of a request with these headers, until it is judged.
@@ -25,7 +25,8 @@ struct Outcome {
     /// Whether the request has the development header. The headers that a gateway forwards are another service's.
     var hasDevelopmentHeader: Bool { route != .forward && headers.contains(HeaderName.developmentMode) }
 
-    /// Whether it is the verdict on a request that another service received. An error of the caller's own is none.
+    /// Whether this is a verdict on a request that another service received. An error in the caller's own request, such as a wrong
+    /// credential, is not a verdict.
     var isVerdict: Bool { credential != nil && judgement != nil }
 
     /// The app of the request, which may be a claim of the client.
@@ -43,7 +44,7 @@ struct Outcome {
     /// The app that a verdict on another service's request is counted for; nil unless the credential is for it.
     var countedApp: AppID? { app.flatMap { credential?.scope.covers($0) == true ? $0 : nil } }
 
-    /// The time of the request where it is proven, or where it is the reason of the refusal.
+    /// The time that the client signed, if the request passes; the time that it claims, if that time is why it is refused.
     var time: UnixTime? {
         if let signed = judgement?.passed { return signed.signedAt }
         guard case .failure(let refusal) = result, refusal.code == .clockSkew else { return nil }

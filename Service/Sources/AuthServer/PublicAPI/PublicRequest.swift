@@ -20,7 +20,7 @@ struct PublicRequest {
     /// - Throws: a `Refusal` or a `ContractError`.
     static func route(of head: HTTPRequest, _ forwarded: ForwardedRequest?) throws -> (Route, RequestTarget) {
         if forwarded == nil { try head.requireKnownExpectation() }
-        // What follows the path of forward authentication belongs to the forwarded request, which is judged.
+        // The rest of a forwarded request's target is parsed when that request is judged.
         let target = try RequestTarget(forwarded == nil ? head.path ?? "" : Route.forward.rawValue)
         guard let route = Route(rawValue: target.path.text) else { throw Refusal(.notFound, "no such path") }
         return (route, target)
@@ -116,10 +116,12 @@ extension Request {
 }
 
 extension Route {
-    /// The methods that the route answers; forward authentication answers others too. Only documents for everybody answer HEAD: a device signs GET.
+    /// The methods that the route answers. Forward authentication also answers every other method.
+    ///
+    /// Only the published documents answer HEAD. A device signs the method, so its GET and HEAD are different requests.
     var methods: [String] { isPublished ? ["GET", "HEAD"] : [method] }
 
-    /// Whether the route answers everybody with the same document.
+    /// Whether the route answers every caller with the same document.
     private var isPublished: Bool {
         switch self {
         case .keySet, .wellKnownKeySet, .openIDConfiguration, .authorizationServer: true

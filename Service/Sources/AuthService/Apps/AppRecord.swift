@@ -62,7 +62,7 @@ public struct SignaturePolicy: Sendable, Hashable {
     public var unsignedQuery: UnsignedQuery = .refuseOnWrites
     /// Whether GET, HEAD and OPTIONS are protected against replay.
     public var replayOnReads = true
-    /// A path prefix that clients do not sign, for deployments that add one.
+    /// The path prefix that a deployment adds and that clients do not sign; nil: none.
     public var pathPrefixStrip: String?
     /// `scheme://host[:port]` or `host[:port]` that scheme 2 requests may be sent to; empty: scheme 2 is refused.
     public var authorities: [String] = []

@@ -15,8 +15,6 @@ public final class AppRegistry: Sendable {
     public let mask: SecretMask
 
     private static let maximumCached = 20_000
-    /// How often a decision is repeated because another change was faster.
-    private static let maximumAttempts = 8
 
     /// A registry over a store.
     init(
@@ -98,11 +96,11 @@ public final class AppRegistry: Sendable {
     ///   - expected: the record to replace; nil: any.
     ///   - actor: the actor in the audit log.
     public func change(
-        _ record: AppRecord, replacing expected: AppRecord? = nil, actor: String
+        _ record: AppRecord, ifStill expected: AppRecord? = nil, actor: String
     ) async throws -> Bool {
         try check(record)
         defer { forget() }
-        for _ in 0..<Self.maximumAttempts {
+        for _ in 0..<ConcurrentChanges.maximumAttempts {
             guard let stored = try await store.app(record.appID) else { return false }
             let current = try opened(stored)
             guard expected == nil || current == expected else { return false }
@@ -120,11 +118,7 @@ public final class AppRegistry: Sendable {
                 return true
             }
         }
-        throw Self.changedEachTime
-    }
-
-    private static var changedEachTime: StoreError {
-        StoreError(.unavailable, "the app changed each time that it was read")
+        throw ConcurrentChanges(of: "the app").storeError
     }
 
     /// Makes the devices that were admitted under observation pending. It works in steps, so that each write ends well within
@@ -164,9 +158,9 @@ public final class AppRegistry: Sendable {
 
     /// Removes an app. False if it has devices, does not exist, or its record is not `expected` (nil: any).
     /// `AuthService.removeApp` also forgets its credentials.
-    func remove(_ id: AppID, replacing expected: AppRecord?, actor: String) async throws(StoreError) -> Bool {
+    func remove(_ id: AppID, ifStill expected: AppRecord?, actor: String) async throws(StoreError) -> Bool {
         defer { forget() }
-        for _ in 0..<Self.maximumAttempts {
+        for _ in 0..<ConcurrentChanges.maximumAttempts {
             guard let stored = try await store.app(id) else { return false }
             if let expected, try opened(stored) != expected { return false }
             let change = stored.removing(losing: try await credentials.credentials(), at: clock.now, by: actor)
@@ -176,7 +170,7 @@ public final class AppRegistry: Sendable {
             case .saved: return true
             }
         }
-        throw Self.changedEachTime
+        throw ConcurrentChanges(of: "the app").storeError
     }
 
     // The whole record is sealed, so the store need not know which members are secret.

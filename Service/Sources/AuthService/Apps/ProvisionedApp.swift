@@ -83,11 +83,10 @@ public final class ProvisionedApp: Sendable {
             } catch {
                 throw Refusal(.invalidAttestation, error.reason, proof: error.proof)
             }
-            let advanced: Bool
-            do throws(StoreError) {
-                advanced = try await store.raise(
+            let advanced = try await storeCall { () async throws(StoreError) in
+                try await store.raise(
                     .counter(counter, ofAppAttestKey: evidence.keyID), of: device.deviceID, app: device.appID)
-            } catch { throw Refusal(error) }
+            }
             guard advanced else {
                 throw Refusal(.invalidAttestation, "the assertion's counter was used already")
             }
@@ -112,9 +111,7 @@ public final class ProvisionedApp: Sendable {
         guard record.keys.rebindOnRotation else {
             throw Refusal(.invalidAttestation, "the app allows no new attestation on rotation")
         }
-        do { try device.requireMayRebind(body.reason, under: record.keys, at: at) } catch {
-            throw Refusal(error.code, error.description)
-        }
+        do { try device.requireMayRebind(body.reason, under: record.keys, at: at) } catch { throw Refusal(error) }
         guard body.newKeyProof != nil else {
             throw Refusal(.invalidAttestation, "a rebind needs new_key_proof")
         }

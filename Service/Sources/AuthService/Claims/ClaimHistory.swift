@@ -144,7 +144,8 @@ public struct ClaimHistory: Sendable, Hashable {
 
     /// The history of a store that lost all its claims and perhaps some of its readings, and continues at `now` without them.
     ///
-    /// The clock's history begins again. The last right reading may be a lost one, so no known reading counts as that.
+    /// The clock's history begins again: the last right reading may be among the lost ones, so no known reading is trusted to be
+    /// the last right one.
     ///
     /// - Parameters:
     ///   - readings: the last readings that are known.

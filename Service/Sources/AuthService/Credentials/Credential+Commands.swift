@@ -64,7 +64,7 @@ extension Credential {
                 from: self, to: after,
                 recording: AuditEvent(.credentialRevoked, at: now, actor: actor, detail: detail))
         case .lose(let app):
-            guard revokedAt == nil, scope.named.contains(app) else { return nil }
+            guard loses(app) else { return nil }
             let rest = scope.named.subtracting([app])
             if rest.isEmpty { after.revokedAt = now } else { after.scope = .apps(rest) }
             let detail = JSONObject([

@@ -15,8 +15,6 @@ public struct CredentialRules: Sendable {
     private let lastSweep = Locked<UnixTime?>(nil)
 
     private static let maximumCached = 1000
-    /// How often a decision is repeated because another change was faster.
-    private static let maximumAttempts = 8
     /// Seconds for which a credential stays listed after it expired or was revoked: 30 days.
     public static let listedAfterEnd: Int64 = 30 * 86_400
 
@@ -67,13 +65,13 @@ public struct CredentialRules: Sendable {
     /// Revokes a credential. False if it does not exist or was revoked before.
     public func revoke(_ id: String, actor: String) async throws(StoreError) -> Bool {
         defer { cache.forget(id) }
-        for _ in 0..<Self.maximumAttempts {
+        for _ in 0..<ConcurrentChanges.maximumAttempts {
             guard let change = try await store.credential(id)?.applying(.revoke, at: clock.now, by: actor) else {
                 return false
             }
             if try await store.save(change) { return true }
         }
-        throw StoreError(.unavailable, "the credential changed each time that it was read")
+        throw ConcurrentChanges(of: "the credential").storeError
     }
 
     /// Removes credentials that ended long ago.

@@ -6,14 +6,11 @@ struct DeviceChanges: Sendable {
     let directory: DeviceDirectory
     let clock: any ServiceClock
 
-    /// How often a decision is repeated because another change was faster.
-    private static let maximumAttempts = 8
-
     /// The result of a command.
     enum Outcome: Sendable {
         /// The current device. Either the command changed it, or it was already as wanted.
         case done(DeviceRecord, changed: Bool)
-        /// A key of the change is or was bound.
+        /// A key of the change is, or was, bound to a device.
         case keyTaken
     }
 
@@ -30,7 +27,7 @@ struct DeviceChanges: Sendable {
         _ command: DeviceCommand, to id: DeviceID, of app: AppRecord, by actor: String, from read: DeviceRecord? = nil
     ) async throws(Refusal) -> Outcome? {
         var known = read
-        for _ in 0..<Self.maximumAttempts {
+        for _ in 0..<ConcurrentChanges.maximumAttempts {
             let current = if let known { known } else { try await directory.read(id, of: app.appID) }
             guard let current else { return nil }
             let decided: DeviceChange?
@@ -46,7 +43,7 @@ struct DeviceChanges: Sendable {
             case .conflict: known = nil
             }
         }
-        throw Refusal(.serviceUnavailable, "the device changed each time that it was read", retryAfter: 1)
+        throw ConcurrentChanges(of: "the device").refusal
     }
 }
 

@@ -63,7 +63,7 @@ final class Protection: Sendable {
         self.clock = clock
     }
 
-    /// Sets new rates and bounds. KeyPartitions keep their tokens.
+    /// Sets new rates and bounds. Buckets keep their tokens.
     func apply(_ settings: ProtectionSettings) {
         enrolment.apply(settings.enrolment)
         failedSignatures.apply(settings.failedSignatures)

@@ -11,7 +11,7 @@ struct PendingProofs: Sendable {
     let key: ServiceKey
     let clock: any ServiceClock
     let recorder: RefusalRecorder
-    private let postponed = PendingProofBackOff()
+    private let backOff = PendingProofBackOff()
 
     init(
         store: any PendingProofStore, apps: AppRegistry, devices: DeviceDirectory, changes: DeviceChanges,
@@ -43,7 +43,7 @@ struct PendingProofs: Sendable {
 
     func erase(_ device: DeviceID) async throws(Refusal) {
         try await storeCall { () async throws(StoreError) in try await store.erasePendingProof(of: device) }
-        postponed.forget(device)
+        backOff.forget(device)
     }
 
     /// Tries to settle every proof once.
@@ -61,7 +61,7 @@ struct PendingProofs: Sendable {
                 } catch {
                     guard error.code == .providerUnavailable else { continue }
                     unreachableApps.insert(proof.appID)
-                    postponed.postpone(proof.deviceID, from: clock.now)
+                    backOff.postpone(proof.deviceID, from: clock.now)
                 }
             }
         }
@@ -76,7 +76,7 @@ struct PendingProofs: Sendable {
         // An operator has decided meanwhile.
         guard device.status == .pending else { return try await erase(proof.deviceID) }
         guard age <= Self.patience else { return try await reject(device, "not_settled_within_a_day") }
-        guard !isAway, !postponed.isPostponed(proof.deviceID, at: clock.now) else { return }
+        guard !isAway, !backOff.isPostponed(proof.deviceID, at: clock.now) else { return }
         let app = try await apps.enabled(proof.appID)
         guard let input = input(proof, device) else {
             return try await reject(device, "refused")

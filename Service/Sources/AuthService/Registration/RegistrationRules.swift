@@ -23,7 +23,7 @@ struct RegistrationRules: Sendable {
         try requirePlatform(request.platform, of: app)
         try await challenges.take(request.challenge, of: request.appID, for: .register)
         let key = try wellFormed { try DevicePublicKey(base64: request.publicKeyText) }
-        for _ in 0..<Self.maximumAttempts {
+        for _ in 0..<ConcurrentChanges.maximumAttempts {
             if let response = try await judge(request, http, key, under: app) { return response }
             // The record has changed. Another channel or policy may refuse what this one admits.
             apps.forget()
@@ -31,12 +31,12 @@ struct RegistrationRules: Sendable {
             try await verifier.refuseDevelopmentHeader(http, of: app)
             try requirePlatform(request.platform, of: app)
         }
-        throw Refusal(.serviceUnavailable, "the app's record changed each time that it was read", retryAfter: 1)
+        throw ConcurrentChanges(of: "the app's record").refusal
     }
 
-    private static let maximumAttempts = 4
-
-    /// Nil: the stored record differs from the one that the registration was judged under.
+    /// Judges a registration under an app's record.
+    ///
+    /// - Returns: nil if the stored record is no longer that one.
     private func judge(
         _ request: RegisterRequest, _ http: IncomingRequest, _ key: DevicePublicKey, under app: ProvisionedApp
     ) async throws(Refusal) -> RegisterResponse? {
@@ -190,7 +190,9 @@ struct RegistrationRules: Sendable {
         return device
     }
 
-    /// *The same key again*. The key is looked up only after the proof verified, so that the answer reveals no registration.
+    /// Answers a registration of a key that is already known (*The same key again* of the contract).
+    ///
+    /// The key is looked up only after the proof verified, so that an answer without a proof reveals no registration.
     private func sameKeyAgain(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ evidence: VerifiedEvidence, _ binding: KeyBinding,
         app: ProvisionedApp

@@ -197,7 +197,7 @@ public struct AuthService: Sendable {
             return .refused(Refusal(malformed: error), app: nil)
         }
         try credential.requireQuestions(about: appID)
-        // Before the request is judged: what is wrong with the question must not use up the claims of the request.
+        // Checked before the request is judged, because an error in the question must not use up the claims of the request.
         try await require(question.identityAudience, of: appID)
         let request: IncomingRequest
         do { request = try IncomingRequest(question, address: address) } catch {
@@ -219,13 +219,14 @@ public struct AuthService: Sendable {
         return await observing(refused, appID)
     }
 
-    /// Refuses an `identity_audience` that is not the app's.
+    /// Refuses an `identity_audience` that is not one of the app's audiences.
     private func require(_ audience: String?, of appID: AppID) async throws(Refusal) {
         guard let audience, let app = try await apps.provisioned(appID) else { return }
         try tokens.requireListed(audience, of: app.record)
     }
 
-    /// Adds the identity token that the question asks for, if the request was accepted. A token that cannot be signed is no verdict.
+    /// Adds the identity token that the question asks for, if the request was accepted. If the token cannot be signed, this throws,
+    /// and the caller gets no verdict.
     private func identifying(_ judgement: Judgement, for audience: String?) async throws(Refusal) -> Judgement {
         guard let audience, case .success(let verified) = judgement.result else { return judgement }
         var judgement = judgement
@@ -253,10 +254,10 @@ public struct AuthService: Sendable {
     /// Removes an app with its credentials, recorded refusals and pending proofs. Returns false if the app has devices, does not
     /// exist, or its record is not `expected` (nil: any).
     public func removeApp(
-        _ id: AppID, replacing expected: AppRecord? = nil, actor: String
+        _ id: AppID, ifStill expected: AppRecord? = nil, actor: String
     ) async throws(StoreError) -> Bool {
         defer { credentials.forget() }
-        return try await apps.remove(id, replacing: expected, actor: actor)
+        return try await apps.remove(id, ifStill: expected, actor: actor)
     }
 
     /// The requests of this process to providers, and the state of its revocation lists.

@@ -40,13 +40,14 @@ public struct AppChange: Sendable, Hashable {
         (after, needsNoDevices) = (nil, true)
     }
 
-    /// Whether a removal was decided from these stored credentials: it changes each one that names the app and is not revoked.
+    /// Whether a removal was decided from these stored credentials: it must change exactly those that name the app and are not
+    /// revoked.
     public func isDecided(from stored: [Credential]) -> Bool {
-        let named = stored.filter { $0.revokedAt == nil && $0.scope.named.contains(before.appID) }
+        let named = stored.filter { $0.loses(before.appID) }
         return Set(named) == Set(credentials.map(\.before))
     }
 
-    /// The error of a store that removed the app and then did not find a credential as `isDecided(from:)` had found it.
+    /// The error of a store whose transaction finds that a credential changed after `isDecided(from:)` compared it.
     package var halfDecided: StoreError {
         StoreError(.unavailable, "a credential of \(before.appID) changed while the app was removed")
     }

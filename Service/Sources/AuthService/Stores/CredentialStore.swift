@@ -3,7 +3,7 @@ internal import StrictJSON
 
 /// The rights of a credential's bearer.
 public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
-    /// Asks `/verify` about the requests of some apps.
+    /// Asks about requests of some apps: `/verify`, or forward authentication.
     case service
     /// Reads through the admin API.
     case viewer
@@ -63,13 +63,13 @@ extension CredentialScope {
 
 /// A stored credential. It has the hash of the secret, never the secret.
 public struct Credential: Sendable, Hashable {
-    /// The public part, by which it is found, listed and revoked.
+    /// The public part. It finds the credential, and names it in lists and for revocation.
     public let id: String
     /// The operator's name for it. It need not be unique.
     public let name: String
     /// What the bearer may do.
     public let role: CredentialRole
-    /// The apps that it is for. Narrower once one of them is removed.
+    /// The apps that it is for. If one of them is removed, the scope loses it.
     public var scope: CredentialScope
     /// SHA-256 of the secret, 32 bytes. The secret has 256 random bits, so that no slower hash is needed.
     public let secretHash: [UInt8]
@@ -79,7 +79,7 @@ public struct Credential: Sendable, Hashable {
     public let expiresAt: UnixTime
     /// When it was revoked; nil: it was not.
     public var revokedAt: UnixTime?
-    /// What the gateway that uses it forwards. Other roles than `service` and `/verify` do not read it.
+    /// What the gateway that uses it forwards of bodies. Only forward authentication reads it.
     public let bodies: ForwardedBodies
 
     /// A credential as it is stored.
@@ -99,8 +99,13 @@ public struct Credential: Sendable, Hashable {
     }
 }
 
+extension Credential {
+    /// Whether the removal of this app changes the credential: it names the app, and is not revoked.
+    package func loses(_ app: AppID) -> Bool { revokedAt == nil && scope.named.contains(app) }
+}
+
 extension ForwardedBodies {
-    /// The stored form. Nil stands for `headers`, which rows of older versions mean too.
+    /// The stored form. `headers` is stored as null, because rows of older versions have null there.
     package var storedText: String? { self == .headers ? nil : rawValue }
 }
 
@@ -128,7 +133,7 @@ public protocol CredentialStore: Sendable {
     /// The credential with this id, even if it is revoked or expired; nil if there is none.
     func credential(_ id: String) async throws(StoreError) -> Credential?
 
-    /// All credentials, the latest `createdAt` first, in whatever order they were added.
+    /// All credentials, the latest `createdAt` first. The order in which they were added does not matter.
     func credentials() async throws(StoreError) -> [Credential]
 
     /// Adds a credential. If its id exists, throws and keeps the existing credential. Returns false if an app that it names

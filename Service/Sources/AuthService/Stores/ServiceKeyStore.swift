@@ -62,6 +62,27 @@ public protocol ServiceKeyStore: Sendable {
     func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int
 }
 
+extension SealedRow.Kind {
+    /// The table of these rows in a SQL store, and the columns of the id, of the app (nil: none) and of the sealed value.
+    package var columns: (table: String, id: String, scope: String?, value: String) {
+        switch self {
+        case .app: ("apps", "app_id", nil, "record")
+        case .signingKey: ("signing_keys", "id", nil, "sealed_key")
+        case .pendingProof: ("pending_proofs", "device_id", nil, "sealed_request")
+        case .evidence: ("evidence", "id", "app_id", "sealed")
+        }
+    }
+}
+
+extension ServiceKeyCheck {
+    /// The name under which SQL stores keep the check values.
+    package static let fact = "service_key_checks"
+
+    /// The error of a change that a command decided under a key that no longer seals.
+    package static let rotatedMeanwhile = StoreError(
+        .unavailable, "the service key was rotated meanwhile; list the new one first and run the command again")
+}
+
 extension [ServiceKeyCheck] {
     /// The stored form: the values, separated by spaces.
     package var storedText: String { map(\.text).joined(separator: " ") }

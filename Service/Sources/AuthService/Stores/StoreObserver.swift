@@ -38,6 +38,16 @@ extension StoreObserver {
     }
 }
 
+extension Optional<any StoreObserver> {
+    /// Runs a call and reports it to the observer, if there is one.
+    package func observing<Value: Sendable>(
+        _ operation: StoreOperation, _ call: () async throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        guard let self else { return try await call() }
+        return try await self.observing(operation, call)
+    }
+}
+
 /// A replay store whose calls an observer sees.
 public struct ObservedReplay: ReplayStore {
     private let store: any ReplayStore

@@ -17,7 +17,7 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
 
         /// The folder of the file does not exist.
         public static let noSuchFolder = Self(rawValue: "noSuchFolder")
-        /// The file or its folder cannot be read.
+        /// A file or its folder cannot be read.
         public static let notReadable = Self(rawValue: "notReadable")
         /// The file or its folder cannot be written.
         public static let notWritable = Self(rawValue: "notWritable")

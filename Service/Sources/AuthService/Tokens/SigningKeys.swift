@@ -15,9 +15,6 @@ public actor SigningKeys {
     /// Seconds that the key set may be cached (`max-age`).
     public static let cacheLife: Int64 = 300
     private static let ownCacheLife: Int64 = 5
-    /// How often a decision is repeated because another change was faster. A new store needs two keys, and each attempt adds
-    /// one, or finds that another node added one.
-    private static let maximumAttempts = 8
 
     /// The current use of a key.
     public enum Use: String, Sendable, Hashable {
@@ -82,7 +79,7 @@ public actor SigningKeys {
     /// Creates a standby key and returns its id. The standby before it signs as soon as it has been published for long enough.
     public func rotate(actor: String) async throws(Refusal) -> String {
         var newest: String?
-        for _ in 0..<Self.maximumAttempts {
+        for _ in 0..<ConcurrentChanges.maximumAttempts {
             let made = try made()
             let ring = try await complete()
             guard newest == nil || newest == ring.keys.last?.id else {
@@ -91,7 +88,7 @@ public actor SigningKeys {
             newest = ring.keys.last?.id
             if try await save(ring.applying(.rotate(made), at: made.createdAt, by: actor)) { return made.id }
         }
-        throw Self.changedEachTime
+        throw ConcurrentChanges(of: "the signing keys").refusal
     }
 
     /// Removes a key from the key set at once, which invalidates its tokens. Returns true even if the key was revoked before.
@@ -100,14 +97,14 @@ public actor SigningKeys {
     /// If it was the signing key, the standby signs at once, and a new standby is created. A backend learns of it when it next
     /// reads the key set.
     public func revoke(_ id: String, actor: String) async throws(Refusal) -> Bool {
-        for _ in 0..<Self.maximumAttempts {
+        for _ in 0..<ConcurrentChanges.maximumAttempts {
             let command = SigningKeyCommand.revoke(id, replacement: try made())
             guard let change = try await complete().applying(command, at: clock.now, by: actor) else {
                 return try await storeCall { () async throws(StoreError) in try await store.isRevokedSigningKey(id) }
             }
             if try await save(change) { return true }
         }
-        throw Self.changedEachTime
+        throw ConcurrentChanges(of: "the signing keys").refusal
     }
 
     /// Signs claims with the current signing key, as a compact JWS (RFC 7515).
@@ -142,12 +139,12 @@ public actor SigningKeys {
 
     /// Every key. Creates the signing key and the standby if they are missing.
     private func complete() async throws(Refusal) -> SigningKeyRing {
-        for _ in 0..<Self.maximumAttempts {
+        for _ in 0..<ConcurrentChanges.maximumAttempts {
             let ring = try await stored()
             guard !ring.isComplete else { return ring }
             _ = try await save(ring.applying(.complete(made()), at: clock.now, by: "service"))
         }
-        throw Self.changedEachTime
+        throw ConcurrentChanges(of: "the signing keys").refusal
     }
 
     /// Removes keys whose last token has expired. If another change is faster, its keys are the result, and the next call removes
@@ -167,10 +164,6 @@ public actor SigningKeys {
         guard let change else { return true }
         defer { forget() }
         return try await storeCall { () async throws(StoreError) in try await store.save(change) }
-    }
-
-    private static var changedEachTime: Refusal {
-        Refusal(.serviceUnavailable, "the signing keys changed each time that they were read", retryAfter: 1)
     }
 
     private func made() throws(Refusal) -> StoredSigningKey {

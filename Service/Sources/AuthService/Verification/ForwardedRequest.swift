@@ -5,6 +5,19 @@
 /// The gateway forwards it in one of two forms, which the path alone selects. In the path form, the request line is the original
 /// one behind the path of the route. In the header form, two headers name the original method and target.
 package struct ForwardedRequest: Sendable {
+    /// The headers in which gateways describe the original request.
+    package enum Field: String, Sendable, CaseIterable {
+        case originalMethod = "X-Original-Method"
+        case originalURI = "X-Original-URI"
+        case originalContentLength = "X-Original-Content-Length"
+        case originalTransferEncoding = "X-Original-Transfer-Encoding"
+        case forwardedMethod = "X-Forwarded-Method"
+        case forwardedURI = "X-Forwarded-Uri"
+        case forwardedHost = "X-Forwarded-Host"
+        case forwardedProto = "X-Forwarded-Proto"
+        case partialBody = "X-Envoy-Auth-Partial-Body"
+    }
+
     /// The header fields of the original request, without the gateway's credential.
     package let headers: HeaderFields
     private let credentials: [String]
@@ -43,12 +56,12 @@ package struct ForwardedRequest: Sendable {
     ///   body that did not arrive.
     package func question(_ bodies: ForwardedBodies, received: [UInt8]) throws(Refusal) -> VerifyRequest {
         let (method, target) = if let line { line } else { try namedLine() }
-        let scheme = try value("X-Forwarded-Proto") ?? scheme
+        let scheme = try value(.forwardedProto) ?? scheme
         guard scheme == "http" || scheme == "https" else {
             throw Self.malformed("X-Forwarded-Proto must be http or https")
         }
         let host = try wellFormed { try headers.one("Host") }
-        let authority = line == nil ? try value("X-Forwarded-Host") ?? host : host
+        let authority = line == nil ? try value(.forwardedHost) ?? host : host
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         return VerifyRequest(
             method: method, scheme: scheme, authority: authority, path: String(parts[0]),
@@ -56,16 +69,20 @@ package struct ForwardedRequest: Sendable {
             body: try body(bodies, received: received, isRead: SignedRequest.isRead(method)))
     }
 
-    /// The method and the target that headers name. Half a pair beside the complete one is refused too: one of the two comes from
-    /// the client.
+    /// The method and the target that headers name.
+    ///
+    /// A half of the second pair is refused too. The gateway sets only one pair, so the other header comes from the client.
     private func namedLine() throws(Refusal) -> (method: String, target: String) {
-        let original = (try value("X-Original-Method"), try value("X-Original-URI"))
-        let forwarded = (try value("X-Forwarded-Method"), try value("X-Forwarded-Uri"))
+        let original = (try value(.originalMethod), try value(.originalURI))
+        let forwarded = (try value(.forwardedMethod), try value(.forwardedURI))
         switch (original, forwarded) {
         case ((let method?, let target?), (nil, nil)), ((nil, nil), (let method?, let target?)): return (method, target)
         default:
             throw Self.malformed(
-                "either X-Original-Method and X-Original-URI or X-Forwarded-Method and X-Forwarded-Uri must be there")
+                """
+                the gateway must set exactly one of two pairs of headers: X-Original-Method and X-Original-URI, or \
+                X-Forwarded-Method and X-Forwarded-Uri
+                """)
         }
     }
 
@@ -75,21 +92,27 @@ package struct ForwardedRequest: Sendable {
     ) throws(Refusal) -> VerifyRequest.Body {
         switch bodies {
         case .whole:
-            guard try value("X-Envoy-Auth-Partial-Body") ?? "false" == "false" else {
-                throw Self.malformed("only a part of the body arrived")
+            guard try value(.partialBody) ?? "false" == "false" else {
+                throw Self.malformed("the gateway forwarded only a part of the body: raise its limit for bodies")
             }
             // A gateway that names the original length, and forwards other bytes, does not forward whole bodies.
-            if line == nil, headers.contains(OriginalBody.length) || headers.contains(OriginalBody.coding) {
+            if line == nil, has(.originalContentLength) || has(.originalTransferEncoding) {
                 let original = try originalBody(isRead: isRead)
                 guard received.isEmpty ? original.isEmpty : original.length ?? received.count == received.count else {
-                    throw Self.malformed("the body did not arrive")
+                    throw Self.malformed(
+                        """
+                        the body must be the one that X-Original-Content-Length and X-Original-Transfer-Encoding describe: \
+                        the gateway must forward it whole
+                        """)
                 }
             }
             return .bytes(received)
         case .headers, .digest:
             guard line == nil else { throw Self.malformed("the path form needs a credential with body whole") }
             if try originalBody(isRead: isRead).isEmpty { return .bytes([]) }
-            guard bodies == .digest else { throw Self.malformed("this gateway forwards no bodies") }
+            guard bodies == .digest else {
+                throw Self.malformed("this gateway forwards no bodies, so the request must have none")
+            }
             // The backend compares the body with Content-Digest. So the digest stands for the body, as in a question with
             // `body_sha256`. A malformed digest is refused with the other headers of scheme 2.
             let claimed = try? ContentDigest(field: headers.one(HeaderName.contentDigest))
@@ -99,41 +122,45 @@ package struct ForwardedRequest: Sendable {
 
     /// What the gateway says about the body of the original request.
     private struct OriginalBody {
-        static let (length, coding) = ("X-Original-Content-Length", "X-Original-Transfer-Encoding")
         /// Nil if the request had no length.
         let length: Int?
         let isEmpty: Bool
     }
 
     private func originalBody(isRead: Bool) throws(Refusal) -> OriginalBody {
-        guard let length = try value(OriginalBody.length), let coding = try value(OriginalBody.coding) else {
-            throw Self.malformed("\(OriginalBody.length) and \(OriginalBody.coding) must be there")
+        guard let length = try value(.originalContentLength), let coding = try value(.originalTransferEncoding) else {
+            throw Self.malformed(
+                "the gateway must set X-Original-Content-Length and X-Original-Transfer-Encoding: none if there is none"
+            )
         }
         guard coding.split(separator: ",", omittingEmptySubsequences: false).allSatisfy({ $0.isTransferCoding }) else {
-            throw Self.malformed("\(OriginalBody.coding) must be none or a transfer coding")
+            throw Self.malformed("X-Original-Transfer-Encoding must be none or transfer codings, separated by commas")
         }
-        if length == Self.none {
+        if length == Self.absent {
             // Under HTTP/2, a body needs neither header.
-            return OriginalBody(length: nil, isEmpty: coding == Self.none && isRead)
+            return OriginalBody(length: nil, isEmpty: coding == Self.absent && isRead)
         }
         guard length.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let number = Int(length) else {
-            throw Self.malformed("\(OriginalBody.length) must be none or a number")
+            throw Self.malformed("X-Original-Content-Length must be none or a number of bytes")
         }
-        return OriginalBody(length: coding == Self.none ? number : nil, isEmpty: coding == Self.none && number == 0)
+        return OriginalBody(length: coding == Self.absent ? number : nil, isEmpty: coding == Self.absent && number == 0)
     }
 
-    private static let none = "none"
+    /// The value for an absent header.
+    private static let absent = "none"
+
+    private func has(_ field: Field) -> Bool { headers.contains(field.rawValue) }
 
     /// The value of a header of the gateway; nil if it is absent.
-    private func value(_ name: String) throws(Refusal) -> String? {
-        guard let value = try wellFormed({ try headers.atMostOne(name) }) else { return nil }
-        return try Self.set(name, value)
+    private func value(_ field: Field) throws(Refusal) -> String? {
+        guard let value = try wellFormed({ try headers.atMostOne(field.rawValue) }) else { return nil }
+        return try Self.set(field.rawValue, value)
     }
 
     /// The value of a header, if the gateway has set it.
     private static func set(_ name: String, _ value: String) throws(Refusal) -> String {
         guard let first = value.utf8.first, first != UInt8(ascii: "{"), first != UInt8(ascii: "$") else {
-            throw malformed("\(name) is empty, or a variable that the gateway did not replace")
+            throw malformed("\(name) must have a value: it is empty, or a variable that the gateway did not replace")
         }
         return value
     }

@@ -13,7 +13,7 @@ public struct IncomingRequest: Sendable {
     public var headers: HeaderFields
     /// The body, or its digest if another service sent only that.
     public var body: VerifyRequest.Body
-    /// Where the request came from, and where its client sent it.
+    /// Who sent the request, and the origin that it was sent to.
     public var provenance: RequestProvenance
 
     /// Memberwise initializer.
@@ -57,7 +57,7 @@ extension IncomingRequest {
     }
 }
 
-/// Where a request came from, and where its client sent it.
+/// Who sent a request, and the origin that it was sent to.
 public struct RequestProvenance: Sendable, Hashable {
     /// The address that rate limits apply to.
     public let address: ClientAddress

@@ -27,7 +27,7 @@ extension PostgreSQLStores {
         let table = KeeperTable(database: database)
         for _ in 0..<5 {
             let before = try await table.read(renewing: nil).keeper
-            if try await table.name(place, replacing: before.id, actor: actor, at: clock.now) != nil { return before }
+            if try await table.name(place, ifStill: before.id, actor: actor, at: clock.now) != nil { return before }
         }
         throw StoreError(.unavailable, "other processes change the keeper at the same time: try again")
     }
@@ -55,9 +55,9 @@ struct KeeperTable: Sendable {
         }
     }
 
-    /// Names a store under a new id, and returns the id. Returns nil if another process named a store since `id` was read.
+    /// Names a store under a new id, and returns that. Returns nil if another process named a store since `id` was read.
     func name(
-        _ place: ClaimPlace, replacing id: String, actor: String, at now: UnixTime
+        _ place: ClaimPlace, ifStill id: String, actor: String, at now: UnixTime
     ) async throws(StoreError) -> (id: String, primary: PrimaryPlace?)? {
         let new = Hexadecimal.encode(SystemRandom().bytes(16))
         return try await database.write { (connection) throws(StoreError) in

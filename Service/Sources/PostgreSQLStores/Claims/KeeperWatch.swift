@@ -23,7 +23,7 @@ final class KeeperWatch: ClaimKeeper {
 
     private let table: KeeperTable
     private let place: ClaimPlace
-    private let lineage: TimelineGuard
+    private let timeline: TimelineGuard
     private let clock: any ServiceClock
     private let clockTolerance: Int64
     private let vacancy: Duration
@@ -36,7 +36,7 @@ final class KeeperWatch: ClaimKeeper {
         table = KeeperTable(database: database)
         (place, clockTolerance) = (options.claims, options.clockTolerance)
         vacancy = options.vacancy
-        (lineage, self.clock, self.logger) = (database.lineage, clock, logger)
+        (timeline, self.clock, self.logger) = (database.timeline, clock, logger)
     }
 
     func start() {
@@ -63,10 +63,10 @@ final class KeeperWatch: ClaimKeeper {
     }
 
     func renew(_ id: ClaimHistoryID) async throws(StoreError) -> ClaimHistoryID? {
-        try await name(replacing: id.text)
+        try await name(ifStill: id.text)
     }
 
-    func learn(of primary: PrimaryPlace) { lineage.learn(primary) }
+    func learn(of primary: PrimaryPlace) { timeline.learn(primary) }
 
     // MARK: Rounds
 
@@ -80,7 +80,7 @@ final class KeeperWatch: ClaimKeeper {
             if keeper.place == place {
                 admit(ClaimHistoryID(keeper.id, primary: primary), asked)
             } else if mayTakeOver(keeper, asked) {
-                if try await name(replacing: keeper.id) == nil { return false }
+                if try await name(ifStill: keeper.id) == nil { return false }
             } else {
                 refuse(
                     StoreError(
@@ -140,10 +140,10 @@ final class KeeperWatch: ClaimKeeper {
         }
     }
 
-    /// Names this node's store as the keeper under a new id.
-    private func name(replacing id: String) async throws(StoreError) -> ClaimHistoryID? {
+    /// Names this node's store as the keeper under a new id. Returns nil if another process named a store since `id` was read.
+    private func name(ifStill id: String) async throws(StoreError) -> ClaimHistoryID? {
         let asked = ContinuousClock.now
-        guard let (new, primary) = try await table.name(place, replacing: id, actor: "service", at: clock.now) else {
+        guard let (new, primary) = try await table.name(place, ifStill: id, actor: "service", at: clock.now) else {
             return nil
         }
         let history = ClaimHistoryID(new, primary: primary)

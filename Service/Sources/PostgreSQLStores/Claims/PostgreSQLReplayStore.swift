@@ -53,7 +53,7 @@ final class PostgreSQLReplayStore: ReplayStore {
                 .integer(min(max(futureWindow, 0), 1 << 32)), .integer(clockTolerance),
                 .claims(tag.map { [$0.claim] } ?? []),
             ])
-        return try await database.observed(.claim) { () async throws(StoreError) in
+        return try await database.observer.observing(.claim) { () async throws(StoreError) in
             try await answer(claims, statement, now: now)
         }
     }
@@ -114,7 +114,7 @@ final class PostgreSQLReplayStore: ReplayStore {
             let findings = try await take(calls)
             let isUnknown = findings.contains { if case .unknownHistory = $0 { true } else { false } }
             guard isUnknown, let now = calls.map(\.now).max() else { return findings }
-            // The first call after a failover records the loss. Then the calls are repeated and judged by it.
+            // After a failover, the first call records the loss. The repeated calls are then judged with that record.
             try await renew(now)
             return try await take(calls)
         } catch {

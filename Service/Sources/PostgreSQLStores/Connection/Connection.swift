@@ -27,7 +27,7 @@ actor Connection {
     let canceller: DispatchQueue
     private let settings: [Statement]
     /// The newest server timeline that this process has seen; nil outside a node.
-    private let lineage: TimelineGuard?
+    private let timeline: TimelineGuard?
     /// The server's position on the timelines; nil: the server does not report it.
     private(set) var place: PrimaryPlace?
     /// The node that makes this connection's changes.
@@ -52,16 +52,16 @@ actor Connection {
     /// - Parameters:
     ///   - address: the servers.
     ///   - settings: statements that each new connection runs first.
-    ///   - lineage: the newest server timeline that the process has seen.
+    ///   - timeline: the newest server timeline that the process has seen.
     ///   - node: the node that makes this connection's changes.
     ///   - canceller: sends cancellations, one at a time. libpq's call blocks for as long as the server hangs.
     init(
-        address: ServerAddress, settings: [Statement], lineage: TimelineGuard? = nil, node: NodeID = NodeID(),
+        address: ServerAddress, settings: [Statement], timeline: TimelineGuard? = nil, node: NodeID = NodeID(),
         canceller: DispatchQueue = DispatchQueue(label: "postgresql-cancel"), name: String
     ) {
         self.address = address
         self.settings = settings
-        self.lineage = lineage
+        self.timeline = timeline
         self.node = node
         self.canceller = canceller
         thread = ConnectionThread(name: name)
@@ -178,7 +178,7 @@ actor Connection {
     /// Throws if the server's timeline is older than one that the process has seen. A server that does not report its timeline
     /// must be the only one.
     private func joinLineage() throws(StoreError) {
-        guard let lineage else { return }
+        guard let timeline else { return }
         let answer: StatementResult?
         do throws(StoreError) { answer = try run([TimelineGuard.question]).last } catch {
             // A missing right, or a missing or unsupported function: the server is not plain PostgreSQL.
@@ -190,14 +190,14 @@ actor Connection {
             throw StoreError(.unreadable, "PostgreSQL does not say which server it is")
         }
         let place = PrimaryPlace(system: try row.text("system"), timeline: try row.integer("timeline"))
-        try lineage.admit(place)
+        try timeline.admit(place)
         self.place = place
     }
 
     /// Whether the process has seen no newer timeline.
     var isOfTheNewest: Bool {
-        guard let lineage, let place else { return true }
-        return lineage.isNewest(place)
+        guard let timeline, let place else { return true }
+        return timeline.isNewest(place)
     }
 
     /// Throws if the server stopped waiting for a replica since the last call: the wait was cancelled, or took longer than

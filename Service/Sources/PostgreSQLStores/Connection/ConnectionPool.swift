@@ -16,13 +16,13 @@ final class ConnectionPool: Sendable {
     /// - Parameters:
     ///   - address: the servers.
     ///   - settings: statements that each new connection runs first.
-    ///   - lineage: the newest server timeline that the process has seen.
+    ///   - timeline: the newest server timeline that the process has seen.
     ///   - node: the node that owns this pool.
     ///   - size: the largest number of connections.
     ///   - deadline: the longest time for a call, including the wait for a connection.
     ///   - maximumWaiting: the largest number of requests that wait.
     init(
-        address: ServerAddress, settings: [Statement], lineage: TimelineGuard? = nil, node: NodeID = NodeID(),
+        address: ServerAddress, settings: [Statement], timeline: TimelineGuard? = nil, node: NodeID = NodeID(),
         size: Int,
         deadline: Duration,
         maximumWaiting: Int
@@ -30,7 +30,7 @@ final class ConnectionPool: Sendable {
         let canceller = DispatchQueue(label: "postgresql-cancel")
         connections = (0..<max(1, size)).map {
             Connection(
-                address: address, settings: settings, lineage: lineage, node: node, canceller: canceller,
+                address: address, settings: settings, timeline: timeline, node: node, canceller: canceller,
                 name: "postgresql-\($0)")
         }
         self.deadline = deadline

@@ -28,15 +28,15 @@ struct ServerAddress: Sendable {
     /// - Parameters:
     ///   - url: the URL.
     ///   - defaults: values of parameters that the URL does not have; nil: those that libpq takes from the environment.
-    init(_ url: String, defaults: [String: String]? = nil) throws(PostgreSQLOpenError) {
+    init(_ url: String, defaults: [String: String]? = nil) throws(StoreOpenError) {
         // libpq's message about a malformed URL may quote a password.
         guard url.hasPrefix("postgresql://") || url.hasPrefix("postgres://") else {
-            throw PostgreSQLOpenError(
+            throw StoreOpenError(
                 .malformedURL, "A PostgreSQL URL begins with postgresql://, as in postgresql://user@host:5432/database."
             )
         }
         guard let options = PQconninfoParse(url, nil) else {
-            throw PostgreSQLOpenError(
+            throw StoreOpenError(
                 .malformedURL,
                 "The PostgreSQL URL is malformed: percent-encode special characters in the user and the password, and check the names of its parameters."
             )
@@ -63,38 +63,38 @@ struct ServerAddress: Sendable {
     }
 
     /// libpq's values for parameters that a URL does not have, from the environment (PGHOST, PGHOSTADDR, PGSERVICE …).
-    private static func environment() throws(PostgreSQLOpenError) -> [String: String] {
-        guard let options = PQconndefaults() else { throw PostgreSQLOpenError(.unavailable, "There is no memory.") }
+    private static func environment() throws(StoreOpenError) -> [String: String] {
+        guard let options = PQconndefaults() else { throw StoreOpenError(.unavailable, "There is no memory.") }
         defer { PQconninfoFree(options) }
         return values(options)
     }
 
-    private static func check(_ parameters: [String: String]) throws(PostgreSQLOpenError) {
+    private static func check(_ parameters: [String: String]) throws(StoreOpenError) {
         guard parameters["gssencmode", default: "disable"] == "disable" else {
-            throw PostgreSQLOpenError(
+            throw StoreOpenError(
                 .malformedURL,
                 "gssencmode of the PostgreSQL URL must be disable: connections are encrypted with TLS. Remove it from the URL."
             )
         }
         guard ["read-write", "primary"].contains(parameters["target_session_attrs", default: "read-write"]) else {
-            throw PostgreSQLOpenError(
+            throw StoreOpenError(
                 .malformedURL,
                 "target_session_attrs of the PostgreSQL URL must be read-write or primary: the service writes, and what a standby says may be old. Remove it from the URL."
             )
         }
     }
 
-    private static func timeout(_ text: String?) throws(PostgreSQLOpenError) -> Duration {
+    private static func timeout(_ text: String?) throws(StoreOpenError) -> Duration {
         guard let text else { return .seconds(2) }
         guard let seconds = Int(text), (1...60).contains(seconds) else {
-            throw PostgreSQLOpenError(.malformedURL, "connect_timeout of the PostgreSQL URL is 1 to 60 seconds.")
+            throw StoreOpenError(.malformedURL, "connect_timeout of the PostgreSQL URL is 1 to 60 seconds.")
         }
         return .seconds(seconds)
     }
 
     private static func servers(
         _ parameters: [String: String], defaults: [String: String]
-    ) throws(PostgreSQLOpenError) -> [Server] {
+    ) throws(StoreOpenError) -> [Server] {
         let service = parameters["service"] ?? defaults["service"]
         var parameters = parameters
         // A service file comes before the environment, and only libpq reads it.
@@ -112,7 +112,7 @@ struct ServerAddress: Sendable {
         guard hosts.isEmpty || addresses.isEmpty || hosts.count == addresses.count,
             ports.count <= 1 || ports.count == count
         else {
-            throw PostgreSQLOpenError(
+            throw StoreOpenError(
                 .malformedURL,
                 "The PostgreSQL URL has \(count) hosts, \(addresses.count) addresses and \(ports.count) ports, those of the environment included: give each host its own."
             )

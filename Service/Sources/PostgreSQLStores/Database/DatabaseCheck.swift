@@ -3,9 +3,9 @@ internal import AuthService
 /// The requirements that a database must meet before the stores use it.
 enum DatabaseCheck {
     /// Checks the server and the tables. Creates the tables if that is allowed.
-    static func prepare(_ address: ServerAddress, mayCreate: Bool) async throws(PostgreSQLOpenError) {
+    static func prepare(_ address: ServerAddress, mayCreate: Bool) async throws(StoreOpenError) {
         try await withConnection(address, settings: ownSettings, deadline: .seconds(30)) {
-            (connection) throws(PostgreSQLOpenError) in
+            (connection) throws(StoreOpenError) in
             try checkServer(connection)
             let state = try call(connection) { (connection) throws(StoreError) in try Migrator.state(connection) }
             if state == .empty, mayCreate {
@@ -17,10 +17,10 @@ enum DatabaseCheck {
     }
 
     /// Migrates the tables. Returns whether a migration was necessary.
-    static func migrate(_ address: ServerAddress) async throws(PostgreSQLOpenError) -> Bool {
+    static func migrate(_ address: ServerAddress) async throws(StoreOpenError) -> Bool {
         // Creating an index on many rows takes long.
         try await withConnection(address, settings: ownSettings, deadline: .seconds(3600)) {
-            (connection) throws(PostgreSQLOpenError) in
+            (connection) throws(StoreOpenError) in
             try checkServer(connection)
             let before = try call(connection) { (connection) throws(StoreError) in
                 try Migrator.migrate(connection)
@@ -34,19 +34,19 @@ enum DatabaseCheck {
         }
     }
 
-    static func check(_ state: Migrator.State) throws(PostgreSQLOpenError) {
+    static func check(_ state: Migrator.State) throws(StoreOpenError) {
         switch state {
         case .empty:
-            throw PostgreSQLOpenError(
+            throw StoreOpenError(
                 .needsMigration,
                 "The PostgreSQL database has no tables yet. Run `synheart-auth migrate` to create them.")
         case .version(let version, _) where version < Schema.version:
-            throw PostgreSQLOpenError(
+            throw StoreOpenError(
                 .needsMigration,
                 "The tables in PostgreSQL have version \(version), and this software needs \(Schema.version). Run `synheart-auth migrate`; nodes of the version before may go on running."
             )
         case .version(let version, let oldest) where oldest > Schema.version:
-            throw PostgreSQLOpenError(
+            throw StoreOpenError(
                 .newerVersion,
                 "The tables in PostgreSQL have version \(version), which needs a newer version of this software. Install that version, or name another database."
             )
@@ -54,7 +54,7 @@ enum DatabaseCheck {
         }
     }
 
-    private static func checkServer(_ connection: isolated Connection) throws(PostgreSQLOpenError) {
+    private static func checkServer(_ connection: isolated Connection) throws(StoreOpenError) {
         let facts = try call(connection) { (connection) throws(StoreError) in
             let row = try connection.row(
                 """
@@ -64,11 +64,11 @@ enum DatabaseCheck {
             return (try row?.integer("version") ?? 0, try row?.text("encoding") ?? "", try row?.text("name") ?? "")
         }
         guard facts.0 >= minimumVersion else {
-            throw PostgreSQLOpenError(
+            throw StoreOpenError(
                 .unsupported, "The server is PostgreSQL \(facts.2). Version 15 or newer is needed: upgrade the server.")
         }
         guard facts.1 == "UTF8" else {
-            throw PostgreSQLOpenError(
+            throw StoreOpenError(
                 .unsupported,
                 "The database's encoding is \(facts.1). Create it with UTF-8: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0."
             )
@@ -90,8 +90,8 @@ enum DatabaseCheck {
     ///   - body: uses the connection.
     static func withConnection<Value: Sendable>(
         _ address: ServerAddress, settings: [Statement] = [], deadline: Duration,
-        _ body: @escaping @Sendable (isolated Connection) throws(PostgreSQLOpenError) -> Value
-    ) async throws(PostgreSQLOpenError) -> Value {
+        _ body: @escaping @Sendable (isolated Connection) throws(StoreOpenError) -> Value
+    ) async throws(StoreOpenError) -> Value {
         let connection = Connection(address: address, settings: settings, name: "postgresql-open")
         defer { connection.thread.finish() }
         return try await connection.opened(for: deadline, body)
@@ -109,9 +109,9 @@ enum DatabaseCheck {
     /// Runs a body, and turns a failure into an error with its reason.
     static func call<Value>(
         _ connection: isolated Connection, _ body: (isolated Connection) throws(StoreError) -> Value
-    ) throws(PostgreSQLOpenError) -> Value {
+    ) throws(StoreOpenError) -> Value {
         do throws(StoreError) { return try body(connection) } catch {
-            throw PostgreSQLOpenError(failure: connection.failure, error)
+            throw StoreOpenError(failure: connection.failure, error)
         }
     }
 }
@@ -131,17 +131,17 @@ extension Connection {
     }
 
     fileprivate func opened<Value: Sendable>(
-        for time: Duration, _ body: @Sendable (isolated Connection) throws(PostgreSQLOpenError) -> Value
-    ) throws(PostgreSQLOpenError) -> Value {
+        for time: Duration, _ body: @Sendable (isolated Connection) throws(StoreOpenError) -> Value
+    ) throws(StoreOpenError) -> Value {
         begin(nil, deadline: .now + time)
         defer { close() }
-        do throws(StoreError) { try open() } catch { throw PostgreSQLOpenError(.unreachable, error.reason + ".") }
+        do throws(StoreError) { try open() } catch { throw StoreOpenError(.unreachable, error.reason + ".") }
         begin(nil, deadline: .now + time)
         return try body(self)
     }
 }
 
-extension PostgreSQLOpenError {
+extension StoreOpenError {
     /// The reason why a statement of opening failed.
     fileprivate init(failure: ServerFailure?, _ error: StoreError) {
         switch failure?.state {

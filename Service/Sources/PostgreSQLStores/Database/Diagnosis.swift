@@ -31,9 +31,9 @@ struct Diagnosis: Sendable {
 
     func findings() async -> [StoreCheckResult] {
         let facts: Facts
-        do throws(PostgreSQLOpenError) {
+        do throws(StoreOpenError) {
             facts = try await DatabaseCheck.withConnection(address, deadline: .seconds(10)) {
-                (connection) throws(PostgreSQLOpenError) in
+                (connection) throws(StoreOpenError) in
                 try DatabaseCheck.call(connection) { (connection) throws(StoreError) in try Self.facts(connection) }
             }
         } catch {
@@ -177,7 +177,7 @@ struct Diagnosis: Sendable {
                 "postgresql_schema", "The database has no tables yet.",
                 do: "Nothing: the service creates them. Or run `synheart-auth migrate`.")
         }
-        do throws(PostgreSQLOpenError) { try DatabaseCheck.check(facts.schema) } catch {
+        do throws(StoreOpenError) { try DatabaseCheck.check(facts.schema) } catch {
             return .failure(
                 "postgresql_schema", error.description,
                 do: error.code == .newerVersion ? "Install the newer version." : "Run `synheart-auth migrate`.")

@@ -19,7 +19,7 @@ final class ExternalChanges: Sendable {
 
     private let address: ServerAddress
     private let settings: [Statement]
-    private let lineage: TimelineGuard
+    private let timeline: TimelineGuard
     private let logger: Logger
     /// Whether this process is a node of the service, and holds the lock that shows it to other processes.
     private let holdsServiceLock: Bool
@@ -30,10 +30,10 @@ final class ExternalChanges: Sendable {
     private let connection = Locked<Connection?>(nil)
 
     init(
-        address: ServerAddress, settings: [Statement], lineage: TimelineGuard, logger: Logger, holdsServiceLock: Bool,
+        address: ServerAddress, settings: [Statement], timeline: TimelineGuard, logger: Logger, holdsServiceLock: Bool,
         node: NodeID
     ) {
-        (self.address, self.settings, self.lineage, self.logger) = (address, settings, lineage, logger)
+        (self.address, self.settings, self.timeline, self.logger) = (address, settings, timeline, logger)
         self.holdsServiceLock = holdsServiceLock
         self.node = node
     }
@@ -70,7 +70,7 @@ final class ExternalChanges: Sendable {
     private func start() {
         guard connection.withLock({ $0 == nil }) else { return }
         let connection = Connection(
-            address: address, settings: settings, lineage: lineage, name: "postgresql-listen")
+            address: address, settings: settings, timeline: timeline, name: "postgresql-listen")
         let isFirst = self.connection.withLock { current in
             guard current == nil, !listeners.isEmpty else { return false }
             current = connection

@@ -10,7 +10,7 @@ extension PostgreSQLStores {
     ///   - export: visits every row, in the order of `StoredTable`. It runs on the thread of the connection, and may block it.
     ///   - progress: called with a table and the number of its rows so far, to show progress.
     /// - Returns: the number of rows of each table.
-    /// - Throws: `PostgreSQLOpenError` if the database cannot be used or is not empty, and errors of `export`. In these cases
+    /// - Throws: `StoreOpenError` if the database cannot be used or is not empty, and errors of `export`. In these cases
     ///   nothing was written.
     public static func fill(
         _ url: String,
@@ -43,9 +43,9 @@ private struct Filling {
 
     func requireEmpty(_ connection: isolated Connection) throws {
         let tables = ["apps", "devices", "audit", "audit_waiting", "credentials", "signing_keys"]
-        for table in tables + ["facts WHERE name = 'service_key_checks'"]
+        for table in tables + ["facts WHERE name = '\(ServiceKeyCheck.fact)'"]
         where try connection.exists("SELECT 1 FROM \(table) LIMIT 1", []) {
-            throw PostgreSQLOpenError(
+            throw StoreOpenError(
                 .notADatabase,
                 "The PostgreSQL database is in use: its table \(table) has rows. Name an empty one, or empty it first.")
         }
@@ -89,7 +89,7 @@ extension StoredTable {
 
     fileprivate var extraValues: String {
         switch self {
-        case .keyChecks: "'service_key_checks', "
+        case .keyChecks: "'\(ServiceKeyCheck.fact)', "
         case .evidence: "length(sealed) / 2, "
         default: ""
         }

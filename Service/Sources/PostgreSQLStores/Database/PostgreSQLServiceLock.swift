@@ -2,7 +2,7 @@ public import AuthService
 
 extension PostgreSQLStores {
     /// The lock that every node holds while it uses the database. A command takes it to exclude the nodes.
-    public var lock: any ServiceLock { PostgreSQLServiceLock(address: address, lineage: database.lineage) }
+    public var lock: any ServiceLock { PostgreSQLServiceLock(address: address, timeline: database.timeline) }
 }
 
 /// Excludes all nodes of the service while the service key changes.
@@ -12,7 +12,7 @@ extension PostgreSQLStores {
 struct PostgreSQLServiceLock: ServiceLock {
     let address: ServerAddress
     /// The newest server timeline that the process has seen. The lock of a former primary would exclude no node.
-    let lineage: TimelineGuard
+    let timeline: TimelineGuard
 
     /// The statement by which a node takes the lock. It waits while a command holds the lock.
     static let shared = "SELECT pg_advisory_lock_shared(\(AdvisoryLock.service.keys))"
@@ -20,7 +20,7 @@ struct PostgreSQLServiceLock: ServiceLock {
 
     func withoutService(_ change: () async throws -> Void) async throws -> Bool {
         let connection = Connection(
-            address: address, settings: SessionSettings.statements(deadline: nil), lineage: lineage,
+            address: address, settings: SessionSettings.statements(deadline: nil), timeline: timeline,
             name: "postgresql-lock")
         defer { connection.thread.finish() }
         guard try await connection.take(Self.exclusive) else { return false }

@@ -71,7 +71,7 @@ extension PostgreSQLStores {
         _ url: String, options: Options = Options(), clock: any ServiceClock = SystemClock()
     ) async -> [StoreCheckResult] {
         let address: ServerAddress
-        do throws(PostgreSQLOpenError) { address = try ServerAddress(url) } catch {
+        do throws(StoreOpenError) { address = try ServerAddress(url) } catch {
             return [.failure("postgresql_url", error.description, do: "Mend the URL.")]
         }
         return await Diagnosis(address: address, connections: options.connections, claims: options.claims, clock: clock)

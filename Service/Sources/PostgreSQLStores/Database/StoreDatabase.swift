@@ -6,9 +6,9 @@ internal import Logging
 final class StoreDatabase: Sendable {
     let pool: ConnectionPool
     /// The newest server timeline that this process has seen.
-    let lineage: TimelineGuard
+    let timeline: TimelineGuard
     let externalChanges: ExternalChanges
-    private let observer: (any StoreObserver)?
+    let observer: (any StoreObserver)?
     /// The keys of this process.
     private struct Keys: Sendable {
         /// Changes are refused unless this key seals; nil: no condition.
@@ -24,15 +24,16 @@ final class StoreDatabase: Sendable {
         address: ServerAddress, role: PostgreSQLStores.Role, options: PostgreSQLStores.Options, logger: Logger
     ) {
         let settings = SessionSettings.statements(deadline: options.deadline)
-        let (node, lineage) = (NodeID(), TimelineGuard())
+        let (node, timeline) = (NodeID(), TimelineGuard())
         let pool = ConnectionPool(
-            address: address, settings: settings, lineage: lineage, node: node, size: options.connections,
+            address: address, settings: settings, timeline: timeline, node: node, size: options.connections,
             deadline: options.deadline,
             maximumWaiting: options.maximumWaiting)
-        (self.pool, self.lineage) = (pool, lineage)
+        (self.pool, self.timeline) = (pool, timeline)
         observer = options.observer
         externalChanges = ExternalChanges(
-            address: address, settings: settings, lineage: lineage, logger: logger, holdsServiceLock: role == .service,
+            address: address, settings: settings, timeline: timeline, logger: logger,
+            holdsServiceLock: role == .service,
             node: node)
         chainer = AuditChainer(pool: pool, logger: logger)
     }
@@ -41,14 +42,14 @@ final class StoreDatabase: Sendable {
     func read<Value: Sendable>(
         _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
-        try await observed(.read) { () async throws(StoreError) in try await pool.run(body) }
+        try await observer.observing(.read) { () async throws(StoreError) in try await pool.run(body) }
     }
 
     /// Reads the row that a statement finds by a key; nil: there is none.
     func lookUp<Value: Sendable>(
         _ statement: Statement, _ read: @escaping @Sendable (StoredRow) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value? {
-        try await observed(.read) { () async throws(StoreError) in try await pool.lookUp(statement, read) }
+        try await observer.observing(.read) { () async throws(StoreError) in try await pool.lookUp(statement, read) }
     }
 
     /// Changes the database in one transaction, which is durable when this returns.
@@ -63,7 +64,7 @@ final class StoreDatabase: Sendable {
         sealing: Bool = false, isLasting: Bool = true,
         _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
-        try await observed(.write) { () async throws(StoreError) in
+        try await observer.observing(.write) { () async throws(StoreError) in
             try await transaction(sealing: sealing, isLasting: isLasting, body)
         }
     }
@@ -108,14 +109,6 @@ final class StoreDatabase: Sendable {
             if hasEvents { chainer.wake() }
             return value
         }
-    }
-
-    /// Runs a call and reports it to the observer.
-    func observed<Value: Sendable>(
-        _ operation: StoreOperation, _ call: () async throws(StoreError) -> Value
-    ) async throws(StoreError) -> Value {
-        guard let observer else { return try await call() }
-        return try await observer.observing(operation, call)
     }
 }
 

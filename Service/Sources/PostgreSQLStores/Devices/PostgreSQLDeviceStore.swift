@@ -111,7 +111,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
         }
         return Statement(
             """
-            UPDATE devices SET \(assignments(columns, after: conditions.count).dropFirst(2))
+            UPDATE devices SET \(assignments(columns, after: conditions.count))
             WHERE device_id = $1 AND app_id = $2 AND version = $3\(facts)
             """, conditions + parameters)
     }
@@ -216,9 +216,9 @@ struct PostgreSQLDeviceStore: DeviceStore {
 /// `$1, $2, …`
 private func placeholders(_ count: Int) -> String { (1...count).map { "$\($0)" }.joined(separator: ", ") }
 
-/// `, column = $n` for each column.
+/// `column = $n, …`
 func assignments(_ columns: [String], after count: Int) -> String {
-    columns.enumerated().map { ", \($1) = $\(count + 1 + $0)" }.joined()
+    columns.enumerated().map { "\($1) = $\(count + 1 + $0)" }.joined(separator: ", ")
 }
 
 extension Connection {

@@ -38,7 +38,7 @@ struct PostgreSQLReceiptStore: ReceiptStore {
             .time(due.evidence.refresh.dueAt),
         ]
         let sql = """
-            UPDATE devices SET \(assignments(columns, after: conditions.count).dropFirst(2))
+            UPDATE devices SET \(assignments(columns, after: conditions.count))
             WHERE device_id = $1 AND app_id = $2 AND attested_key_id = $3 AND attested_receipt = $4
               AND receipt_due_at = $5
             """

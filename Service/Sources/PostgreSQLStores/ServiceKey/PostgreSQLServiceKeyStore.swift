@@ -4,10 +4,8 @@ internal import AuthService
 struct PostgreSQLServiceKeyStore: ServiceKeyStore {
     let database: StoreDatabase
 
-    private static let fact = "service_key_checks"
-
     func keyChecks() async throws(StoreError) -> [ServiceKeyCheck] {
-        let statement = Statement("SELECT value FROM facts WHERE name = $1", [.text(Self.fact)])
+        let statement = Statement("SELECT value FROM facts WHERE name = $1", [.text(ServiceKeyCheck.fact)])
         let text = try await database.lookUp(statement) { (row) throws(StoreError) in try row.text("value") }
         return try [ServiceKeyCheck](storedText: text)
     }
@@ -23,17 +21,18 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
                 before.isEmpty
                 ? "INSERT INTO facts (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING"
                 : "UPDATE facts SET value = $2 WHERE name = $1 AND value = $3"
-            let parameters: [Parameter] = [.text(Self.fact), .text(after)] + (before.isEmpty ? [] : [.text(before)])
+            let parameters: [Parameter] =
+                [.text(ServiceKeyCheck.fact), .text(after)] + (before.isEmpty ? [] : [.text(before)])
             return try connection.change(sql, parameters, recording: event) > 0
         }
     }
 
     func sealedRows(_ kind: SealedRow.Kind, after id: String, limit: Int) async throws(StoreError) -> [SealedRow] {
-        let place = Self.place(of: kind)
+        let place = kind.columns
         return try await database.read { (connection) throws(StoreError) in
             try connection.rows(
                 """
-                SELECT \(place.id) AS id, \(place.scope) AS scope, \(place.bytes) AS value
+                SELECT \(place.id) AS id, \(place.scope ?? "''::text") AS scope, \(Self.bytes(of: kind)) AS value
                 FROM \(place.table) WHERE \(place.id) > $1 ORDER BY \(place.id) LIMIT $2
                 """, [.text(id), .integer(Int64(max(limit, 0)))]
             ).rows.map { (row) throws(StoreError) in
@@ -49,12 +48,12 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
         return try await database.write { (connection) throws(StoreError) in
             var count = 0
             for (row, value) in rows {
-                let place = Self.place(of: row.kind)
+                let place = row.kind.columns
                 let new = row.kind == .app ? "convert_from($1, 'UTF8')" : "$1"
                 count += try connection.change(
                     """
                     UPDATE \(place.table) SET \(place.value) = \(new)
-                    WHERE \(place.id) = $2 AND \(place.bytes) = $3
+                    WHERE \(place.id) = $2 AND \(Self.bytes(of: row.kind)) = $3
                     """, [.bytes(value), .text(row.id), .bytes(row.value)], recording: nil)
             }
             return count
@@ -63,10 +62,7 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
 
     /// Throws unless this key seals. The key cannot change until the transaction ends.
     static func check(_ key: ServiceKeyCheck, seals connection: isolated Connection) throws(StoreError) {
-        guard try held(connection).first == key.text else {
-            throw StoreError(
-                .unavailable, "the service key was rotated meanwhile; list the new one first and run the command again")
-        }
+        guard try held(connection).first == key.text else { throw ServiceKeyCheck.rotatedMeanwhile }
     }
 
     /// Throws unless this key is one of the database's. The keys cannot change until the transaction ends. After a rotation,
@@ -81,30 +77,13 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
     private static func held(_ connection: isolated Connection) throws(StoreError) -> [String] {
         let row = try connection.results([
             Statement("SELECT \(AdvisoryLock.serviceKey.sharedSQL)"),
-            Statement("SELECT value FROM facts WHERE name = $1", [.text(fact)]),
+            Statement("SELECT value FROM facts WHERE name = $1", [.text(ServiceKeyCheck.fact)]),
         ]).last?.first
         return try row?.text("value").split(separator: " ").map { String($0) } ?? []
     }
 
-    private struct Place {
-        let table: String
-        let id: String
-        var scope = "''::text"
-        let value: String
-        let bytes: String
-
-        init(_ table: String, _ id: String, scope: String = "''::text", _ value: String, isText: Bool = false) {
-            (self.table, self.id, self.scope, self.value) = (table, id, scope, value)
-            bytes = isText ? "convert_to(\(value), 'UTF8')" : value
-        }
-    }
-
-    private static func place(of kind: SealedRow.Kind) -> Place {
-        switch kind {
-        case .app: Place("apps", "app_id", "record", isText: true)
-        case .signingKey: Place("signing_keys", "id", "sealed_key")
-        case .pendingProof: Place("pending_proofs", "device_id", "sealed_request")
-        case .evidence: Place("evidence", "id", scope: "app_id", "sealed")
-        }
+    /// The bytes of a sealed value, as SQL. Of an app's text they are the encoding.
+    private static func bytes(of kind: SealedRow.Kind) -> String {
+        kind == .app ? "convert_to(\(kind.columns.value), 'UTF8')" : kind.columns.value
     }
 }

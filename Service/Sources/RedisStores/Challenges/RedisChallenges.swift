@@ -8,7 +8,7 @@ internal import RESP
 struct RedisChallenges: ChallengeStore {
     let router: Router
     let clock: any ServiceClock
-    /// The largest number of challenges, of all buckets together.
+    /// The largest number of challenges, of all partitions together.
     let maximum: Int
 
     /// Seconds that a key is kept after its expiry, for a node whose clock is behind that of the node that stored it.
@@ -17,14 +17,14 @@ struct RedisChallenges: ChallengeStore {
     func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError) {
         let life = challenge.expiresAt + IssuedChallenge.keptAfterExpiry - clock.now
         guard life >= 0 else { return }
-        let bucket = router.buckets.bucket(of: challenge.bytes)
-        let (session, epoch) = try router.route(bucket)
-        let keys = router.buckets[bucket]
+        let partition = router.partitions.partition(of: challenge.bytes)
+        let (session, epoch) = try router.route(partition)
+        let keys = router.partitions[partition]
         // A long text must not make the index large.
         let source = String(source.prefix(64))
         let name = "\(epoch.id):"
-        let share = max(16, (maximum + router.buckets.count - 1) / router.buckets.count)
-        _ = try await router.run(.putChallenge, bucket, on: session, words: 13) { command in
+        let share = max(16, (maximum + router.partitions.count - 1) / router.partitions.count)
+        _ = try await router.run(.putChallenge, partition, on: session, words: 13) { command in
             command.add("5")
             command.add(keys.challenges + name, bytes: challenge.bytes)
             command.add(keys.prefix + "i:" + source)
@@ -44,11 +44,11 @@ struct RedisChallenges: ChallengeStore {
     func take(_ bytes: [UInt8]) async throws(StoreError) -> IssuedChallenge? {
         // A client may send any bytes; issued challenges have 32.
         guard bytes.count == 32 else { return nil }
-        let bucket = router.buckets.bucket(of: bytes)
-        let (session, epoch) = try router.route(bucket)
+        let partition = router.partitions.partition(of: bytes)
+        let (session, epoch) = try router.route(partition)
         var command = RESPCommand("GETDEL", count: 2)
-        command.add(router.buckets[bucket].challenges + epoch.id + ":", bytes: bytes)
-        let reply = try await router.call(command, bucket, on: session, followsAsk: false)
+        command.add(router.partitions[partition].challenges + epoch.id + ":", bytes: bytes)
+        let reply = try await router.call(command, partition, on: session, followsAsk: false)
         if case .null = reply { return nil }
         guard let text = reply.text, let challenge = Self.challenge(text, bytes) else {
             throw StoreError(.unreadable, "a challenge in Redis is damaged")

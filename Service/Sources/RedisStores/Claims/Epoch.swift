@@ -3,7 +3,7 @@ internal import AuthService
 internal import Bytes
 internal import RESP
 
-/// A time in which a bucket has lost no claims.
+/// A time in which a partition has lost no claims.
 ///
 /// Redis keeps the epoch in a hash beside the claims. The claim script compares the epoch's id in the same step. The hash holds
 /// the run id, the replication id and the number of evicted keys. If one of them changes, the next epoch begins, and requests
@@ -22,7 +22,7 @@ struct Epoch: Sendable, Hashable {
             loss: HistoryLoss(around: losses, clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
     }
 
-    private static let maximumLosses = 64
+    private static let maximumLosses = 128
 
     /// Reads a script's answer: the id, and the readings, separated by commas.
     init?(_ words: [RESPValue]) {

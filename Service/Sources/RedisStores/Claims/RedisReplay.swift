@@ -14,13 +14,13 @@ struct RedisReplay: ReplayStore {
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
         futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> ClaimOutcome {
-        let bucket = router.buckets.bucket(of: device)
-        let (session, epoch) = try router.route(bucket)
+        let partition = router.partitions.partition(of: device)
+        let (session, epoch) = try router.route(partition)
         if let wait = epoch.history.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
             return try await isRepeat(tag, of: device, now: now) ? .claimed : .historyLost(retryAfter: wait)
         }
-        let keys = router.buckets[bucket]
-        let reply = try await router.run(.claim, bucket, on: session, words: claims.count + (tag == nil ? 6 : 7)) {
+        let keys = router.partitions[partition]
+        let reply = try await router.run(.claim, partition, on: session, words: claims.count + (tag == nil ? 6 : 7)) {
             command in
             command.add(Int64(claims.count + 1 + (tag == nil ? 0 : 1)))
             command.add(keys.epoch)
@@ -30,7 +30,7 @@ struct RedisReplay: ReplayStore {
             command.add(now.seconds)
             command.add(tag, at: now)
         }
-        return try router.outcome(reply, claims, bucket, session, epoch)
+        return try router.outcome(reply, claims, partition, session, epoch)
     }
 
     /// Whether a call under this tag was accepted within the last minute.
@@ -40,11 +40,11 @@ struct RedisReplay: ReplayStore {
     }
 
     func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool {
-        let bucket = router.buckets.bucket(of: device)
-        let (session, _) = try router.route(bucket)
+        let partition = router.partitions.partition(of: device)
+        let (session, _) = try router.route(partition)
         var command = RESPCommand(["GET"], count: 2)
-        command.add([tag.claim], nil, router.buckets[bucket])
-        let reply = try await router.call(command, bucket, on: session)
+        command.add([tag.claim], nil, router.partitions[partition])
+        let reply = try await router.call(command, partition, on: session)
         return reply.integer.map { $0 > now.seconds } ?? false
     }
 }
@@ -65,7 +65,7 @@ extension RESPCommand {
 extension Router {
     /// The outcome in a script's reply.
     func outcome(
-        _ reply: RESPValue, _ claims: [ReplayClaim], _ bucket: Int, _ session: ServerSession, _ epoch: Epoch
+        _ reply: RESPValue, _ claims: [ReplayClaim], _ partition: Int, _ session: ServerSession, _ epoch: Epoch
     ) throws(StoreError) -> ClaimOutcome {
         guard case .integer(let code) = reply else {
             throw StoreError(.unreadable, "a script answered in another form")
@@ -73,12 +73,12 @@ extension Router {
         switch code {
         case 0:
             // The server may have been replaced before it answered. Then its answer proves nothing.
-            guard holds(bucket, session) else {
+            guard holds(partition, session) else {
                 throw StoreError(.unavailable, "Redis answered after its confirmation as the master had ended")
             }
             return .claimed
         case -1:
-            invalidateEpoch(bucket, epoch)
+            invalidateEpoch(partition, epoch)
             throw StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
         case -2: return .expired
         case 1...Int64(max(1, claims.count)) where !claims.isEmpty: return .taken(claims[Int(code) - 1])

@@ -14,10 +14,10 @@ final class ServerSession: Sendable {
     private let next = Atomic<Int>(0)
     private let hasEnded = Atomic(false)
     /// The server's properties when the session was opened.
-    let facts: ServerInfo
+    let serverInfo: ServerInfo
 
-    private init(_ endpoint: RedisURL.Endpoint, _ connections: [RedisConnection], _ facts: ServerInfo) {
-        (self.endpoint, self.connections, self.facts) = (endpoint, connections, facts)
+    private init(_ endpoint: RedisURL.Endpoint, _ connections: [RedisConnection], _ serverInfo: ServerInfo) {
+        (self.endpoint, self.connections, self.serverInfo) = (endpoint, connections, serverInfo)
     }
 
     /// Opens the connections.
@@ -28,7 +28,7 @@ final class ServerSession: Sendable {
         ended: @escaping @Sendable (ServerSession) -> Void
     ) async throws(StoreError) -> ServerSession {
         var connections: [RedisConnection] = []
-        var facts: ServerInfo?
+        var serverInfo: ServerInfo?
         do throws(StoreError) {
             let loops = settings.group.makeIterator().map { $0 }
             for number in 0..<max(1, count) {
@@ -38,15 +38,15 @@ final class ServerSession: Sendable {
                 connections.append(connection)
                 let found = try await ServerInfo(of: connection)
                 try found.requireMaster(at: endpoint)
-                try found.requireProcess(facts?.identity.runID, at: endpoint)
-                facts = facts ?? found
+                try found.requireProcess(serverInfo?.identity.runID, at: endpoint)
+                serverInfo = serverInfo ?? found
             }
         } catch {
             for connection in connections { connection.close(because: error) }
             throw error
         }
-        guard let facts else { throw StoreError(.unavailable, "no connection to \(endpoint)") }
-        let session = ServerSession(endpoint, connections, facts)
+        guard let serverInfo else { throw StoreError(.unavailable, "no connection to \(endpoint)") }
+        let session = ServerSession(endpoint, connections, serverInfo)
         for connection in connections {
             connection.onClose { [weak session] in
                 guard let session else { return }
@@ -60,7 +60,7 @@ final class ServerSession: Sendable {
     var isOpen: Bool { connections.allSatisfy(\.isOpen) }
 
     /// Reads the server's current properties.
-    func readFacts() async throws(StoreError) -> ServerInfo {
+    func readServerInfo() async throws(StoreError) -> ServerInfo {
         guard let connection = connections.first else { throw StoreError(.unavailable, "no connection") }
         return try await ServerInfo(of: connection)
     }

@@ -16,7 +16,7 @@ extension RedisStores {
     public static func diagnose(
         _ url: String, options: Options = Options(), claimsOfOneApp: Int? = nil, clock: any ServiceClock = SystemClock()
     ) async -> [StoreCheckResult] {
-        do throws(RedisOpenError) {
+        do throws(StoreOpenError) {
             var diagnosis = Diagnosis(try Configuration(url, options, clock))
             diagnosis.claimsOfOneApp = claimsOfOneApp
             return await diagnosis.findings()
@@ -51,8 +51,8 @@ private struct Diagnosis {
         }
         var findings: [StoreCheckResult] = []
         for endpoint in owners {
-            let buckets = placement.owners.indices.filter { placement.owners[$0] == endpoint }
-            findings += await checks(of: endpoint, among: owners.count, buckets)
+            let partitions = placement.owners.indices.filter { placement.owners[$0] == endpoint }
+            findings += await checks(of: endpoint, among: owners.count, partitions)
         }
         return findings + placementFindings(placement, owners)
     }
@@ -124,27 +124,27 @@ private struct Diagnosis {
     // MARK: One server
 
     private func checks(
-        of endpoint: RedisURL.Endpoint, among servers: Int, _ buckets: [Int]
+        of endpoint: RedisURL.Endpoint, among servers: Int, _ partitions: [Int]
     ) async -> [StoreCheckResult] {
         do throws(StoreError) {
             let connection = try await RedisConnection.open(endpoint, configuration.settings.connection)
             defer { connection.close(because: StoreError(.unavailable, "the check has ended")) }
-            let facts = try await ServerInfo(of: connection)
+            let serverInfo = try await ServerInfo(of: connection)
             let findings = ServerFindings(
-                facts: facts, endpoint: endpoint, url: configuration.url, now: configuration.clock.now,
+                serverInfo: serverInfo, endpoint: endpoint, url: configuration.url, now: configuration.clock.now,
                 servers: servers,
                 claimsOfOneApp: claimsOfOneApp)
-            return findings.all + [try await history(connection, endpoint, buckets)]
+            return findings.all + [try await history(connection, endpoint, partitions)]
                 + (await rights(connection, endpoint))
         } catch { return [unreachable(error)] }
     }
 
     /// Whether a loss of history still causes refusals, with the usual future window.
     private func history(
-        _ connection: RedisConnection, _ endpoint: RedisURL.Endpoint, _ buckets: [Int]
+        _ connection: RedisConnection, _ endpoint: RedisURL.Endpoint, _ partitions: [Int]
     ) async throws(StoreError) -> StoreCheckResult {
         let now = configuration.clock.now
-        let commands = buckets.map { RESPCommand("HMGET", configuration.buckets[$0].epoch, "id", "loss") }
+        let commands = partitions.map { RESPCommand("HMGET", configuration.partitions[$0].epoch, "id", "loss") }
         // If a server refuses to answer, another check reports that.
         let waits = try await connection.call(commands).compactMap { reply in
             let epoch = reply.elements.flatMap { $0.count == 2 ? Epoch($0) : nil }
@@ -163,7 +163,7 @@ private struct Diagnosis {
 
     /// Runs every kind of command on keys that only this check uses.
     private func rights(_ connection: RedisConnection, _ endpoint: RedisURL.Endpoint) async -> [StoreCheckResult] {
-        let key = configuration.buckets[0].prefix + "check"
+        let key = configuration.partitions[0].prefix + "check"
         var missing: [String] = []
         for words in [
             ["EVAL", Self.probe, "1", key], ["EVALSHA", String(repeating: "0", count: 40), "0"], ["GETDEL", key],

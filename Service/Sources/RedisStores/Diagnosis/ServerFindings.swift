@@ -3,7 +3,7 @@ internal import AuthService
 
 /// The findings about one server, from the properties that it reports.
 struct ServerFindings {
-    let facts: ServerInfo
+    let serverInfo: ServerInfo
     let endpoint: RedisURL.Endpoint
     let url: RedisURL
     /// The service's clock.
@@ -16,14 +16,14 @@ struct ServerFindings {
     var all: [StoreCheckResult] { [version, transport, role, clock, eviction, memory, persistence, mode] }
 
     private var version: StoreCheckResult {
-        let name = facts.info["valkey_version"] == nil ? "Redis" : "Valkey"
-        let major = facts.version.prefix { $0.isNumber }
+        let name = serverInfo.info["valkey_version"] == nil ? "Redis" : "Valkey"
+        let major = serverInfo.version.prefix { $0.isNumber }
         guard let number = Int(major), number >= 7 else {
             return .failure(
-                "redis_version", "The server at \(endpoint) is \(name) \(facts.version).",
+                "redis_version", "The server at \(endpoint) is \(name) \(serverInfo.version).",
                 do: "Use Redis 7 or later, or Valkey.")
         }
-        return .good("redis_version", "The server at \(endpoint) is \(name) \(facts.version).")
+        return .good("redis_version", "The server at \(endpoint) is \(name) \(serverInfo.version).")
     }
 
     private var transport: StoreCheckResult {
@@ -40,7 +40,7 @@ struct ServerFindings {
     }
 
     private var role: StoreCheckResult {
-        facts.role == "master"
+        serverInfo.role == "master"
             ? .good("redis_role", "The server at \(endpoint) is a master.")
             : .failure(
                 "redis_role", "The server at \(endpoint) is a replica.",
@@ -48,7 +48,7 @@ struct ServerFindings {
     }
 
     private var clock: StoreCheckResult {
-        let apart = now - facts.time
+        let apart = now - serverInfo.time
         guard abs(apart) <= ClaimHistory.clockTolerance else {
             return .failure(
                 "redis_clock",
@@ -61,8 +61,8 @@ struct ServerFindings {
     }
 
     private var eviction: StoreCheckResult {
-        let policy = facts.info["maxmemory_policy"] ?? "unknown"
-        if facts.evicts {
+        let policy = serverInfo.info["maxmemory_policy"] ?? "unknown"
+        if serverInfo.evicts {
             return .failure(
                 "redis_eviction", "The server at \(endpoint) may evict live claims: maxmemory-policy is \(policy).",
                 do: "Set maxmemory-policy noeviction. Redis is for this service alone.")
@@ -81,7 +81,7 @@ struct ServerFindings {
 
     /// A full server refuses the claims of all apps.
     private var memory: StoreCheckResult {
-        guard let maximum = facts.info["maxmemory"].flatMap(Int.init), maximum > 0 else {
+        guard let maximum = serverInfo.info["maxmemory"].flatMap(Int.init), maximum > 0 else {
             return .warning(
                 "redis_memory",
                 "The server at \(endpoint) has no maxmemory, so it may use all memory of its machine.",
@@ -99,12 +99,12 @@ struct ServerFindings {
     }
 
     private var persistence: StoreCheckResult {
-        if facts.info["rdb_last_bgsave_status"] == "err" {
+        if serverInfo.info["rdb_last_bgsave_status"] == "err" {
             return .failure(
                 "redis_persistence", "The last snapshot of the server at \(endpoint) failed, and it may refuse writes.",
                 do: "Free disk space, or switch snapshots off with save \"\".")
         }
-        let isOn = facts.info["aof_enabled"] == "1"
+        let isOn = serverInfo.info["aof_enabled"] == "1"
         // After a restart the service does not trust the claims anyway.
         return .good(
             "redis_persistence",
@@ -114,7 +114,7 @@ struct ServerFindings {
 
     private var mode: StoreCheckResult {
         let isCluster = url.form == .cluster
-        guard facts.isClusterNode != isCluster else {
+        guard serverInfo.isClusterNode != isCluster else {
             return .good(
                 "redis_mode", "The server at \(endpoint) \(isCluster ? "is a node of a Cluster" : "stands alone").")
         }

@@ -16,9 +16,9 @@ struct RedisLimits: LimitStore {
     private var time: String { clock.map { "\($0.now.seconds)" } ?? "" }
 
     func take(_ shared: SharedBucket, at rate: Rate, isQuestion: Bool) async throws(StoreError) -> Int64? {
-        let (bucket, key) = key(shared)
-        let (session, _) = try router.route(bucket)
-        let reply = try await router.run(.take, bucket, on: session, words: 7) { command in
+        let (partition, key) = key(shared)
+        let (session, _) = try router.route(partition)
+        let reply = try await router.run(.take, partition, on: session, words: 7) { command in
             command.add("1")
             command.add(key)
             command.add(rate)
@@ -36,10 +36,7 @@ struct RedisLimits: LimitStore {
         _ claims: [ReplayClaim], of device: DeviceID, at rate: Rate, timestamp: UnixTime, expiresAt: UnixTime,
         now: UnixTime, futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> LimitedClaimOutcome {
-        guard let observer else {
-            return try await claimUnobserved(claims, device, rate, timestamp, expiresAt, now, futureWindow, tag)
-        }
-        return try await observer.observing(.claim) { () async throws(StoreError) in
+        try await observer.observing(.claim) { () async throws(StoreError) in
             try await claimUnobserved(claims, device, rate, timestamp, expiresAt, now, futureWindow, tag)
         }
     }
@@ -48,15 +45,15 @@ struct RedisLimits: LimitStore {
         _ claims: [ReplayClaim], _ device: DeviceID, _ rate: Rate, _ timestamp: UnixTime, _ expiresAt: UnixTime,
         _ now: UnixTime, _ futureWindow: Int64, _ tag: ClaimTag?
     ) async throws(StoreError) -> LimitedClaimOutcome {
-        let bucket = router.buckets.bucket(of: device)
-        let (session, epoch) = try router.route(bucket)
+        let partition = router.partitions.partition(of: device)
+        let (session, epoch) = try router.route(partition)
         if let wait = epoch.history.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
             let isRepeat = try await RedisReplay(router: router).isRepeat(tag, of: device, now: now)
             return .judged(isRepeat ? .claimed : .historyLost(retryAfter: wait))
         }
-        let keys = router.buckets[bucket]
+        let keys = router.partitions[partition]
         let reply = try await router.run(
-            .limitedClaim, bucket, on: session, words: claims.count + (tag == nil ? 10 : 11)
+            .limitedClaim, partition, on: session, words: claims.count + (tag == nil ? 10 : 11)
         ) {
             command in
             command.add(Int64(claims.count + 2 + (tag == nil ? 0 : 1)))
@@ -71,7 +68,7 @@ struct RedisLimits: LimitStore {
             command.add(time)
         }
         if case .integer(let code) = reply, (1001...1300).contains(code) { return .limited(code - 1000) }
-        return .judged(try router.outcome(reply, claims, bucket, session, epoch))
+        return .judged(try router.outcome(reply, claims, partition, session, epoch))
     }
 
     func exchange(_ liveClaims: [AppID: Int]) async throws(StoreError) -> [AppID: Int] {
@@ -85,11 +82,11 @@ struct RedisLimits: LimitStore {
     }
 
     private func exchange(_ app: AppID, _ count: Int) async throws(StoreError) -> Int {
-        let bucket = router.buckets.bucket(of: app.text)
-        let (session, _) = try router.route(bucket)
-        let reply = try await router.run(.exchange, bucket, on: session, words: 5) { command in
+        let partition = router.partitions.partition(of: app.text)
+        let (session, _) = try router.route(partition)
+        let reply = try await router.run(.exchange, partition, on: session, words: 5) { command in
             command.add("1")
-            command.add(router.buckets[bucket].prefix + "s:" + app.text)
+            command.add(router.partitions[partition].prefix + "s:" + app.text)
             command.add(node)
             command.add(Int64(count))
             command.add(time)
@@ -100,7 +97,7 @@ struct RedisLimits: LimitStore {
         return Int(clamping: sum)
     }
 
-    private func key(_ shared: SharedBucket) -> (bucket: Int, key: String) {
+    private func key(_ shared: SharedBucket) -> (partition: Int, key: String) {
         switch shared {
         case .enrolment(let address): named("e:", address)
         case .failures(let address): named("f:", address)
@@ -112,13 +109,13 @@ struct RedisLimits: LimitStore {
     private func named(_ kind: String, _ address: ClientAddress) -> (Int, String) {
         // A client address that is no IP address may be of any length.
         let text = String(address.network.prefix(64))
-        let bucket = router.buckets.bucket(of: text)
-        return (bucket, router.buckets[bucket].prefix + kind + text)
+        let partition = router.partitions.partition(of: text)
+        return (partition, router.partitions[partition].prefix + kind + text)
     }
 
     private func named(_ kind: String, _ device: DeviceID) -> (Int, String) {
-        let bucket = router.buckets.bucket(of: device)
-        return (bucket, router.buckets[bucket].prefix + kind + device.text)
+        let partition = router.partitions.partition(of: device)
+        return (partition, router.partitions[partition].prefix + kind + device.text)
     }
 }
 

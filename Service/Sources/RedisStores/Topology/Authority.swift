@@ -9,9 +9,9 @@ protocol Authority: Sendable {
     func close() async
 }
 
-/// The master of each bucket.
+/// The master of each partition.
 struct Placement: Sendable {
-    /// The master of each bucket; nil: no quorum names one.
+    /// The master of each partition; nil: no quorum names one.
     var owners: [RedisURL.Endpoint?]
     /// The run id of the process that the authority reached at an address.
     var runIDs: [RedisURL.Endpoint: String] = [:]
@@ -27,8 +27,8 @@ struct SingleServer: Authority {
     func placement() async throws(StoreError) -> Placement {
         let connection = try await RedisConnection.open(endpoint, settings)
         defer { connection.close(because: StoreError(.unavailable, "the probe has ended")) }
-        let facts = try await ServerInfo(of: connection)
-        return Placement(owners: [endpoint], runIDs: [endpoint: facts.identity.runID])
+        let serverInfo = try await ServerInfo(of: connection)
+        return Placement(owners: [endpoint], runIDs: [endpoint: serverInfo.identity.runID])
     }
 
     func close() {}
@@ -87,7 +87,7 @@ actor QueryConnections {
 struct Sentinels: Authority {
     let endpoints: [RedisURL.Endpoint]
     let master: String
-    let respondents: QueryConnections
+    let connections: QueryConnections
 
     /// One Sentinel's reply.
     private struct Voice {
@@ -110,7 +110,7 @@ struct Sentinels: Authority {
     }
 
     func placement() async throws(StoreError) -> Placement {
-        let answers = await respondents.ask(
+        let answers = await connections.ask(
             endpoints,
             [
                 RESPCommand("SENTINEL", "MYID"), RESPCommand("SENTINEL", "MASTER", master),
@@ -140,7 +140,7 @@ struct Sentinels: Authority {
         return Placement(owners: [winner], sentinels: (named.count, all))
     }
 
-    func close() async { await respondents.keep([]) }
+    func close() async { await connections.keep([]) }
 }
 
 /// The owners of slots that a majority of the Cluster's masters names.
@@ -149,18 +149,18 @@ struct Sentinels: Authority {
 /// itself is only valid if this node last used that server. Any two majorities then have a server in common (*Redis.md*).
 final class ClusterMap: Authority {
     private let seeds: [RedisURL.Endpoint]
-    private let buckets: KeyPartitions
-    private let respondents: QueryConnections
+    private let partitions: KeyPartitions
+    private let connections: QueryConnections
     /// The masters of the last map.
     private let masters = Locked<[RedisURL.Endpoint]>([])
     /// The owners that this node last used.
     private let incumbents: Locked<[RedisURL.Endpoint?]>
 
-    init(seeds: [RedisURL.Endpoint], buckets: KeyPartitions, respondents: QueryConnections) {
+    init(seeds: [RedisURL.Endpoint], partitions: KeyPartitions, connections: QueryConnections) {
         self.seeds = seeds
-        self.buckets = buckets
-        self.respondents = respondents
-        incumbents = Locked(Array(repeating: nil, count: buckets.count))
+        self.partitions = partitions
+        self.connections = connections
+        incumbents = Locked(Array(repeating: nil, count: partitions.count))
     }
 
     /// The owner of each range of slots, as one node sees it.
@@ -211,13 +211,13 @@ final class ClusterMap: Authority {
         }
         let voting = views.filter { known.contains($0.key) }
         let before = incumbents.withLock { $0 }
-        let owners = zip(buckets.slots, before).map { slot, incumbent in
+        let owners = zip(partitions.slots, before).map { slot, incumbent in
             Self.winner(of: slot, voting, electorate: electorate, incumbent: incumbent)
         }
         incumbents.withLock { $0 = owners }
         let owning = Set(owners.compactMap { $0 })
         masters.withLock { $0 = Array(known) }
-        await respondents.keep(owning.union(known))
+        await connections.keep(owning.union(known))
         return Placement(owners: owners)
     }
 
@@ -247,11 +247,11 @@ final class ClusterMap: Authority {
     }
 
     private func ask(_ endpoints: [RedisURL.Endpoint]) async -> [RedisURL.Endpoint: View] {
-        await respondents.ask(endpoints, [RESPCommand("CLUSTER", "SLOTS")]).reduce(into: [:]) { views, answer in
+        await connections.ask(endpoints, [RESPCommand("CLUSTER", "SLOTS")]).reduce(into: [:]) { views, answer in
             guard case .success(let values) = answer.value, let value = values.first else { return }
             views[answer.key] = View(value, from: answer.key)
         }
     }
 
-    func close() async { await respondents.keep([]) }
+    func close() async { await connections.keep([]) }
 }

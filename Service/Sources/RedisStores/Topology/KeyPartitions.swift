@@ -1,12 +1,12 @@
 @_spi(Service) internal import AuthContract
 
-/// Partitions of the key space. Every key belongs to a bucket, and the bucket's number is the key's hash tag, so all keys of
-/// one script are in one slot of a Cluster. A device has one bucket.
+/// Partitions of the key space. Every key belongs to a partition, and the partition's number is the key's hash tag, so all keys of
+/// one script are in one slot of a Cluster. A device has one partition.
 ///
-/// Each bucket has its own epoch. A Cluster has 1024 buckets: enough to spread over its servers, and few enough to renew all
+/// Each partition has its own epoch. A Cluster has 1024 partitions: enough to spread over its servers, and few enough to renew all
 /// epochs of a server at once. Other deployments have one.
 struct KeyPartitions: Sendable {
-    /// The keys, or the prefixes of keys, of one bucket. Computed once, because every request needs them.
+    /// The keys, or the prefixes of keys, of one partition. Computed once, because every request needs them.
     struct Keys: Sendable {
         let prefix: String
         let epoch: String
@@ -25,7 +25,7 @@ struct KeyPartitions: Sendable {
 
     let count: Int
     private let keys: [Keys]
-    /// The Cluster slot of each bucket.
+    /// The Cluster slot of each partition.
     let slots: [Int]
 
     static let ofACluster = 1024
@@ -36,19 +36,19 @@ struct KeyPartitions: Sendable {
         slots = (0..<count).map { Self.slot(of: "\($0)") }
     }
 
-    subscript(bucket: Int) -> Keys { keys[bucket] }
+    subscript(partition: Int) -> Keys { keys[partition] }
 
-    func bucket(of device: DeviceID) -> Int {
+    func partition(of device: DeviceID) -> Int {
         count == 1 ? 0 : device.uuid.withBytes { Int($0[0]) << 8 | Int($0[1]) } % count
     }
 
-    /// The bucket of a random value.
-    func bucket(of bytes: [UInt8]) -> Int {
+    /// The partition of a random value.
+    func partition(of bytes: [UInt8]) -> Int {
         count == 1 || bytes.count < 2 ? 0 : (Int(bytes[0]) << 8 | Int(bytes[1])) % count
     }
 
-    /// The bucket of any text.
-    func bucket(of text: String) -> Int { count == 1 ? 0 : Int(Self.checksum(text.utf8)) % count }
+    /// The partition of any text.
+    func partition(of text: String) -> Int { count == 1 ? 0 : Int(Self.checksum(text.utf8)) % count }
 
     /// The slot of a hash tag: CRC16 (XMODEM) modulo 16384.
     ///

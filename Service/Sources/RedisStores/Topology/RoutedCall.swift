@@ -1,7 +1,7 @@
 internal import AuthService
 internal import RESP
 
-/// The life of one call for a bucket: where its command is sent, and what a reply means.
+/// The life of one call for a partition: where its command is sent, and what a reply means.
 ///
 /// A value without I/O. A command may have been executed although its reply is lost. So it is sent again only after a reply which
 /// proves that it was not executed: `ASK` (once for each form of the command) and `NOSCRIPT` (once).
@@ -17,14 +17,14 @@ struct RoutedCall: Sendable {
 
     /// What else follows from an error. In both cases a round must begin.
     enum Consequence: Sendable, Hashable {
-        /// The bucket has no route. In a Cluster, the server is still the owner of its other slots.
+        /// The partition has no route. In a Cluster, the server is still the owner of its other slots.
         case dropRoute
         /// The session that answered ends.
         case endSession
     }
 
     let owner: RedisURL.Endpoint
-    /// False for a command that must not follow `ASK`, because the bucket's epoch does not reveal losses of the importing server.
+    /// False for a command that must not follow `ASK`, because the partition's epoch does not reveal losses of the importing server.
     let followsAsk: Bool
     /// Whether the command names a script that the server may lack.
     private(set) var mayLackScript: Bool

@@ -5,7 +5,7 @@ internal import Logging
 internal import RESP
 
 extension Router {
-    /// Runs one round. Throws if a bucket has no route afterwards.
+    /// Runs one round. Throws if a partition has no route afterwards.
     func confirm() async throws(StoreError) {
         let started = ContinuousClock.now
         let leaseEnd = started + settings.lease
@@ -14,7 +14,7 @@ extension Router {
             let history = try settings.keeper?.current()
             let placement = try await authority.placement()
             table.withLock { $0.placed(placement) }
-            var round = Table.Round(buckets: buckets.count)
+            var round = Table.Round(partitions: partitions.count)
             await checkServers(of: placement, leaseEnd, &round)
             await confirmEpochs(placement, history, &round)
             let unused = table.withLock { $0.publish(round, leaseEnd: leaseEnd) }
@@ -56,13 +56,14 @@ extension Router {
         let asked = ContinuousClock.now
         if let known {
             let wasWatched = table.withLock { $0.hasLease(known, at: asked) }
-            let facts = try await within(settings.patience) { () async throws(StoreError) in
-                try await known.readFacts()
+            let tooSlow = StoreError(.tooSlow, "Redis did not answer in time")
+            let serverInfo = try await within(settings.patience, orThrow: tooSlow) { () async throws(StoreError) in
+                try await known.readServerInfo()
             }
-            try await watch(facts, asked: asked, on: known, placement)
+            try await watch(serverInfo, asked: asked, on: known, placement)
             let isSame = try table.withLock { table throws(StoreError) in
                 try table.checked(
-                    known, facts, wasWatched: wasWatched, named: runID, at: clock.now, leaseEnd: leaseEnd)
+                    known, serverInfo, wasWatched: wasWatched, named: runID, at: clock.now, leaseEnd: leaseEnd)
             }
             if isSame { return known }
             end(known, because: StoreError(.unavailable, "Redis at \(endpoint) was promoted or replaced"))
@@ -73,9 +74,9 @@ extension Router {
             because: StoreError(.unavailable, "the probe has ended"))
         let session = try await openSession(to: endpoint)
         do throws(StoreError) {
-            try await watch(session.facts, asked: asked, on: session, placement)
-            try session.facts.requireProcess(runID, at: endpoint)
-            try session.facts.requireUsable(at: endpoint, clock.now)
+            try await watch(session.serverInfo, asked: asked, on: session, placement)
+            try session.serverInfo.requireProcess(runID, at: endpoint)
+            try session.serverInfo.requireUsable(at: endpoint, clock.now)
         } catch {
             end(session, because: error)
             throw error
@@ -84,28 +85,28 @@ extension Router {
     }
 
     /// Compares a server's clock with earlier readings. If the clock may have jumped ahead, the reading is recorded in every
-    /// epoch of the server before anything else. Redis may remove claims early until the clock comes back, and a bucket without
+    /// epoch of the server before anything else. Redis may remove claims early until the clock comes back, and a partition without
     /// claims in that time would not show it.
     private func watch(
-        _ facts: ServerInfo, asked: ContinuousClock.Instant, on session: ServerSession, _ placement: Placement
+        _ serverInfo: ServerInfo, asked: ContinuousClock.Instant, on session: ServerSession, _ placement: Placement
     ) async throws(StoreError) {
         let (endpoint, answered, now) = (session.endpoint, ContinuousClock.now, clock.now)
         let affected = table.withLock { table -> [Int]? in
-            let affected = table.buckets(of: endpoint, in: placement)
+            let affected = table.partitions(of: endpoint, in: placement)
             let mustRecord = table.clocks.read(
-                facts, of: endpoint, affected, asked: asked, answered: answered, clockOfNode: now)
+                serverInfo, of: endpoint, affected, asked: asked, answered: answered, clockOfNode: now)
             return mustRecord ? affected : nil
         }
         guard let affected else { return }
         let failure = await withTaskGroup(of: StoreError?.self) { group in
-            for bucket in affected {
+            for partition in affected {
                 group.addTask {
                     do throws(StoreError) {
-                        _ = try await self.run(.recordTime, bucket, on: session, words: 2) { command in
+                        _ = try await self.run(.recordTime, partition, on: session, words: 2) { command in
                             command.add("1")
-                            command.add(self.buckets[bucket].epoch)
+                            command.add(self.partitions[partition].epoch)
                         }
-                        self.table.withLock { $0.clocks.recorded(facts.time, in: bucket) }
+                        self.table.withLock { $0.clocks.recorded(serverInfo.time, in: partition) }
                         return nil
                     } catch { return error }
                 }
@@ -120,7 +121,7 @@ extension Router {
 
     // MARK: Epochs
 
-    /// Confirms or begins the epochs of all buckets.
+    /// Confirms or begins the epochs of all partitions.
     private func confirmEpochs(
         _ placement: Placement, _ history: ClaimHistoryID?, _ round: inout Table.Round
     ) async {
@@ -148,25 +149,25 @@ extension Router {
             table.epochSteps(placement, round, history, naming: naming, at: clock.now)
         }
         await withTaskGroup(of: (Int, Result<Table.Route?, StoreError>).self) { group in
-            for (bucket, session, identity, step) in steps {
+            for (partition, session, identity, step) in steps {
                 if case .keep(let route) = step {
-                    round.confirmed(bucket, .success(route))
+                    round.confirmed(partition, .success(route))
                     continue
                 }
                 group.addTask {
                     do throws(StoreError) {
-                        let route = try await self.route(bucket, session, identity, step, history, hasHistory)
-                        return (bucket, .success(route))
-                    } catch { return (bucket, .failure(error)) }
+                        let route = try await self.route(partition, session, identity, step, history, hasHistory)
+                        return (partition, .success(route))
+                    } catch { return (partition, .failure(error)) }
                 }
             }
-            for await (bucket, result) in group { round.confirmed(bucket, result) }
+            for await (partition, result) in group { round.confirmed(partition, result) }
         }
     }
 
-    /// The route and epoch of a bucket; nil: the bucket lacks the history's id.
+    /// The route and epoch of a partition; nil: the partition lacks the history's id.
     private func route(
-        _ bucket: Int, _ session: ServerSession, _ identity: ServerInfo.Identity, _ step: Table.EpochStep,
+        _ partition: Int, _ session: ServerSession, _ identity: ServerInfo.Identity, _ step: Table.EpochStep,
         _ history: ClaimHistoryID?, _ hasHistory: LazyAsyncBool
     ) async throws(StoreError) -> Table.Route? {
         let (adopted, mayName): (ServerInfo.Identity?, Bool)
@@ -174,33 +175,34 @@ extension Router {
         case .keep(let route): return route
         case .confirm(let route):
             let reply = try await call(
-                RESPCommand(["HMGET", buckets[bucket].epoch] + Table.Route.confirmedMembers), bucket, on: session)
-            if route.isConfirmed(by: reply, bucket, history) { return route }
+                RESPCommand(["HMGET", partitions[partition].epoch] + Table.Route.confirmedMembers), partition,
+                on: session)
+            if route.isConfirmed(by: reply, partition, history) { return route }
             (adopted, mayName) = (identity, false)
         case .begin(let adopting, let isNaming): (adopted, mayName) = (adopting, isNaming)
         }
         let epoch = try await epoch(
-            bucket, session, identity, adopting: adopted, history, mayName: mayName, hasHistory)
+            partition, session, identity, adopting: adopted, history, mayName: mayName, hasHistory)
         return epoch.map { Table.Route(session: session, epoch: $0, identity: identity, history: history) }
     }
 
-    /// Confirms the epoch of a bucket, or begins a new one if the server's data do not belong to it. The parameters are those of
+    /// Confirms the epoch of a partition, or begins a new one if the server's data do not belong to it. The parameters are those of
     /// `EpochStep.begin`.
     ///
-    /// - Returns: nil if the bucket lacks the history's id.
+    /// - Returns: nil if the partition lacks the history's id.
     private func epoch(
-        _ bucket: Int, _ session: ServerSession, _ identity: ServerInfo.Identity,
+        _ partition: Int, _ session: ServerSession, _ identity: ServerInfo.Identity,
         adopting adopted: ServerInfo.Identity?, _ history: ClaimHistoryID?, mayName: Bool, _ hasHistory: LazyAsyncBool
     ) async throws(StoreError) -> Epoch? {
         let newID = Epoch.newID()
-        let (wasUsed, unrecorded) = table.withLock { ($0.wasUsed[bucket], $0.clocks.unrecorded(bucket)) }
-        // One bucket is enough for the nodes to inform each other of a promotion.
-        let primary = bucket == 0 ? history?.primary : nil
+        let (wasUsed, unrecorded) = table.withLock { ($0.wasUsed[partition], $0.clocks.unrecorded(partition)) }
+        // One partition is enough for the nodes to inform each other of a promotion.
+        let primary = partition == 0 ? history?.primary : nil
         for isAsked in [false, true] {
             let mayHaveHistory = wasUsed ? "1" : isAsked ? (await hasHistory.value ? "1" : "0") : "?"
-            let reply = try await run(.beginEpoch, bucket, on: session, words: 14) { command in
+            let reply = try await run(.beginEpoch, partition, on: session, words: 14) { command in
                 command.add("1")
-                command.add(buckets[bucket].epoch)
+                command.add(partitions[partition].epoch)
                 command.add(identity.runID)
                 command.add(identity.replicationID)
                 command.add(identity.evictedKeys)
@@ -225,38 +227,20 @@ extension Router {
                     "PostgreSQL is a former primary, on timeline \(primary.timeline), and another node uses \(timeline): stop it or make it a standby"
                 )
             case .epoch(let epoch):
-                table.withLock { $0.clocks.recorded(unrecorded, in: bucket) }
+                table.withLock { $0.clocks.recorded(unrecorded, in: partition) }
                 if epoch.id == newID, !epoch.history.loss.intervals.isEmpty {
                     logger.warning(
                         "The replay store lost history; requests of that time are refused for a while",
-                        metadata: ["server": "\(session.endpoint)", "bucket": "\(bucket)"])
+                        metadata: ["server": "\(session.endpoint)", "partition": "\(partition)"])
                 }
                 return epoch
             case nil:
                 throw StoreError(
-                    .unreadable, "the epoch in Redis is damaged: delete the key \(buckets[bucket].epoch)")
+                    .unreadable, "the epoch in Redis is damaged: delete the key \(partitions[partition].epoch)")
             }
         }
         throw StoreError(.unreadable, "Redis did not begin an epoch")
     }
-}
-
-/// Runs a cancellable call with a time limit. Throws after the limit.
-private func within<Value: Sendable>(
-    _ limit: Duration, _ body: @escaping @Sendable () async throws(StoreError) -> Value
-) async throws(StoreError) -> Value {
-    let tooSlow = StoreError(.tooSlow, "Redis did not answer in time")
-    return try await withTaskGroup(of: Result<Value, StoreError>.self) { group in
-        group.addTask {
-            do throws(StoreError) { return .success(try await body()) } catch { return .failure(error) }
-        }
-        group.addTask {
-            try? await Task.sleep(for: limit)
-            return .failure(tooSlow)
-        }
-        defer { group.cancelAll() }
-        return await group.next() ?? .failure(tooSlow)
-    }.get()
 }
 
 /// An async Bool that is evaluated at most once.

@@ -4,10 +4,10 @@ internal import Bytes
 internal import Logging
 internal import RESP
 
-/// Routes each call to the master of its bucket, and maintains the epochs.
+/// Routes each call to the master of its partition, and maintains the epochs.
 ///
 /// A round runs once a second, and after failures. It asks the authority for the masters, checks each server, and begins or
-/// confirms the epoch of each bucket. What follows from the answers is decided by `RoutingTable`, `RoutedCall` and `RoundPace`.
+/// confirms the epoch of each partition. What follows from the answers is decided by `RoutingTable`, `RoutedCall` and `RoundPace`.
 final class Router: Sendable {
     typealias Table = RoutingTable<ServerSession>
 
@@ -26,7 +26,7 @@ final class Router: Sendable {
         var mayHaveHistory: @Sendable () async -> Bool = { true }
     }
 
-    let buckets: KeyPartitions
+    let partitions: KeyPartitions
     let authority: any Authority
     let settings: Settings
     let clock: any ServiceClock
@@ -35,70 +35,71 @@ final class Router: Sendable {
     private let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
-        _ authority: any Authority, buckets: KeyPartitions, settings: Settings, clock: any ServiceClock, logger: Logger
+        _ authority: any Authority, partitions: KeyPartitions, settings: Settings, clock: any ServiceClock,
+        logger: Logger
     ) {
         self.authority = authority
-        self.buckets = buckets
+        self.partitions = partitions
         self.settings = settings
         self.clock = clock
         self.logger = logger
-        table = Locked(Table(buckets: buckets.count))
+        table = Locked(Table(partitions: partitions.count))
     }
 
     // MARK: Calls
 
-    /// The route of a bucket. Throws if no server may currently be used for it.
-    func route(_ bucket: Int) throws(StoreError) -> (session: ServerSession, epoch: Epoch) {
+    /// The route of a partition. Throws if no server may currently be used for it.
+    func route(_ partition: Int) throws(StoreError) -> (session: ServerSession, epoch: Epoch) {
         // `current` throws outside the keeper's lease.
         let history = try settings.keeper?.current()
-        return try table.withLock { table throws(StoreError) in try table.route(bucket, history, at: .now) }
+        return try table.withLock { table throws(StoreError) in try table.route(partition, history, at: .now) }
     }
 
-    /// Throws the reason if a bucket cannot be used.
+    /// Throws the reason if a partition cannot be used.
     func requireAllRoutes() throws(StoreError) {
         let history = try settings.keeper?.current()
         try table.withLock { table throws(StoreError) in try table.requireAllRoutes(history, at: .now) }
     }
 
-    /// Whether the server was still valid for the bucket when its reply arrived.
-    func holds(_ bucket: Int, _ session: ServerSession) -> Bool {
-        table.withLock { $0.holds(bucket, session, at: .now) }
+    /// Whether the server was still valid for the partition when its reply arrived.
+    func holds(_ partition: Int, _ session: ServerSession) -> Bool {
+        table.withLock { $0.holds(partition, session, at: .now) }
     }
 
     /// The open sessions, for checks.
     var sessions: [ServerSession] { table.withLock { Array($0.sessions.values) } }
 
-    /// Sends a command for a bucket, and follows a Cluster's `ASK` once.
+    /// Sends a command for a partition, and follows a Cluster's `ASK` once.
     ///
     /// - Parameter followsAsk: as in `RoutedCall`.
     /// - Throws: also if the reply is an error.
     func call(
-        _ command: RESPCommand, _ bucket: Int, on session: ServerSession, followsAsk: Bool = true
+        _ command: RESPCommand, _ partition: Int, on session: ServerSession, followsAsk: Bool = true
     ) async throws(StoreError) -> RESPValue {
         let reply = try await session.call(command)
         guard case .error = reply else { return reply }
         let call = RoutedCall(owner: session.endpoint, followsAsk: followsAsk, isScript: false)
-        return try await go(on: call, bucket, session, reply) { _ in command }
+        return try await go(on: call, partition, session, reply) { _ in command }
     }
 
-    /// Runs a script for a bucket.
+    /// Runs a script for a partition.
     func run(
-        _ script: Script, _ bucket: Int, on session: ServerSession, words: Int,
+        _ script: Script, _ partition: Int, on session: ServerSession, words: Int,
         _ add: (inout RESPCommand) -> Void
     ) async throws(StoreError) -> RESPValue {
         let reply = try await session.call(script.command(words: words, add))
         guard case .error = reply else { return reply }
         let call = RoutedCall(owner: session.endpoint, followsAsk: true, isScript: true)
-        return try await go(on: call, bucket, session, reply) { mayLackScript in
+        return try await go(on: call, partition, session, reply) { mayLackScript in
             script.command(words: words, isLoaded: mayLackScript, add)
         }
     }
 
-    /// Goes on with a call after its first reply.
+    /// Continues a call whose first reply was an error.
     ///
-    /// - Parameter command: the command, given whether it may name a script that the server lacks.
+    /// - Parameter command: makes the command to repeat. Its argument says whether the server may lack the script.
     private func go(
-        on call: RoutedCall, _ bucket: Int, _ owner: ServerSession, _ first: RESPValue,
+        on call: RoutedCall, _ partition: Int, _ owner: ServerSession, _ first: RESPValue,
         _ command: (Bool) -> RESPCommand
     ) async throws(StoreError) -> RESPValue {
         var (call, answering, reply) = (call, owner, first)
@@ -115,7 +116,7 @@ final class Router: Sendable {
                 reply = try await owner.call(command(call.mayLackScript))
             case .refuse(let error, let consequence):
                 switch consequence {
-                case .dropRoute: table.withLock { $0.dropRoute(bucket, to: owner) }
+                case .dropRoute: table.withLock { $0.dropRoute(partition, to: owner) }
                 case .endSession: end(answering, because: error)
                 case nil: throw error
                 }
@@ -125,9 +126,9 @@ final class Router: Sendable {
         }
     }
 
-    /// Drops the epoch of a bucket, because the server has another one. No claim is made until a round has found the reason.
-    func invalidateEpoch(_ bucket: Int, _ epoch: Epoch) {
-        table.withLock { $0.invalidateEpoch(bucket, epoch) }
+    /// Drops the epoch of a partition, because the server has another one. No claim is made until a round has found the reason.
+    func invalidateEpoch(_ partition: Int, _ epoch: Epoch) {
+        table.withLock { $0.invalidateEpoch(partition, epoch) }
         wake.yield()
     }
 
@@ -140,7 +141,7 @@ final class Router: Sendable {
             table.withLock { $0.ended(session) }
             wake.yield()
         }
-        table.withLock { $0.opened(session, to: endpoint, session.facts.identity) }
+        table.withLock { $0.opened(session, to: endpoint, session.serverInfo.identity) }
         // It may have ended before the table knew it.
         if !session.isOpen { table.withLock { $0.ended(session) } }
         return session

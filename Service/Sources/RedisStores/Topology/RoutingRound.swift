@@ -8,13 +8,13 @@ extension RoutingTable {
         /// The servers that were just checked. A server that cannot be used is left out.
         private(set) var sessions: [RedisURL.Endpoint: Session] = [:]
         private(set) var routes: [Route?]
-        /// The buckets that lack the id of the claims' history.
+        /// The partitions that lack the id of the claims' history.
         private(set) var lacking: Set<Int> = []
         private var (checkFailure, epochFailure) = (StoreError?.none, StoreError?.none)
 
-        init(buckets count: Int) { routes = Array(repeating: nil, count: count) }
+        init(partitions count: Int) { routes = Array(repeating: nil, count: count) }
 
-        /// The reason why a bucket has no route.
+        /// The reason why a partition has no route.
         var failure: StoreError? { checkFailure ?? epochFailure }
 
         mutating func checked(_ endpoint: RedisURL.Endpoint, _ result: Result<Session, StoreError>) {
@@ -24,20 +24,22 @@ extension RoutingTable {
             }
         }
 
-        /// - Parameter result: nil: the bucket lacks the id of the claims' history.
-        mutating func confirmed(_ bucket: Int, _ result: Result<Route?, StoreError>) {
+        /// Adds what was found about the epoch of a partition.
+        ///
+        /// - Parameter result: the route with its epoch; nil if the partition lacks the id of the claims' history.
+        mutating func confirmed(_ partition: Int, _ result: Result<Route?, StoreError>) {
             switch result {
             case .success(let route?):
-                routes[bucket] = route
-                lacking.remove(bucket)
-            case .success(nil): lacking.insert(bucket)
+                routes[partition] = route
+                lacking.remove(partition)
+            case .success(nil): lacking.insert(partition)
             case .failure(let error): failed(error)
             }
         }
 
         mutating func failed(_ error: StoreError) { epochFailure = error }
 
-        /// How buckets get an id that they lack; nil: no bucket lacks it.
+        /// How partitions get an id that they lack; nil: no partition lacks it.
         ///
         /// If a part of a Cluster already has the id, the other parts may get it. A Redis without the id may be another one than
         /// the keeper, so it gets a new id, which only this process knows. Two servers with one id would accept a request twice.
@@ -45,7 +47,7 @@ extension RoutingTable {
             lacking.isEmpty ? nil : routes.contains { $0 != nil } ? .sameID : .newID
         }
 
-        /// Throws the reason if a bucket has no route.
+        /// Throws the reason if a partition has no route.
         func requireAllRoutes() throws(StoreError) {
             if let failure { throw failure }
             guard routes.allSatisfy({ $0 != nil }) else {
@@ -56,40 +58,40 @@ extension RoutingTable {
 
     enum Naming: Sendable { case sameID, newID }
 
-    /// What a round does about the epoch of a bucket.
+    /// What a round does about the epoch of a partition.
     enum EpochStep: Sendable {
         /// Nothing: the claims themselves confirm it.
         case keep(Route)
         /// Compare it with the one in Redis. If they differ, begin as in `begin(adopting: identity, mayName: false)`.
         case confirm(Route)
-        /// Confirm it, or begin the next one if the server's data do not belong to it.
+        /// Confirm it. If the server's data do not belong to it, begin the next epoch.
         ///
         /// - Parameters:
-        ///   - adopting: the server's former identity, under which this node used it without interruption.
-        ///   - mayName: whether the bucket may get the history's id.
+        ///   - adopting: the identity that the server had before, if this node used it without interruption since.
+        ///   - mayName: whether the partition may get the history's id.
         case begin(adopting: ServerInfo.Identity?, mayName: Bool)
     }
 
-    /// The epochs that a round looks up, by bucket. A bucket whose owner is not known, or was not usable, has no step.
+    /// The epochs that a round looks up, by partition. A partition whose owner is not known, or was not usable, has no step.
     ///
-    /// - Parameter naming: only these buckets, which lack the history's id and get it; nil: all.
+    /// - Parameter naming: only these partitions, which lack the history's id and get it; nil: all.
     func epochSteps(
         _ placement: Placement, _ round: Round, _ history: ClaimHistoryID?, naming: Set<Int>?, at now: UnixTime
-    ) -> [(bucket: Int, session: Session, identity: ServerInfo.Identity, step: EpochStep)] {
-        placement.owners.indices.compactMap { bucket in
-            guard naming?.contains(bucket) ?? true, let owner = placement.owners[bucket],
+    ) -> [(partition: Int, session: Session, identity: ServerInfo.Identity, step: EpochStep)] {
+        placement.owners.indices.compactMap { partition in
+            guard naming?.contains(partition) ?? true, let owner = placement.owners[partition],
                 let session = round.sessions[owner], let identity = identity(of: session)
             else { return nil }
-            let before = routes[bucket].flatMap { $0.session === session ? $0 : nil }
+            let before = routes[partition].flatMap { $0.session === session ? $0 : nil }
             guard let before, let epoch = before.epoch, before.identity == identity,
                 before.history?.text == history?.text
             else {
-                return (bucket, session, identity, .begin(adopting: before?.identity, mayName: naming != nil))
+                return (partition, session, identity, .begin(adopting: before?.identity, mayName: naming != nil))
             }
-            // For most buckets, the claims confirm the epoch. But no claim is made while the dates around a loss are refused, and
+            // For most partitions, the claims confirm the epoch. But no claim is made while the dates around a loss are refused, and
             // a further loss must be noticed in that time too.
-            let mustConfirm = bucket == 0 || epoch.refuses(at: now)
-            return (bucket, session, identity, mustConfirm ? .confirm(before) : .keep(before))
+            let mustConfirm = partition == 0 || epoch.refuses(at: now)
+            return (partition, session, identity, mustConfirm ? .confirm(before) : .keep(before))
         }
     }
 }
@@ -101,11 +103,11 @@ extension RoutingTable.Route {
     /// Whether Redis still has the epoch, and no newer timeline than the node's primary.
     ///
     /// - Parameter reply: the epoch's `confirmedMembers`.
-    func isConfirmed(by reply: RESPValue, _ bucket: Int, _ history: ClaimHistoryID?) -> Bool {
+    func isConfirmed(by reply: RESPValue, _ partition: Int, _ history: ClaimHistoryID?) -> Bool {
         guard let words = reply.elements, words.count == 4, words[0].text == epoch?.id,
             words[1].text ?? "" == history?.text ?? ""
         else { return false }
-        guard bucket == 0, let primary = history?.primary else { return true }
+        guard partition == 0, let primary = history?.primary else { return true }
         return words[2].text == primary.system && words[3].text == "\(primary.timeline)"
     }
 }
@@ -115,7 +117,7 @@ enum EpochAnswer: Sendable, Hashable {
     case epoch(Epoch)
     /// There is no epoch, and the script must know whether there may have been claims.
     case needsHistory
-    /// The bucket lacks the id of the claims' history.
+    /// The partition lacks the id of the claims' history.
     case lacksID
     /// Another node uses a newer timeline of PostgreSQL.
     case newerTimeline(Int64)

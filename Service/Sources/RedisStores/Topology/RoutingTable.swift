@@ -1,15 +1,15 @@
 internal import AuthContract
 internal import AuthService
 
-/// The state of a `Router`: which session may be used for which bucket, and until when.
+/// The state of a `Router`: which session may be used for which partition, and until when.
 ///
-/// A value without I/O. `Router` reports what happened, and does what the table decides. A session may be used for a bucket if:
-/// - The last placement names its server as the owner of the bucket.
+/// A value without I/O. `Router` reports what happened, and does what the table decides. A session may be used for a partition if:
+/// - The last placement names its server as the owner of the partition.
 /// - It has a lease: a round confirmed its server as a master, and began less than `Router.Settings.lease` ago.
 /// - It has not ended. A session belongs to one process, and never moves to another one.
-/// - A round confirmed the bucket's epoch, under the current history of claims.
+/// - A round confirmed the partition's epoch, under the current history of claims.
 struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
-    /// A session that may be used for a bucket, and the epoch of the server's data.
+    /// A session that may be used for a partition, and the epoch of the server's data.
     struct Route: Sendable {
         let session: Session
         /// Nil: a round must look up the epoch again.
@@ -34,46 +34,46 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     private var members: [ObjectIdentifier: Member] = [:]
     /// The sessions of the last round.
     private(set) var sessions: [RedisURL.Endpoint: Session] = [:]
-    /// The last server of each bucket, even if the bucket has no route now.
+    /// The last server of each partition, even if the partition has no route now.
     private(set) var lastOwners: [RedisURL.Endpoint?]
-    /// Whether this node has used the bucket. If so, there is history, even if `mayHaveHistory` denies it.
+    /// Whether this node has used the partition. If so, there is history, even if `mayHaveHistory` denies it.
     private(set) var wasUsed: [Bool]
     var clocks: ClockWatch
-    /// The reason why a bucket has no route.
+    /// The reason why a partition has no route.
     private(set) var trouble = StoreError(.unavailable, "Redis was not reached yet")
     private(set) var isClosed = false
 
-    init(buckets count: Int) {
+    init(partitions count: Int) {
         isCluster = count > 1
         routes = Array(repeating: nil, count: count)
         lastOwners = Array(repeating: nil, count: count)
         wasUsed = Array(repeating: false, count: count)
-        clocks = ClockWatch(buckets: count)
+        clocks = ClockWatch(partitions: count)
     }
 
     // MARK: Requests
 
-    /// The route of a bucket.
+    /// The route of a partition.
     ///
     /// - Parameter history: the current history of claims.
     /// - Throws: the reason if no session may be used now.
     func route(
-        _ bucket: Int, _ history: ClaimHistoryID?, at now: ContinuousClock.Instant
+        _ partition: Int, _ history: ClaimHistoryID?, at now: ContinuousClock.Instant
     ) throws(StoreError) -> (session: Session, epoch: Epoch) {
-        guard let route = routes[bucket], let epoch = route.epoch, route.history?.text == history?.text,
+        guard let route = routes[partition], let epoch = route.epoch, route.history?.text == history?.text,
             hasLease(route.session, at: now)
         else { throw trouble }
         return (route.session, epoch)
     }
 
-    /// Throws the reason if a bucket cannot be used.
+    /// Throws the reason if a partition cannot be used.
     func requireAllRoutes(_ history: ClaimHistoryID?, at now: ContinuousClock.Instant) throws(StoreError) {
-        for bucket in routes.indices { _ = try route(bucket, history, at: now) }
+        for partition in routes.indices { _ = try route(partition, history, at: now) }
     }
 
-    /// Whether a session may still be used for a bucket when its reply arrives.
-    func holds(_ bucket: Int, _ session: Session, at now: ContinuousClock.Instant) -> Bool {
-        routes[bucket]?.session === session && hasLease(session, at: now)
+    /// Whether a session may still be used for a partition when its reply arrives.
+    func holds(_ partition: Int, _ session: Session, at now: ContinuousClock.Instant) -> Bool {
+        routes[partition]?.session === session && hasLease(session, at: now)
     }
 
     /// The session to a server that imports a slot. It must already be in use for other slots.
@@ -86,15 +86,15 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         members[ObjectIdentifier(session)]?.leaseEnd.map { now < $0 } ?? false
     }
 
-    /// A server answered that it does not own the bucket.
-    mutating func dropRoute(_ bucket: Int, to session: Session) {
-        if routes[bucket]?.session === session { routes[bucket] = nil }
+    /// A server answered that it does not own the partition.
+    mutating func dropRoute(_ partition: Int, to session: Session) {
+        if routes[partition]?.session === session { routes[partition] = nil }
     }
 
     /// A server has another epoch than the route. No claim is made until a round has found the reason.
-    mutating func invalidateEpoch(_ bucket: Int, _ epoch: Epoch) {
-        guard routes[bucket]?.epoch?.id == epoch.id else { return }
-        routes[bucket]?.epoch = nil
+    mutating func invalidateEpoch(_ partition: Int, _ epoch: Epoch) {
+        guard routes[partition]?.epoch?.id == epoch.id else { return }
+        routes[partition]?.epoch = nil
         trouble = StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
     }
 
@@ -135,14 +135,14 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
 
     // MARK: Rounds
 
-    /// The authority named the masters. Drops the routes that the placement does not confirm: a moved bucket must not be used on
+    /// The authority named the masters. Drops the routes that the placement does not confirm: a moved partition must not be used on
     /// its old server under a new lease.
     mutating func placed(_ placement: Placement) {
-        for bucket in routes.indices {
-            guard let route = routes[bucket] else { continue }
+        for partition in routes.indices {
+            guard let route = routes[partition] else { continue }
             let endpoint = members[ObjectIdentifier(route.session)]?.endpoint
-            guard endpoint == nil || placement.owners[bucket] != endpoint else { continue }
-            routes[bucket] = nil
+            guard endpoint == nil || placement.owners[partition] != endpoint else { continue }
+            routes[partition] = nil
             trouble = StoreError(
                 .unavailable,
                 isCluster
@@ -162,27 +162,27 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     ///   - runID: the process that the authority reached; nil: it does not name one.
     /// - Returns: false if the server was promoted or replaced. Another session must be opened.
     mutating func checked(
-        _ session: Session, _ facts: ServerInfo, wasWatched: Bool, named runID: String?, at now: UnixTime,
+        _ session: Session, _ serverInfo: ServerInfo, wasWatched: Bool, named runID: String?, at now: UnixTime,
         leaseEnd: ContinuousClock.Instant
     ) throws(StoreError) -> Bool {
         guard let member = members[ObjectIdentifier(session)] else { return false }
         // After a promotion there is a previous replication id. Without one, the master has only created a new backlog for
         // replicas.
         let wasPromoted =
-            facts.identity.replicationID != member.identity.replicationID
-            && (facts.previousReplicationID != nil || !wasWatched)
-        guard !wasPromoted, facts.identity.runID == runID ?? facts.identity.runID else { return false }
-        try facts.requireUsable(at: member.endpoint, now)
-        members[ObjectIdentifier(session)]?.identity = facts.identity
+            serverInfo.identity.replicationID != member.identity.replicationID
+            && (serverInfo.previousReplicationID != nil || !wasWatched)
+        guard !wasPromoted, serverInfo.identity.runID == runID ?? serverInfo.identity.runID else { return false }
+        try serverInfo.requireUsable(at: member.endpoint, now)
+        members[ObjectIdentifier(session)]?.identity = serverInfo.identity
         let ofSession = routes.compactMap { $0 }.filter { $0.session === session }
-        if !ofSession.isEmpty, ofSession.allSatisfy({ $0.identity == facts.identity }) {
+        if !ofSession.isEmpty, ofSession.allSatisfy({ $0.identity == serverInfo.identity }) {
             extendLease(of: session, to: leaseEnd)
         }
         return true
     }
 
-    /// The buckets of a server, for which its clock must be recorded.
-    func buckets(of endpoint: RedisURL.Endpoint, in placement: Placement) -> [Int] {
+    /// The partitions of a server, for which its clock must be recorded.
+    func partitions(of endpoint: RedisURL.Endpoint, in placement: Placement) -> [Int] {
         placement.owners.indices.filter { (placement.owners[$0] ?? lastOwners[$0]) == endpoint }
     }
 
@@ -195,10 +195,10 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     mutating func publish(_ round: Round, leaseEnd: ContinuousClock.Instant) -> [Session] {
         guard !isClosed else { return Array(round.sessions.values) }
         routes = round.routes
-        for bucket in routes.indices {
-            guard let route = routes[bucket] else { continue }
-            wasUsed[bucket] = true
-            lastOwners[bucket] = members[ObjectIdentifier(route.session)]?.endpoint
+        for partition in routes.indices {
+            guard let route = routes[partition] else { continue }
+            wasUsed[partition] = true
+            lastOwners[partition] = members[ObjectIdentifier(route.session)]?.endpoint
         }
         sessions = round.sessions
         if let failure = round.failure { trouble = failure }

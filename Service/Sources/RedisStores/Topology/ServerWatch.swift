@@ -4,7 +4,7 @@ internal import AuthService
 /// A server process's wall clock, compared with a monotonic clock.
 ///
 /// While the clock of Redis is ahead, Redis removes claims that are still live. If the clock comes back before a claim is made
-/// in a bucket, the bucket does not show it. So a node that sees the clock ahead records the reading in every bucket,
+/// in a partition, the partition does not show it. So a node that sees the clock ahead records the reading in every partition,
 /// repeatedly, for as long as earlier claims may be live.
 struct ServerWatch: Sendable {
     let runID: String
@@ -51,48 +51,50 @@ struct ServerWatch: Sendable {
         return recordedAt.map { $0 + Self.pause <= answered } ?? true
     }
 
-    /// Records when the reading was recorded in all buckets.
+    /// Records when the reading was recorded in all partitions.
     mutating func recorded(at instant: ContinuousClock.Instant) { recordedAt = instant }
 }
 
-/// The clocks of all servers, and the readings that the buckets' epochs still lack.
+/// The clocks of all servers, and the readings that the partitions' epochs still lack.
 ///
 /// If a server's clock may have jumped ahead, the reading is recorded in every epoch of the server before anything else.
 struct ClockWatch: Sendable {
     private var watches: [RedisURL.Endpoint: ServerWatch] = [:]
-    /// The latest reading of the owner's clock that still has to be recorded in the bucket's epoch.
+    /// The latest reading of the owner's clock that still has to be recorded in the partition's epoch.
     private var unrecorded: [UnixTime?]
 
-    init(buckets count: Int) { unrecorded = Array(repeating: nil, count: count) }
+    init(partitions count: Int) { unrecorded = Array(repeating: nil, count: count) }
 
     /// A server's process reported its clock; the other parameters are those of `ServerWatch.mustRecord`.
     ///
-    /// - Parameter buckets: the buckets of the server.
-    /// - Returns: whether the reading must be recorded in the epochs of the buckets.
+    /// - Parameter partitions: the partitions of the server.
+    /// - Returns: whether the reading must be recorded in the epochs of the partitions.
     mutating func read(
-        _ facts: ServerInfo, of endpoint: RedisURL.Endpoint, _ buckets: [Int], asked: ContinuousClock.Instant,
+        _ serverInfo: ServerInfo, of endpoint: RedisURL.Endpoint, _ partitions: [Int], asked: ContinuousClock.Instant,
         answered: ContinuousClock.Instant, clockOfNode: UnixTime
     ) -> Bool {
         var watch =
-            watches[endpoint].flatMap { $0.runID == facts.identity.runID ? $0 : nil }
-            ?? ServerWatch(runID: facts.identity.runID)
+            watches[endpoint].flatMap { $0.runID == serverInfo.identity.runID ? $0 : nil }
+            ?? ServerWatch(runID: serverInfo.identity.runID)
         defer { watches[endpoint] = watch }
-        guard watch.mustRecord(facts.time, asked: asked, answered: answered, clockOfNode: clockOfNode) else {
+        guard watch.mustRecord(serverInfo.time, asked: asked, answered: answered, clockOfNode: clockOfNode) else {
             return false
         }
-        for bucket in buckets { unrecorded[bucket] = max(unrecorded[bucket] ?? facts.time, facts.time) }
+        for partition in partitions {
+            unrecorded[partition] = max(unrecorded[partition] ?? serverInfo.time, serverInfo.time)
+        }
         return true
     }
 
-    /// The reading that the bucket's epoch lacks; nil: none.
-    func unrecorded(_ bucket: Int) -> UnixTime? { unrecorded[bucket] }
+    /// The reading that the partition's epoch lacks; nil: none.
+    func unrecorded(_ partition: Int) -> UnixTime? { unrecorded[partition] }
 
-    /// The bucket's epoch has this reading. A later one is still missing.
-    mutating func recorded(_ reading: UnixTime?, in bucket: Int) {
-        if unrecorded[bucket] == reading { unrecorded[bucket] = nil }
+    /// The partition's epoch has this reading. A later one is still missing.
+    mutating func recorded(_ reading: UnixTime?, in partition: Int) {
+        if unrecorded[partition] == reading { unrecorded[partition] = nil }
     }
 
-    /// All buckets of a server have the reading.
+    /// All partitions of a server have the reading.
     mutating func recordedAll(of endpoint: RedisURL.Endpoint, at instant: ContinuousClock.Instant) {
         watches[endpoint]?.recorded(at: instant)
     }

@@ -16,19 +16,19 @@ struct BoundedChallengeSet {
     private var byNumber: [UInt64: [UInt8]] = [:]
     private var oldest: UInt64 = 0
     private var next: UInt64 = 0
-    private var sources = ChallengeEvictionIndex()
+    private var evictionIndex = ChallengeEvictionIndex()
 
     init(maximum: Int) { self.maximum = max(1, maximum) }
 
     mutating func put(_ challenge: IssuedChallenge, source: String, now: UnixTime) {
         forgetLongExpired(now)
         remove(challenge.bytes)
-        if entries.count >= maximum, let number = sources.oldestOfBusiest(), let victim = byNumber[number] {
+        if entries.count >= maximum, let number = evictionIndex.oldestOfBusiest(), let victim = byNumber[number] {
             remove(victim)
         }
         entries[challenge.bytes] = Entry(challenge: challenge, source: source, number: next)
         byNumber[next] = challenge.bytes
-        sources.add(next, of: source)
+        evictionIndex.add(next, of: source)
         next += 1
     }
 
@@ -46,7 +46,7 @@ struct BoundedChallengeSet {
     private mutating func remove(_ bytes: [UInt8]) -> Entry? {
         guard let entry = entries.removeValue(forKey: bytes) else { return nil }
         byNumber[entry.number] = nil
-        sources.remove(entry.number, of: entry.source)
+        evictionIndex.remove(entry.number, of: entry.source)
         return entry
     }
 

@@ -29,7 +29,7 @@ final class ClaimJournal: ReplayStore {
     }
 
     private let state: JournalState
-    private let keeper: JournalMaintenance
+    private let maintenance: JournalMaintenance
     private let watchdog: DeadlineWatchdog
 
     /// Opens the journal in a folder, and restores the live claims.
@@ -41,7 +41,7 @@ final class ClaimJournal: ReplayStore {
     init(
         folder path: String, settings: Settings, expecting expectation: JournalExpectation, boot: BootIdentity,
         now: UnixTime, logger: Logger, noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
-    ) throws(OpenError) {
+    ) throws(StoreOpenError) {
         let folder = try JournalFolder(path)
         let recovery = try JournalRecovery.read(
             folder,
@@ -54,15 +54,15 @@ final class ClaimJournal: ReplayStore {
             state = JournalState(recovery, segment: segment, now: now.seconds, settings: settings)
             try segment.synchronize()
         } catch {
-            throw OpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")
+            throw StoreOpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")
         }
         // Only now, because their replacement is on the disk.
         if let damaged = recovery.damaged { folder.putAside(damaged) }
         for sequence in recovery.obsolete { folder.remove(sequence) }
 
-        keeper = JournalMaintenance(state, folder: folder, settings: settings, logger: logger, noted: noted)
+        maintenance = JournalMaintenance(state, folder: folder, settings: settings, logger: logger, noted: noted)
         watchdog = DeadlineWatchdog(state)
-        keeper.start()
+        maintenance.start()
     }
 
     deinit { state.beginClosing(sealing: true) }
@@ -99,8 +99,8 @@ final class ClaimJournal: ReplayStore {
     private func end(sealing: Bool) async {
         state.beginClosing(sealing: sealing)
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [keeper] in
-                keeper.join()
+            DispatchQueue.global().async { [maintenance] in
+                maintenance.join()
                 continuation.resume()
             }
         }

@@ -7,20 +7,20 @@ struct JournalFolder: Sendable {
     /// Held until the journal is closed.
     private let lock: JournalFile
 
-    init(_ path: String) throws(OpenError) {
+    init(_ path: String) throws(StoreOpenError) {
         self.path = path
         do {
             try FileManager.default.createDirectory(
                 atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
-            throw OpenError(.notWritable, "The folder \(path) for the claim journal cannot be made.")
+            throw StoreOpenError(.notWritable, "The folder \(path) for the claim journal cannot be made.")
         }
         let lock: JournalFile?
         do throws(SystemError) { lock = try Self.locked("\(path)/lock") } catch {
-            throw OpenError(.notWritable, "The claim journal in \(path) cannot be locked: \(error).")
+            throw StoreOpenError(.notWritable, "The claim journal in \(path) cannot be locked: \(error).")
         }
         guard let lock else {
-            throw OpenError(
+            throw StoreOpenError(
                 .inUse, "Another service has \(path) open. One database serves one service; stop the other one first.")
         }
         self.lock = lock
@@ -45,9 +45,9 @@ struct JournalFolder: Sendable {
     }
 
     /// The numbers of the existing segments, ascending.
-    func sequences() throws(OpenError) -> [UInt64] {
+    func sequences() throws(StoreOpenError) -> [UInt64] {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
-            throw OpenError(.notReadable, "The folder \(path) of the claim journal cannot be read.")
+            throw StoreOpenError(.notReadable, "The folder \(path) of the claim journal cannot be read.")
         }
         return names.compactMap { $0.hasPrefix("claims-") ? UInt64($0.dropFirst(7)) : nil }.sorted()
     }

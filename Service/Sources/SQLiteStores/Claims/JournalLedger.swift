@@ -4,21 +4,21 @@ internal import AuthService
 /// The claims of an open journal. Decides each call, and stores its claims in the segment.
 struct JournalLedger {
     private var table: ClaimTable
-    private var census: LiveClaimCounter
+    private var counter: LiveClaimCounter
     private var history: ClaimHistory
     private(set) var segment: JournalSegment
     private var segmentStart: Int64
-    /// A segment that the keeper created. The next claim switches to it.
+    /// A segment that maintenance created. The next claim switches to it.
     var prepared: JournalSegment?
-    /// A complete segment that the keeper has not handled. There is at most one, because only the keeper creates the next one.
+    /// A complete segment that maintenance has not handled. There is at most one, because only maintenance creates the next one.
     private var retired: JournalSegment?
     /// Complete segments with live claims, oldest first.
     private var closed: [ClosedSegment]
     private var deletable: [UInt64] = []
     /// Whether there is anything to bring to the disk.
     var isDirty = false
-    /// Whether the keeper must be told that there is work.
-    var wakesKeeper = false
+    /// Whether maintenance must be told that there is work.
+    var wakesMaintenance = false
 
     private var wrong: ClockHistory.WrongReadings?
     /// The number of times that the clock fell back.
@@ -35,7 +35,7 @@ struct JournalLedger {
 
     /// Takes over the recovered state, and records it at the start of the first segment.
     init(_ recovery: JournalRecovery, segment: JournalSegment, now: Int64, settings: ClaimJournal.Settings) {
-        (table, census, history, closed) = (recovery.table, recovery.census, recovery.history, recovery.segments)
+        (table, counter, history, closed) = (recovery.table, recovery.counter, recovery.history, recovery.segments)
         (self.segment, segmentStart, self.settings) = (segment, now, settings)
         // Opening the journal syncs the records below first.
         durableReading = now
@@ -43,7 +43,7 @@ struct JournalLedger {
         writeReading(now, monotonic: settings.monotonic())
     }
 
-    var size: (live: Int, slots: Int) { (census.live, table.used) }
+    var size: (live: Int, slots: Int) { (counter.live, table.used) }
 
     /// The current note about the journal for the database.
     ///
@@ -84,9 +84,9 @@ struct JournalLedger {
         for claim in request.claims where table.contains(claim, now: now) { return .success(.taken(claim)) }
         if let closed { return .failure(closed) }
         let latest = history.latestReading ?? now
-        census.advance(to: latest)
+        counter.advance(to: latest)
         let records = request.records(until: expiry)
-        guard census.live + records.count <= settings.maximumClaims else {
+        guard counter.live + records.count <= settings.maximumClaims else {
             return .failure(StoreError(.unavailable, "the replay store is full"))
         }
         guard !records.isEmpty else { return nil }
@@ -100,10 +100,10 @@ struct JournalLedger {
         for (claim, expiry) in records {
             history.purged(to: UnixTime(table.insert(claim, expiry: expiry, now: now)))
             segment.append(.claim(claim, expiry: expiry))
-            census.add(1, expiry: expiry)
+            counter.add(1, expiry: expiry)
         }
-        // Claims that find the state dirty need not wake the keeper.
-        if !isDirty { wakesKeeper = true }
+        // Claims that find the state dirty need not wake maintenance.
+        if !isDirty { wakesMaintenance = true }
         isDirty = true
         return nil
     }
@@ -128,7 +128,7 @@ struct JournalLedger {
     private mutating func recover(from wrong: ClockHistory.WrongReadings, now: Int64, _ monotonic: Int64) {
         let latest = ClaimHistory.latestKept(now: now)
         latestKept = latest
-        census.forget(after: latest)
+        counter.forget(after: latest)
         segment.capExpiry(at: latest)
         for index in closed.indices { closed[index].latestExpiry = min(closed[index].latestExpiry, latest) }
         segmentStart = min(segmentStart, now)
@@ -142,7 +142,7 @@ struct JournalLedger {
         } else {
             mustSwitch = true
         }
-        (isDirty, wakesKeeper) = (true, true)
+        (isDirty, wakesMaintenance) = (true, true)
     }
 
     // MARK: Segments
@@ -162,7 +162,7 @@ struct JournalLedger {
         deletable += expired.map(\.sequence)
         closed.removeFirst(expired.count)
         writeBeginning()
-        (isDirty, wakesKeeper) = (true, true)
+        (isDirty, wakesMaintenance) = (true, true)
     }
 
     /// Records the losses and the purged expiry. If there are several such records, the last ones are valid. The purged expiry
@@ -186,9 +186,9 @@ struct JournalLedger {
     /// Appends the seal. Called once everything before it is on the disk.
     func seal() { segment.append(.seal) }
 
-    // MARK: The keeper
+    // MARK: The maintenance thread
 
-    /// Whether the keeper must create the next segment.
+    /// Whether maintenance must create the next segment.
     var wantsSegment: Bool {
         prepared == nil
             && ((history.latestReading ?? .min).subtracting(segmentStart) >= settings.segmentSeconds || isNearlyFull
@@ -198,14 +198,14 @@ struct JournalLedger {
     /// Whether the segment has room for few more records.
     var isNearlyFull: Bool { !segment.hasRoom(for: settings.segmentRecords) }
 
-    /// Hands the work that is due to the keeper.
+    /// Hands the work that is due to maintenance.
     mutating func takeWork(isClosing: Bool) -> JournalState.MaintenanceWork {
         defer { (isDirty, retired, deletable, wrong) = (false, nil, [], nil) }
         return JournalState.MaintenanceWork(
             retired: retired, current: segment, isDirty: isDirty, reading: recordedReading, falls: falls,
             deletable: deletable, wrong: wrong, note: note(), isClosing: isClosing,
             wantsRotation: !isClosing && wantsSegment,
-            wantsSweep: latestKept != nil || table.used > 2 * census.live + 65_536)
+            wantsSweep: latestKept != nil || table.used > 2 * counter.live + 65_536)
     }
 
     /// Records that everything up to a reading of the clock is on the disk.

@@ -3,60 +3,62 @@ internal import Foundation
 internal import Logging
 
 /// The background thread of the journal: syncs claims to the disk, creates segments, deletes expired ones, and releases memory.
-final class JournalMaintenance: @unchecked Sendable {
-    // Unchecked: after `start` only the thread uses the variables.
-    private let state: JournalState
-    private let settings: ClaimJournal.Settings
-    private let folder: JournalFolder
-    private let logger: Logger
-    private let noted: @Sendable (JournalNote) -> Void
+final class JournalMaintenance: Sendable {
+    private let rounds: MaintenanceRounds
     private let ended = DispatchGroup()
-    /// Segments to delete, oldest first.
-    private var deletable: [UInt64] = []
-    private var rotationFailed = false
-    /// The latest reading of the clock for which the database has a note.
-    private var notedClock: Int64
 
     init(
         _ state: JournalState, folder: JournalFolder, settings: ClaimJournal.Settings, logger: Logger,
         noted: @escaping @Sendable (JournalNote) -> Void
     ) {
-        self.state = state
-        self.settings = settings
-        self.folder = folder
-        self.logger = logger
-        self.noted = noted
         // Opening the journal records this note before any claim.
-        notedClock = state.note.clock
+        rounds = MaintenanceRounds(
+            state: state, settings: settings, folder: folder, logger: logger, noted: noted,
+            notedClock: state.note.clock)
     }
 
     func start() {
         ended.enter()
-        let thread = Thread { [self] in
-            run()
+        let thread = Thread { [rounds, ended] in
+            var rounds = rounds
+            rounds.run()
             ended.leave()
         }
-        thread.name = "claims.keep"
+        thread.name = "claims.maintain"
         thread.start()
     }
 
     func join() { ended.wait() }
+}
 
-    private func run() {
+/// The rounds of maintenance until the journal closes, with what a round remembers for the next one.
+private struct MaintenanceRounds: Sendable {
+    let state: JournalState
+    let settings: ClaimJournal.Settings
+    let folder: JournalFolder
+    let logger: Logger
+    let noted: @Sendable (JournalNote) -> Void
+    /// The latest reading of the clock for which the database has a note.
+    var notedClock: Int64
+    /// Segments to delete, oldest first.
+    var deletable: [UInt64] = []
+    var rotationFailed = false
+
+    mutating func run() {
         while true {
-            let upkeep = state.nextUpkeep()
-            if upkeep.isClosing { return end(upkeep) }
-            keepUp(upkeep)
-            if upkeep.wantsRotation { rotate(upkeep) }
-            if upkeep.wantsSweep { for shard in 0..<ClaimTable.shardCount { state.sweep(shard: shard) } }
+            let work = state.nextWork()
+            if work.isClosing { return end(work) }
+            perform(work)
+            if work.wantsRotation { rotate(work) }
+            if work.wantsSweep { for shard in 0..<ClaimTable.shardCount { state.sweep(shard: shard) } }
         }
     }
 
-    private func keepUp(_ upkeep: JournalState.MaintenanceWork) {
-        deletable += upkeep.deletable
-        let error = synchronize(upkeep)
-        state.didSynchronize(error, reading: upkeep.reading, falls: upkeep.falls)
-        if let wrong = upkeep.wrong {
+    private mutating func perform(_ work: JournalState.MaintenanceWork) {
+        deletable += work.deletable
+        let error = synchronize(work)
+        state.didSynchronize(error, reading: work.reading, falls: work.falls)
+        if let wrong = work.wrong {
             logger.warning(
                 "the clock was ahead",
                 metadata: ["wrong": "\(wrong.stretches)", "last_right": "\(wrong.lastRight ?? 0)"])
@@ -65,21 +67,21 @@ final class JournalMaintenance: @unchecked Sendable {
         // The purged expiry is on the disk now. Delete in order and stop at the first failure, because segments must have no
         // gap.
         while let oldest = deletable.first, folder.remove(oldest) { deletable.removeFirst() }
-        if upkeep.retired != nil || upkeep.wrong != nil || upkeep.reading > notedClock {
-            notedClock = upkeep.note.clock
-            noted(upkeep.note)
+        if work.retired != nil || work.wrong != nil || work.reading > notedClock {
+            notedClock = work.note.clock
+            noted(work.note)
         }
     }
 
     /// Stops after the work that was due when it was called.
-    private func end(_ upkeep: JournalState.MaintenanceWork) {
+    private mutating func end(_ work: JournalState.MaintenanceWork) {
         if state.endsInOrder {
             // Delete the unused segment: recovery would take it as the newest and find no seal.
             if let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
-            keepUp(upkeep)
+            perform(work)
             // A caller whose claim was decided earlier may be waiting now.
-            keepUp(state.upkeep())
-            if state.endsInOrder { seal(upkeep.current) }
+            perform(state.takeWork())
+            if state.endsInOrder { seal(work.current) }
         }
         state.refuseWaiters()
         folder.unlock()
@@ -95,12 +97,12 @@ final class JournalMaintenance: @unchecked Sendable {
         }
     }
 
-    private func synchronize(_ upkeep: JournalState.MaintenanceWork) -> SystemError? {
+    private func synchronize(_ work: JournalState.MaintenanceWork) -> SystemError? {
         do throws(SystemError) {
-            try upkeep.retired?.synchronize()
-            if upkeep.isDirty { try upkeep.current.synchronize() }
+            try work.retired?.synchronize()
+            if work.isDirty { try work.current.synchronize() }
             // A failure only costs disk space.
-            try? upkeep.retired?.trim()
+            try? work.retired?.trim()
             return nil
         } catch {
             logger.error("the claim journal cannot be synchronized", metadata: ["error": "\(error)"])
@@ -108,9 +110,9 @@ final class JournalMaintenance: @unchecked Sendable {
         }
     }
 
-    private func rotate(_ upkeep: JournalState.MaintenanceWork) {
+    private mutating func rotate(_ work: JournalState.MaintenanceWork) {
         let header = SegmentHeader(
-            sequence: upkeep.current.header.sequence + 1, boot: upkeep.current.header.boot)
+            sequence: work.current.header.sequence + 1, boot: work.current.header.boot)
         do throws(SystemError) {
             state.prepare(try JournalSegment(header, capacity: settings.segmentCapacity, in: folder))
             rotationFailed = false

@@ -5,7 +5,7 @@ internal import Logging
 /// The restored state of a journal: the live claims, and the dates whose claims it may have lost.
 struct JournalRecovery {
     var table = ClaimTable()
-    var census = LiveClaimCounter()
+    var counter = LiveClaimCounter()
     var history = ClaimHistory()
     /// Segments that still hold live claims, oldest first.
     var segments: [ClosedSegment] = []
@@ -25,10 +25,12 @@ struct JournalRecovery {
     }
 
     /// Reads the folder.
-    static func read(_ folder: JournalFolder, _ opening: Opening) throws(OpenError) -> JournalRecovery {
+    static func read(_ folder: JournalFolder, _ opening: Opening) throws(StoreOpenError) -> JournalRecovery {
         let sequences = try folder.sequences()
         let (next, overflow) = (sequences.last ?? 0).addingReportingOverflow(1)
-        guard !overflow else { throw OpenError(.damaged, "The claim journal in \(folder.path) has no numbers left.") }
+        guard !overflow else {
+            throw StoreOpenError(.damaged, "The claim journal in \(folder.path) has no numbers left.")
+        }
         var recovery = JournalRecovery()
         recovery.nextSequence = next
         var contents = JournalContents()
@@ -64,11 +66,11 @@ struct JournalRecovery {
                 case .damaged(let reason):
                     return recovery.startingOver(contents, sequences, sequence, reason, opening)
                 case .newerVersion:
-                    throw OpenError(
+                    throw StoreOpenError(
                         .newerVersion,
                         "The claim journal in \(folder.path) was written by a newer version. Install that version.")
                 case .system(let error):
-                    throw OpenError(.notReadable, "The claim journal in \(folder.path) cannot be read: \(error).")
+                    throw StoreOpenError(.notReadable, "The claim journal in \(folder.path) cannot be read: \(error).")
                 }
             }
         }
@@ -83,10 +85,10 @@ struct JournalRecovery {
 
     /// Restores a journal that is complete, or was complete until the power was lost.
     private mutating func finish(_ contents: JournalContents, powerLost: Bool, _ opening: Opening) {
-        (table, census, history) = (contents.table, contents.census, contents.history)
+        (table, counter, history) = (contents.table, contents.counter, contents.history)
         let (last, now) = (contents.lastReading, opening.now)
         history.purged(to: UnixTime(contents.expiredTo))
-        census.advance(to: now)
+        counter.advance(to: now)
         let finding = history.read(now, monotonic: opening.monotonic)
         let wrong: ClockHistory.WrongReadings? = if case .wrong(let wrong) = finding { wrong } else { nil }
         if powerLost {
@@ -102,7 +104,7 @@ struct JournalRecovery {
         for shard in 0..<ClaimTable.shardCount {
             history.purged(to: UnixTime(table.sweep(shard: shard, now: now, latest: latest)))
         }
-        census.forget(after: latest)
+        counter.forget(after: latest)
         for index in segments.indices { segments[index].latestExpiry = min(segments[index].latestExpiry, latest) }
     }
 

@@ -3,10 +3,10 @@ internal import AuthService
 internal import Dispatch
 internal import Synchronization
 
-/// The state that callers and the keeper share, behind one lock that is held only briefly.
+/// The state that callers and the maintenance thread share, behind one lock that is held only briefly.
 ///
 /// A claim is decided and stored in the segment under the lock. Most callers are answered at once. If a caller's claims must be
-/// on the disk, the caller waits for the keeper.
+/// on the disk, the caller waits for the thread.
 final class JournalState: Sendable {
     typealias Continuation = CheckedContinuation<Result<ClaimOutcome, StoreError>, Never>
 
@@ -23,17 +23,17 @@ final class JournalState: Sendable {
         let deadline: UInt64
     }
 
-    /// Work for the keeper.
+    /// Work for the maintenance thread.
     struct MaintenanceWork {
         let retired: JournalSegment?
         let current: JournalSegment
         let isDirty: Bool
-        /// The last recorded reading of the clock, and the number of its falls by then.
+        /// The last recorded reading of the clock, and how often the clock had stepped back by then.
         let reading: Int64
         let falls: Int
         /// Segments without live claims.
         let deletable: [UInt64]
-        /// Wrong readings.
+        /// Readings of the clock that turned out to be wrong; nil if there are none.
         let wrong: ClockHistory.WrongReadings?
         /// The note that the database records once this work is on the disk.
         let note: JournalNote
@@ -46,7 +46,7 @@ final class JournalState: Sendable {
     private struct Shared {
         var ledger: JournalLedger
         var awaitingSync: [Waiter] = []
-        /// The waiters that the keeper's next sync answers.
+        /// The waiters that the next sync answers.
         var synchronizing: [Waiter] = []
         var isClosing = false
         var isSealing = false
@@ -59,7 +59,7 @@ final class JournalState: Sendable {
     }
 
     private let shared: Mutex<Shared>
-    private let keeperSignal = DispatchSemaphore(value: 0)
+    private let workSignal = DispatchSemaphore(value: 0)
     private let settings: ClaimJournal.Settings
 
     /// Takes over the recovered state, and records it at the start of the first segment.
@@ -79,9 +79,9 @@ final class JournalState: Sendable {
         let monotonic = settings.monotonic()
         return shared.withLock { shared in
             let answer = shared.ledger.decide(request, monotonic, closed: shared.isClosing ? Self.closed : nil)
-            if shared.ledger.wakesKeeper {
-                shared.ledger.wakesKeeper = false
-                keeperSignal.signal()
+            if shared.ledger.wakesMaintenance {
+                shared.ledger.wakesMaintenance = false
+                workSignal.signal()
             }
             if let answer { return .answered(answer) }
             return shared.ledger.mustBeDurable(request) ? .claimedAhead : .answered(.success(.claimed))
@@ -104,7 +104,7 @@ final class JournalState: Sendable {
         if let refusal {
             continuation.resume(returning: .failure(refusal))
         } else {
-            keeperSignal.signal()
+            workSignal.signal()
         }
     }
 
@@ -132,28 +132,28 @@ final class JournalState: Sendable {
         return Array(waiters.prefix(count))
     }
 
-    // MARK: The keeper
+    // MARK: The maintenance thread
 
     /// Waits for work. Returns at once if a caller waits for the disk. Otherwise waits briefly, so that several claims share
     /// one sync.
-    func nextUpkeep() -> MaintenanceWork {
+    func nextWork() -> MaintenanceWork {
         if shared.withLock({ $0.wantsSegment }) {
             // The last attempt failed, or work became due meanwhile. No later call may signal that, so wait with a timeout.
-            _ = keeperSignal.wait(timeout: .now() + .nanoseconds(Int(clamping: settings.retryInterval.nanoseconds)))
+            _ = workSignal.wait(timeout: .now() + .nanoseconds(Int(clamping: settings.retryInterval.nanoseconds)))
         } else {
-            keeperSignal.wait()
+            workSignal.wait()
         }
         let isPressed = shared.withLock { shared in
             !shared.awaitingSync.isEmpty || shared.isClosing || shared.ledger.isNearlyFull
         }
         if !isPressed {
-            _ = keeperSignal.wait(timeout: .now() + .nanoseconds(Int(clamping: settings.syncInterval.nanoseconds)))
+            _ = workSignal.wait(timeout: .now() + .nanoseconds(Int(clamping: settings.syncInterval.nanoseconds)))
         }
-        return upkeep()
+        return takeWork()
     }
 
     /// The work that is currently due.
-    func upkeep() -> MaintenanceWork {
+    func takeWork() -> MaintenanceWork {
         shared.withLock { shared in
             shared.synchronizing += shared.awaitingSync
             shared.awaitingSync = []
@@ -201,7 +201,7 @@ final class JournalState: Sendable {
             shared.isClosing = true
             shared.isSealing = sealing
         }
-        keeperSignal.signal()
+        workSignal.signal()
     }
 
     /// Whether the journal closes in order: after a request to close, and with everything on the disk.

@@ -25,7 +25,7 @@ struct SegmentContents {
 /// The content of all segments read so far, in order.
 struct JournalContents {
     var table = ClaimTable()
-    var census = LiveClaimCounter()
+    var counter = LiveClaimCounter()
     /// The recorded history. Its purged expiry does not include `expiredTo`.
     var history = ClaimHistory()
     /// The latest expiry of the claims that had expired when they were read.
@@ -71,7 +71,7 @@ struct JournalContents {
             return
         }
         expiredTo = max(expiredTo, table.insert(claim, expiry: expiry, now: now))
-        census.add(1, expiry: expiry)
+        counter.add(1, expiry: expiry)
     }
 }
 

@@ -1,15 +1,16 @@
 internal import AuthService
+internal import Bytes
 internal import Foundation
 internal import GRDB
 
 /// Opens the database file, or throws an error with the reason. It does not write to a file of another program.
 enum DatabaseFile {
     /// Opens the file at a resolved path. Creates or migrates it first if it is incomplete.
-    static func open(_ path: String, busyTimeout: Duration) throws(OpenError) -> DatabasePool {
+    static func open(_ path: String, busyTimeout: Duration) throws(StoreOpenError) -> DatabasePool {
         try checkPlace(path)
         do {
             guard try !isReady(path) else { return try pool(path, busyTimeout) }
-            let lock = try OpeningLock(DatabasePath.folder(of: path))
+            let lock = try OpeningLock(PathParts(path).folder)
             return try withExtendedLifetime(lock) {
                 try claim(path)
                 let pool = try pool(path, busyTimeout)
@@ -28,7 +29,7 @@ enum DatabaseFile {
             try database.execute(sql: "PRAGMA synchronous = FULL")
             guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2,
                 try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
-            else { throw OpenError(.unavailable, "\(path): SQLite does not offer durable commits here.") }
+            else { throw StoreOpenError(.unavailable, "\(path): SQLite does not offer durable commits here.") }
         }
         return pool
     }
@@ -64,28 +65,30 @@ enum DatabaseFile {
         }
     }
 
-    static func openError(_ error: any Error, _ path: String) -> OpenError {
-        if let error = error as? OpenError { return error }
-        guard let error = error as? DatabaseError else { return OpenError(.unavailable, "\(path): \(error)") }
+    static func openError(_ error: any Error, _ path: String) -> StoreOpenError {
+        if let error = error as? StoreOpenError { return error }
+        guard let error = error as? DatabaseError else { return StoreOpenError(.unavailable, "\(path): \(error)") }
         return switch error.resultCode {
-        case .SQLITE_NOTADB: OpenError(.notADatabase, "\(path) is not an SQLite database. Name another file.")
+        case .SQLITE_NOTADB: StoreOpenError(.notADatabase, "\(path) is not an SQLite database. Name another file.")
         case .SQLITE_CORRUPT:
-            OpenError(.damaged, "\(path) is damaged. Restore it from a backup, or try sqlite3's .recover on a copy.")
+            StoreOpenError(
+                .damaged, "\(path) is damaged. Restore it from a backup, or try sqlite3's .recover on a copy.")
         case .SQLITE_READONLY, .SQLITE_PERM:
-            OpenError(
+            StoreOpenError(
                 .notWritable, "\(path) cannot be written. The user of the service needs to own it and its folder.")
         case .SQLITE_BUSY, .SQLITE_LOCKED:
-            OpenError(.inUse, "\(path) is locked by another process that is changing it. Try again.")
+            StoreOpenError(.inUse, "\(path) is locked by another process that is changing it. Try again.")
         // The shared memory of the write-ahead log is a file too. If it does not fit on the disk, SQLite reports another code.
         case .SQLITE_FULL,
             .SQLITE_IOERR where isFull(path):
-            OpenError(.unavailable, "There is no room for \(path): the disk is full.")
-        default: OpenError(.unavailable, "\(path) cannot be opened: \(error.message ?? "SQLite \(error.resultCode)").")
+            StoreOpenError(.unavailable, "There is no room for \(path): the disk is full.")
+        default:
+            StoreOpenError(.unavailable, "\(path) cannot be opened: \(error.message ?? "SQLite \(error.resultCode)").")
         }
     }
 
     private static func isFull(_ path: String) -> Bool {
-        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        let folder = PathParts(path).folder
         let free = try? FileManager.default.attributesOfFileSystem(forPath: folder)[.systemFreeSize] as? Int64
         return free.map { $0 < 65_536 } ?? false
     }
@@ -98,24 +101,26 @@ enum DatabaseFile {
         return configuration
     }
 
-    private static func checkPlace(_ path: String) throws(OpenError) {
-        let folder = DatabasePath.folder(of: path)
+    private static func checkPlace(_ path: String) throws(StoreOpenError) {
+        let folder = PathParts(path).folder
         let files = FileManager.default
         guard files.isWritableFile(atPath: folder) else {
-            throw OpenError(
+            throw StoreOpenError(
                 .notWritable, "The folder \(folder) cannot be written, and SQLite keeps files beside \(path).")
         }
         if files.fileExists(atPath: path) {
             try DatabasePath.checkKind(path)
-            guard files.isReadableFile(atPath: path) else { throw OpenError(.notReadable, "\(path) cannot be read.") }
+            guard files.isReadableFile(atPath: path) else {
+                throw StoreOpenError(.notReadable, "\(path) cannot be read.")
+            }
             guard files.isWritableFile(atPath: path) else {
-                throw OpenError(.notWritable, "\(path) cannot be written.")
+                throw StoreOpenError(.notWritable, "\(path) cannot be written.")
             }
         } else {
             // SQLite gives its other files the mode of this file.
             let descriptor = Foundation.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
             guard descriptor >= 0 || errno == EEXIST else {
-                throw OpenError(.notWritable, "\(path) cannot be made: \(SystemError.current).")
+                throw StoreOpenError(.notWritable, "\(path) cannot be made: \(SystemError.current).")
             }
             if descriptor >= 0 { Foundation.close(descriptor) }
         }
@@ -138,10 +143,10 @@ enum DatabaseFile {
         // The migrator creates its own table before the first migration. A first start may end at that point.
         let isUnused = tables.isEmpty || tables == [Schema.migrations]
         guard application == Schema.applicationID || (application == 0 && isUnused) else {
-            throw OpenError(.notADatabase, "\(path) is the database of another program. Name another file.")
+            throw StoreOpenError(.notADatabase, "\(path) is the database of another program. Name another file.")
         }
         guard try !Schema.migrator.hasBeenSuperseded(database) else {
-            throw OpenError(
+            throw StoreOpenError(
                 .newerVersion,
                 "\(path) was written by a newer version of this software. Install that version, or name another file.")
         }

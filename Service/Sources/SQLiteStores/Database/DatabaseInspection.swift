@@ -13,8 +13,8 @@ public struct DatabaseInspection: Sendable, Hashable {
 
     /// Inspects the file at this path.
     ///
-    /// - Throws: `OpenError` if the file could not be opened as a store.
-    public static func of(_ path: String) throws(OpenError) -> DatabaseInspection {
+    /// - Throws: `StoreOpenError` if the file could not be opened as a store.
+    public static func of(_ path: String) throws(StoreOpenError) -> DatabaseInspection {
         let path = try DatabasePath.resolve(path)
         try DatabasePath.checkKind(path)
         do {

@@ -7,7 +7,7 @@ extension StoreDatabase {
     private static let kept = "kept"
 
     /// The recorded state of the claim journal beside this file. If the journal is missing or older, claims were lost.
-    func journalExpectation() throws(OpenError) -> JournalExpectation {
+    func journalExpectation() throws(StoreOpenError) -> JournalExpectation {
         let text = try writeNow { database in
             try String.fetchOne(database, sql: "SELECT value FROM facts WHERE name = ?", arguments: [Self.journal])
         }
@@ -17,7 +17,7 @@ extension StoreDatabase {
     }
 
     /// Records the state of the claim journal before any claim is made in it.
-    func note(_ journal: JournalNote) throws(OpenError) {
+    func note(_ journal: JournalNote) throws(StoreOpenError) {
         try writeNow { try Self.note(journal, $0) }
     }
 

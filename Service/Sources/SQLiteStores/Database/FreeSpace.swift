@@ -29,10 +29,7 @@ final class FreeSpace: Sendable {
     /// The free bytes; nil if the system does not report them.
     func bytes() async throws(StoreError) -> Int64? {
         let waiter = Waiter()
-        let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
-        DispatchQueue.global().asyncAfter(deadline: limit) { [weak waiter] in
-            waiter?.give(.failure(StoreError(.tooSlow, "the file system did not report its free space in time")))
-        }
+        waiter.fail(after: deadline, "the file system did not report its free space in time")
         let isFirst = state.withLock { state in
             // Do not collect waiters that have given up while the file system hangs.
             state.waiting.removeAll(where: \.isGiven)

@@ -12,17 +12,17 @@ final class OpeningLock {
     /// - Parameters:
     ///   - folder: the folder of the database.
     ///   - patience: the longest wait for another process.
-    init(_ folder: String, patience: Duration = .seconds(30)) throws(OpenError) {
+    init(_ folder: String, patience: Duration = .seconds(30)) throws(StoreOpenError) {
         self.folder = Foundation.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard self.folder >= 0 else {
-            throw OpenError(.notReadable, "The folder \(folder) cannot be opened: \(SystemError.current).")
+            throw StoreOpenError(.notReadable, "The folder \(folder) cannot be opened: \(SystemError.current).")
         }
         let limit = ContinuousClock.now + patience
         while flock(self.folder, LOCK_EX | LOCK_NB) != 0 {
             // The file system has no locks. Rely on SQLite's own locking.
             guard errno == EWOULDBLOCK || errno == EINTR else { return }
             guard ContinuousClock.now < limit else {
-                throw OpenError(
+                throw StoreOpenError(
                     .inUse, "Another process has been making a database in \(folder) for a long time. Try again.")
             }
             usleep(5000)

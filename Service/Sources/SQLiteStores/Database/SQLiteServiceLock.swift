@@ -13,7 +13,7 @@ public struct SQLiteServiceLock: ServiceLock {
 
     /// See `ServiceLock`.
     ///
-    /// - Throws: `OpenError` if the lock cannot be taken or queried, and errors of the change.
+    /// - Throws: `StoreOpenError` if the lock cannot be taken or queried, and errors of the change.
     public func withoutService(_ change: () async throws -> Void) async throws -> Bool {
         guard let lock = try await locked() else { return false }
         defer { lock.unlock() }
@@ -25,12 +25,12 @@ public struct SQLiteServiceLock: ServiceLock {
     private func locked() async throws -> JournalFile? {
         let folder = database + "-claims"
         do throws(SystemError) { try makeFolder(folder) } catch {
-            throw OpenError(.notWritable, "The folder \(folder) for the claim journal cannot be made: \(error).")
+            throw StoreOpenError(.notWritable, "The folder \(folder) for the claim journal cannot be made: \(error).")
         }
         for attempt in 0..<3000 {
             do throws(SystemError) {
                 if let file = try JournalFile.locked(folder + "/lock", marking: false) { return file }
-            } catch { throw OpenError(.notWritable, "The claim journal in \(folder) cannot be locked: \(error).") }
+            } catch { throw StoreOpenError(.notWritable, "The claim journal in \(folder) cannot be locked: \(error).") }
             if attempt >= 20, JournalFile.isLocked(folder + "/lock") { return nil }
             try await Task.sleep(for: .milliseconds(10))
         }

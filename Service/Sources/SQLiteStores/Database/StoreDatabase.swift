@@ -13,7 +13,7 @@ final class StoreDatabase: Sendable {
     let externalChanges: ExternalChanges
     var path: String { pool.path }
 
-    init(path: String, options: SQLiteStores.Options) throws(OpenError) {
+    init(path: String, options: SQLiteStores.Options) throws(StoreOpenError) {
         pool = try DatabaseFile.open(path, busyTimeout: options.busyTimeout)
         deadline = options.deadline
         observer = options.observer
@@ -74,7 +74,7 @@ final class StoreDatabase: Sendable {
     }
 
     /// Writes while the database is being opened, before any other use.
-    func writeNow<Value>(_ body: (Database) throws -> Value) throws(OpenError) -> Value {
+    func writeNow<Value>(_ body: (Database) throws -> Value) throws(StoreOpenError) -> Value {
         do { return try pool.write(body) } catch { throw DatabaseFile.openError(error, pool.path) }
     }
 
@@ -110,7 +110,7 @@ final class StoreDatabase: Sendable {
     private func answered<Value: Sendable>(
         _ operation: StoreOperation?, _ start: (DatabasePool, FirstAnswer<Value>) -> Void
     ) async throws(StoreError) -> Value {
-        guard let operation, let observer else { return try await answered(start) }
+        guard let operation else { return try await answered(start) }
         return try await observer.observing(operation) { () async throws(StoreError) in try await answered(start) }
     }
 
@@ -118,16 +118,21 @@ final class StoreDatabase: Sendable {
         _ start: (DatabasePool, FirstAnswer<Value>) -> Void
     ) async throws(StoreError) -> Value {
         let answer = FirstAnswer<Value>()
-        let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
-        DispatchQueue.global().asyncAfter(deadline: limit) { [weak answer] in
-            answer?.give(.failure(StoreError(.tooSlow, "no answer within the deadline")))
-        }
+        answer.fail(after: deadline, "no answer within the deadline")
         start(pool, answer)
         return try await answer.value.get()
     }
 }
 
 extension OnceValue {
+    /// Gives a failure after a time, unless another value was given before.
+    func fail<Success>(after deadline: Duration, _ reason: String) where Value == Result<Success, StoreError> {
+        let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
+        DispatchQueue.global().asyncAfter(deadline: limit) { [weak self] in
+            self?.give(.failure(StoreError(.tooSlow, reason)))
+        }
+    }
+
     /// Resumes with what the database returned or threw. Returns false if the deadline came first.
     @discardableResult
     fileprivate func resume<Success>(with result: Result<Success, any Error>) -> Bool

@@ -18,6 +18,7 @@ struct StoredRow: StoredColumns {
         try (value(column) as Data?).map { Array($0) }
     }
 
+    /// NULL is false: rows of older versions have NULL in `attested_extensions`.
     func bool(_ column: String) throws(StoreError) -> Bool { try optionalInteger(column) ?? 0 != 0 }
 
     /// A version without reasons wrote these rows.

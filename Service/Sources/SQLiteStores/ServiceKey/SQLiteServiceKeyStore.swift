@@ -5,8 +5,6 @@ internal import GRDB
 struct SQLiteServiceKeyStore: ServiceKeyStore {
     let database: StoreDatabase
 
-    private static let fact = "service_key_checks"
-
     func keyChecks() async throws(StoreError) -> [ServiceKeyCheck] {
         try [ServiceKeyCheck](storedText: await database.read { try Self.text($0) })
     }
@@ -20,19 +18,19 @@ struct SQLiteServiceKeyStore: ServiceKeyStore {
             guard try Self.text(database) == before else { return false }
             try database.execute(
                 sql: "INSERT INTO facts (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",
-                arguments: [Self.fact, after])
+                arguments: [ServiceKeyCheck.fact, after])
             if let event { try database.append(event) }
             return true
         }
     }
 
     func sealedRows(_ kind: SealedRow.Kind, after id: String, limit: Int) async throws(StoreError) -> [SealedRow] {
-        let place = Self.place(of: kind)
+        let place = kind.columns
         return try await database.read { database in
             try Row.fetchAll(
                 database,
                 sql: """
-                    SELECT \(place.id) AS id, \(place.scope) AS scope, CAST(\(place.value) AS BLOB) AS value
+                    SELECT \(place.id) AS id, \(place.scope ?? "''") AS scope, CAST(\(place.value) AS BLOB) AS value
                     FROM \(place.table) WHERE \(place.id) > ? ORDER BY \(place.id) LIMIT ?
                     """, arguments: [id, max(limit, 0)]
             ).map { row in
@@ -46,7 +44,7 @@ struct SQLiteServiceKeyStore: ServiceKeyStore {
     func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int {
         try await database.write { database in
             try rows.reduce(0) { count, change in
-                let place = Self.place(of: change.row.kind)
+                let place = change.row.kind.columns
                 let isText = change.row.kind == .app
                 try database.execute(
                     sql: """
@@ -61,21 +59,11 @@ struct SQLiteServiceKeyStore: ServiceKeyStore {
     /// Throws unless this key seals.
     static func check(_ key: ServiceKeyCheck, seals database: Database) throws {
         guard try text(database)?.split(separator: " ").first.map({ String($0) }) == key.text else {
-            throw StoreError(
-                .unavailable, "the service key was rotated meanwhile; list the new one first and run the command again")
+            throw ServiceKeyCheck.rotatedMeanwhile
         }
     }
 
     private static func text(_ database: Database) throws -> String? {
-        try String.fetchOne(database, sql: "SELECT value FROM facts WHERE name = ?", arguments: [fact])
-    }
-
-    private static func place(of kind: SealedRow.Kind) -> (table: String, id: String, scope: String, value: String) {
-        switch kind {
-        case .app: ("apps", "app_id", "''", "record")
-        case .signingKey: ("signing_keys", "id", "''", "sealed_key")
-        case .pendingProof: ("pending_proofs", "device_id", "''", "sealed_request")
-        case .evidence: ("evidence", "id", "app_id", "sealed")
-        }
+        try String.fetchOne(database, sql: "SELECT value FROM facts WHERE name = ?", arguments: [ServiceKeyCheck.fact])
     }
 }

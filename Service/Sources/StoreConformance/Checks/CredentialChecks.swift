@@ -204,7 +204,7 @@ extension Samples {
     /// The change of a credential that loses an app.
     fileprivate func loss(of app: AppID, to credential: Credential) -> CredentialChange? {
         let rest = credential.scope.named.subtracting([app])
-        guard credential.revokedAt == nil, credential.scope.named.contains(app) else { return nil }
+        guard credential.loses(app) else { return nil }
         if rest.isEmpty { return revocation(of: credential, at: now) }
         var after = credential
         after.scope = .apps(rest)

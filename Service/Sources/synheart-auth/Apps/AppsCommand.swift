@@ -7,7 +7,7 @@ struct AppsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apps", abstract: "Provision apps.",
         discussion: """
-            A running service sees a change within a second. You can edit the output of `apps show --json` and give it back:
+            A running service sees a change within a second. You can edit the output of `apps show --json` and give it back: \
             masked secrets stay.
 
               synheart-auth apps example > app.json

@@ -11,9 +11,9 @@ extension AppsCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print an app record to start from.",
             discussion: """
-                The record is for channel staging and trusts the test kit's Apple and Google, so that `device register` and
-                `simulate` work with it. With --production it trusts only Apple and Google, and has no secret of a test kit. Replace
-                the team id, the package and the certificate's digest, and add play_integrity.keys or a service_account from Play
+                The record is for channel staging and trusts the test kit's Apple and Google, so that `device register` and \
+                `simulate` work with it. With --production it trusts only Apple and Google, and has no secret of a test kit. Replace \
+                the team id, the package and the certificate's digest, and add play_integrity.keys or a service_account from Play \
                 Console. `apps add` also accepts it unchanged, but then no token of an Android phone can be opened.
 
                   synheart-auth apps example > app.json

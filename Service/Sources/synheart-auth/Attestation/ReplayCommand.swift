@@ -8,7 +8,7 @@ extension AttestationCommand {
         static let configuration = CommandConfiguration(
             commandName: "replay", abstract: "Make the checks of recorded evidence again, offline.",
             discussion: """
-                Accepts the output of `evidence export`, the admin API or `verify --save-evidence`. The checks use the recorded
+                Accepts the output of `evidence export`, the admin API or `verify --save-evidence`. The checks use the recorded \
                 policy, roots and time, unless --policy or --at give others.
 
                   synheart-auth attestation replay refusal.json

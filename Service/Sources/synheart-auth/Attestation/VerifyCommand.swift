@@ -10,11 +10,11 @@ extension AttestationCommand {
         static let configuration = CommandConfiguration(
             commandName: "verify", abstract: "Verify one object, or with --batch one a line.",
             discussion: """
-                For one object, the output lists each check with its outcome, and for a verified one of App Attest what a server
-                stores: the counter and the attested key as RFC 7638 thumbprint, DER in base64, and PEM. A check whose value is
+                For one object, the output lists each check with its outcome, and for a verified one of App Attest what a server \
+                stores: the counter and the attested key as RFC 7638 thumbprint, DER in base64, and PEM. A check whose value is \
                 not given is listed as unchecked. Exit code 0: verified; 1: refused; 2: not checked.
 
-                --batch reads JSON lines, each with its `format`, and writes one JSON line for each, in order. Exit code 0: every
+                --batch reads JSON lines, each with its `format`, and writes one JSON line for each, in order. Exit code 0: every \
                 line was processed, refusals included; 1: a line could not be read. This interface is stable.
 
                   synheart-auth attestation verify object.bin --key-id KEY --challenge Y2g= \\
@@ -22,7 +22,8 @@ extension AttestationCommand {
                   synheart-auth attestation verify assertion.bin --public-key-file key.pem \\
                       --app-id TEAMID1234.com.example.app --previous-counter 0 \\
                       --client-data body.json --expected-challenge 5f2c9a
-                  synheart-auth attestation verify chain.pem --challenge Y2g= --save-evidence refusal.json
+                  synheart-auth attestation verify chain.pem --challenge Y2g= \\
+                      --save-evidence refusal.json
                   synheart-auth attestation verify --batch lines.jsonl > verdicts.jsonl
                 """)
 

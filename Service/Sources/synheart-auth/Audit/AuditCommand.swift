@@ -7,7 +7,7 @@ struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit", abstract: "Read the audit log, and verify that it is unchanged.",
         discussion: """
-            Each event has the hash of the one before it, which reveals a change or a gap. A head is the signed end of the log;
+            Each event has the hash of the one before it, which reveals a change or a gap. A head is the signed end of the log; \
             the service logs one every hour. A head kept elsewhere also reveals a cut end and a rewritten log.
 
               synheart-auth audit list --app com.example.app

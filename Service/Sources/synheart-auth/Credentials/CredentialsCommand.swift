@@ -10,7 +10,7 @@ struct CredentialsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "Make, list and revoke credentials of services and operators.",
         discussion: """
-            A service credential is for /auth/v1/verify, forward authentication and some apps; a viewer, operator or admin
+            A service credential is for /auth/v1/verify, forward authentication and some apps; a viewer, operator or admin \
             credential is for the admin API. The text is shown once.
 
               synheart-auth credentials create --role service --app com.example.app
@@ -25,8 +25,10 @@ struct CredentialsCommand: AsyncParsableCommand {
                 If the text cannot be written, the credential is revoked at once.
 
                   synheart-auth credentials create --role service --app com.example.app
-                  synheart-auth credentials create --name gateway --role service --app com.example.app --body whole
-                  synheart-auth credentials create --name alice --role admin --days 30 --json > credential.json
+                  synheart-auth credentials create --name gateway --role service \\
+                      --app com.example.app --body whole
+                  synheart-auth credentials create --name alice --role admin --days 30 \\
+                      --json > credential.json
                 """)
         static let makesDatabase = true
         @Option(help: "Its purpose or its owner. Default: the role.") var name: String?

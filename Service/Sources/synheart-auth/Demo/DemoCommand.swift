@@ -12,8 +12,8 @@ struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo", abstract: "Watch an iPhone's whole life and an Android phone's admission, step by step.",
         discussion: """
-            Starts a service with a temporary database on a free port, and runs the real SDK against it over HTTP. The test kit
-            plays Apple and Google. Leaves nothing behind unless --keep names a folder. Exit code 0: every step had its expected
+            Starts a service with a temporary database on a free port, and runs the real SDK against it over HTTP. The test kit \
+            plays Apple and Google. Leaves nothing behind unless --keep names a folder. Exit code 0: every step had its expected \
             result.
 
               synheart-auth demo

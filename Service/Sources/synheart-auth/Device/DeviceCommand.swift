@@ -14,9 +14,11 @@ struct DeviceCommand: AsyncParsableCommand {
             The app must trust the test kit's Apple or Google, like the record of `apps example` (channels dev and staging only).
 
               synheart-auth device register
-              synheart-auth device sign --method POST --path /v1/pay --body body.json > headers
+              synheart-auth device sign --method POST --path /v1/pay --body body.json \\
+                  > headers
               curl -H @headers --data-binary @body.json https://api.example.com/v1/pay
-              synheart-auth device sign --scheme 2 --url 'https://api.example.com/v1/pay?a=b'
+              synheart-auth device sign --scheme 2 \\
+                  --url 'https://api.example.com/v1/pay?a=b'
               synheart-auth device rotate
               synheart-auth device register --platform android --dir android-device
             """,
@@ -65,7 +67,8 @@ struct DeviceCommand: AsyncParsableCommand {
             abstract: "Register the device. Does nothing if it is registered.",
             discussion: """
                   synheart-auth device register
-                  synheart-auth device register --url http://127.0.0.1:8080 --app com.example.app --platform android
+                  synheart-auth device register --url http://127.0.0.1:8080 \\
+                      --app com.example.app --platform android
                 """)
         @Option(help: "The auth service.") var url = "http://127.0.0.1:8080"
         @Option(name: .customLong("app"), help: "The app id.") var app = "com.example.app"
@@ -107,8 +110,10 @@ struct DeviceCommand: AsyncParsableCommand {
             discussion: """
                   synheart-auth device sign > headers
                   curl -H @headers http://127.0.0.1:8080/auth/v1/device/status
-                  synheart-auth device sign --method POST --path /v1/pay --body body.json > headers
-                  synheart-auth device sign --scheme 2 --url 'https://api.example.com/v1/pay?a=b'
+                  synheart-auth device sign --method POST --path /v1/pay --body body.json \\
+                      > headers
+                  synheart-auth device sign --scheme 2 \\
+                      --url 'https://api.example.com/v1/pay?a=b'
                 """)
         @Option(help: "The HTTP method.") var method = "GET"
         @Option(

@@ -8,7 +8,8 @@ struct DevicesCommand: AsyncParsableCommand {
         commandName: "devices", abstract: "Look at registered devices, approve and revoke them.",
         discussion: """
               synheart-auth devices list --app com.example.app --status registered
-              synheart-auth devices revoke --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
+              synheart-auth devices revoke --app com.example.app \\
+                  7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
             """,
         subcommands: [
             List.self, Show.self, Revoke.self, Approve.self, Reject.self, ForceRotation.self, LiftRotation.self,
@@ -51,7 +52,8 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show everything the service knows of a device.",
             discussion: """
-                  synheart-auth devices show --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
+                  synheart-auth devices show --app com.example.app \\
+                      7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
                 """)
         @OptionGroup var target: Target
         @OptionGroup var options: AdministrationOptions
@@ -65,10 +67,11 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Revoke a device for good.",
             discussion: """
-                Revocation ends an identity, not a phone: the phone may register a new key unless the app asks for approval.
+                Revocation ends an identity, not a phone: the phone may register a new key unless the app asks for approval. \
                 Revocation is permanent.
 
-                  synheart-auth devices revoke --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --reason "lost phone"
+                  synheart-auth devices revoke --app com.example.app \\
+                      7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --reason "lost phone"
                 """)
         static let decision = (route: AdminRoute.revokeDevice, verb: "revoked")
         @OptionGroup var target: Target
@@ -82,10 +85,11 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let a pending device in.",
             discussion: """
-                A device whose proof was never verified, because its provider did not answer, needs --unproven. Its assurance is then
+                A device whose proof was never verified, because its provider did not answer, needs --unproven. Its assurance is then \
                 none, with the label "unproven", and the audit log says so.
 
-                  synheart-auth devices approve --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
+                  synheart-auth devices approve --app com.example.app \\
+                      7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
                 """)
         static let decision = (route: AdminRoute.approveDevice, verb: "approved")
         @OptionGroup var target: Target
@@ -99,7 +103,8 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Turn a pending device away.",
             discussion: """
-                  synheart-auth devices reject --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
+                  synheart-auth devices reject --app com.example.app \\
+                      7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
                 """)
         static let decision = (route: AdminRoute.rejectDevice, verb: "rejected")
         @OptionGroup var target: Target
@@ -110,10 +115,11 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make a device rotate its key.",
             discussion: """
-                Responses to the device demand it from now on. After the given time the device can do nothing else. With --reason
+                Responses to the device demand it from now on. After the given time the device can do nothing else. With --reason \
                 compromise it can then not even rotate, and must register again.
 
-                  synheart-auth devices force-rotation --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --within 3600
+                  synheart-auth devices force-rotation --app com.example.app \\
+                      7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --within 3600
                 """)
         static let decision = (route: AdminRoute.forceRotation, verb: "must rotate")
         @OptionGroup var target: Target
@@ -128,10 +134,11 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Take back a demand to rotate.",
             discussion: """
-                A demand of force-rotation stays until the device rotates, and one for a compromise is never replaced by a weaker
+                A demand of force-rotation stays until the device rotates, and one for a compromise is never replaced by a weaker \
                 one. This lifts it: a key that it had ended is accepted again.
 
-                  synheart-auth devices lift-rotation --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
+                  synheart-auth devices lift-rotation --app com.example.app \\
+                      7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
                 """)
         static let decision = (route: AdminRoute.liftRotation, verb: "need not rotate")
         @OptionGroup var target: Target
@@ -144,7 +151,8 @@ struct DevicesCommand: AsyncParsableCommand {
             discussion: """
                 A device needs this after its app was downgraded to a version without the newer scheme.
 
-                  synheart-auth devices lower-scheme --app com.example.app 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --scheme 1
+                  synheart-auth devices lower-scheme --app com.example.app \\
+                      7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --scheme 1
                 """)
         static let decision = (route: AdminRoute.lowerScheme, verb: "may sign under the older scheme")
         @OptionGroup var target: Target

@@ -7,7 +7,7 @@ struct StatisticsCommand: AdministrationCommand {
     static let configuration = CommandConfiguration(
         commandName: "statistics", abstract: "Count devices by app and status.",
         discussion: """
-            With --url also the running service's Play Integrity requests of today (Google grants 10,000 a day by default) and
+            With --url also the running service's Play Integrity requests of today (Google grants 10,000 a day by default) and \
             the age of its list of revoked Android keys.
 
               synheart-auth statistics

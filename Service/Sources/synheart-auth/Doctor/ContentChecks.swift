@@ -79,7 +79,7 @@ struct ContentChecks {
         let now = service.clock.now
         let live = try await service.credentials.list().filter { $0.revokedAt == nil && $0.expiresAt > now }
         guard !live.isEmpty else {
-            return diagnosis.warn("credentials", "there is none that is good", do: "`credentials create` makes one")
+            return diagnosis.warn("credentials", "no credential is valid", do: "`credentials create` makes one")
         }
         for credential in live where credential.expiresAt - now < 14 * Self.day {
             diagnosis.warn(

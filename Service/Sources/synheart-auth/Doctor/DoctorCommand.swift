@@ -7,8 +7,8 @@ struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Check everything that the service needs, and say what to do.",
         discussion: """
-            Takes the same file, environment and flags as `serve`, and changes nothing. It asks server.public_origin and each of
-            server.other_origins as a phone would; with --url it also checks whether a running service is ready. Exit code 1: a
+            Takes the same file, environment and flags as `serve`, and changes nothing. It asks server.public_origin and each of \
+            server.other_origins as a phone would; with --url it also checks whether a running service is ready. Exit code 1: a \
             check failed; warnings do not count.
 
               synheart-auth doctor --config /etc/synheart-auth.yaml

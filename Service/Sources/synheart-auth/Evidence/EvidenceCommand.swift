@@ -7,11 +7,12 @@ struct EvidenceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "evidence", abstract: "List refusals that were recorded, export and erase them.",
         discussion: """
-            An app's refusals are recorded if its record has `"evidence": {"record": true}`. Exported evidence identifies a
+            An app's refusals are recorded if its record has `"evidence": {"record": true}`. Exported evidence identifies a \
             device: treat it as personal data.
 
               synheart-auth evidence list --app com.example.app
-              synheart-auth evidence export --app com.example.app 01k6x2m8 --output refusal.json
+              synheart-auth evidence export --app com.example.app 01k6x2m8 \\
+                  --output refusal.json
               synheart-auth attestation replay refusal.json
             """,
         subcommands: [List.self, Export.self, Delete.self])
@@ -41,7 +42,8 @@ struct EvidenceCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Write one as a document that `attestation replay` takes; audited.",
             discussion: """
-                  synheart-auth evidence export --app com.example.app 01k6x2m8 --output refusal.json
+                  synheart-auth evidence export --app com.example.app 01k6x2m8 \\
+                      --output refusal.json
                 """)
         @Option(name: .customLong("app"), help: "The app id.") var app: String
         @Argument(help: "The id, as listed.") var id: String

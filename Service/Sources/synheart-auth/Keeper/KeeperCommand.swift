@@ -11,12 +11,13 @@ struct KeeperCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keeper", abstract: "Show or change the store that keeps the history of replay claims.",
         discussion: """
-            All nodes on one PostgreSQL keep their replay claims in one place: in PostgreSQL itself, or in one Redis. PostgreSQL
+            All nodes on one PostgreSQL keep their replay claims in one place: in PostgreSQL itself, or in one Redis. PostgreSQL \
             names that place. A node that is configured for another one makes no claims, is not ready, and says why.
 
             To change it while nodes run, such as to move to another Redis:
 
-              1. Run `keeper set` with the new configuration. Nodes with the old one stop to accept signed requests within 5 s.
+              1. Run `keeper set` with the new configuration. Nodes with the old one stop
+                 accepting signed requests within 5 s.
               2. Restart each node with the new configuration.
 
             Claims stay behind, so the nodes refuse signed requests for about a minute longer, with 503.
@@ -75,12 +76,13 @@ struct KeeperCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make the store that is configured here the keeper, under a new id.",
             discussion: """
-                Nodes refuse signed requests for about a minute, because the claims stay behind. It also makes a new id where the
-                keeper stays the same, and the nodes forget which PostgreSQL primary was the newest: run it after an older primary
+                Nodes refuse signed requests for about a minute, because the claims stay behind. It also makes a new id where the \
+                keeper stays the same, and the nodes forget which PostgreSQL primary was the newest: run it after an older primary \
                 was made the only one again.
 
                   synheart-auth keeper set --config /etc/synheart-auth.yaml
-                  synheart-auth keeper set --postgresql postgresql://… --redis rediss://redis-2.example.com
+                  synheart-auth keeper set --postgresql postgresql://… \\
+                      --redis rediss://redis-2.example.com
                 """)
         @OptionGroup var deployment: Deployment
         @OptionGroup var output: OutputOptions

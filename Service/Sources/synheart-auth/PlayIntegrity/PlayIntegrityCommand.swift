@@ -8,8 +8,9 @@ struct PlayIntegrityCommand: AsyncParsableCommand {
         commandName: "playintegrity", abstract: "Open files of Play Console.",
         discussion: """
               openssl genrsa -out private.pem 2048
-              openssl rsa -in private.pem -pubout -out public.pem      upload this one to Play Console
-              synheart-auth playintegrity open-keys com.example.app.enc --private-key private.pem
+              openssl rsa -in private.pem -pubout -out public.pem  # for Play Console
+              synheart-auth playintegrity open-keys com.example.app.enc \\
+                  --private-key private.pem
             """,
         subcommands: [OpenKeys.self])
 
@@ -18,9 +19,10 @@ struct PlayIntegrityCommand: AsyncParsableCommand {
             commandName: "open-keys",
             abstract: "Open the encrypted file of response keys; prints them as an app record takes them.",
             discussion: """
-                The keys belong into android.play_integrity.keys. They are secrets: write them to a file, not a log.
+                The keys belong in android.play_integrity.keys. They are secrets: write them to a file, not a log.
 
-                  synheart-auth playintegrity open-keys com.example.app.enc --private-key private.pem > keys.json
+                  synheart-auth playintegrity open-keys com.example.app.enc \\
+                      --private-key private.pem > keys.json
                 """)
         @Argument(help: "The .enc file that Play Console gave.") var file: String
         @Option(

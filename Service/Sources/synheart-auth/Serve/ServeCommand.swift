@@ -11,14 +11,15 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Run the auth service.",
         discussion: """
-            Prints `ready public=… operations=…` to standard output once all listeners accept connections. Logs are JSON lines
-            on standard error. SIGTERM or SIGINT stops the service: after server.drain_seconds it finishes requests in flight.
+            Prints `ready public=… operations=…` to standard output once all listeners accept connections. Logs are JSON lines \
+            on standard error. SIGTERM or SIGINT stops the service: after server.drain_seconds it finishes requests in flight. \
             A second one stops it at once. SIGHUP reloads the configuration.
 
               synheart-auth serve --database /var/lib/synheart-auth/db.sqlite
               synheart-auth serve --config /etc/synheart-auth.yaml
-              SYNHEART_AUTH_STORES_POSTGRESQL=postgresql://… SYNHEART_AUTH_STORES_REDIS=rediss://… synheart-auth serve
-              synheart-auth serve --port 0 --operations-port 0        two free ports, for tests
+              SYNHEART_AUTH_STORES_POSTGRESQL=postgresql://… \\
+                  SYNHEART_AUTH_STORES_REDIS=rediss://… synheart-auth serve
+              synheart-auth serve --port 0 --operations-port 0    # two free ports
             """)
 
     @OptionGroup var options: ServiceOptions

@@ -11,14 +11,15 @@ struct ServiceKeyCommand: AsyncParsableCommand {
         discussion: """
             The key is service_key of the configuration, else the file <database>.key. To replace it:
 
-              1. Make a key (openssl rand -base64 32) and list it before the present one: as a list in service_key, separated
-                 by a comma in SYNHEART_AUTH_SERVICE_KEY, or as the first line of the key file.
-              2. Restart the service. From now on both keys are needed. Until then, commands with the new list that change
-                 something are refused.
+              1. Make a key (openssl rand -base64 32) and list it before the present one:
+                 as a list in service_key, separated by a comma in
+                 SYNHEART_AUTH_SERVICE_KEY, or as the first line of the key file.
+              2. Restart the service. From now on both keys are needed. Until then,
+                 commands with the new list that change something are refused.
               3. Run `service-key rotate`. It may be interrupted and run again.
               4. Remove the old key, and restart the service.
 
-            To go back to the old key, stop the service, list the old key first, run `service-key rotate`, and start the
+            To go back to the old key, stop the service, list the old key first, run `service-key rotate`, and start the \
             service.
             """,
         subcommands: [Rotate.self])

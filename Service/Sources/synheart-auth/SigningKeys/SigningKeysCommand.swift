@@ -7,8 +7,8 @@ struct SigningKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "signing-keys", abstract: "List, rotate and revoke the keys that sign device tokens.",
         discussion: """
-            One key signs. The newest key is the standby, which is published ahead. A rotation adds a new standby, and the
-            previous standby signs. An old key stays published until its last token expires. A revoked key leaves the key set at
+            One key signs. The newest key is the standby, which is published ahead. A rotation adds a new standby, and the \
+            previous standby signs. An old key stays published until its last token expires. A revoked key leaves the key set at \
             once, which ends its tokens. The first request for the key set or a token creates the first keys.
 
               synheart-auth signing-keys rotate

@@ -19,10 +19,19 @@ final class LoadTransport: HTTPTransport {
     func shutdown() async { try? await client.shutdown() }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        try await send(request, isChunked: false)
+    }
+
+    /// Sends a request, if `isChunked` without the length of its body.
+    func send(_ request: TransportRequest, isChunked: Bool) async throws(TransportError) -> TransportAnswer {
         var message = HTTPClientRequest(url: request.url)
         message.method = HTTPMethod(rawValue: request.method)
         for line in request.headers.lines { message.headers.add(name: line.name, value: line.value) }
-        if !request.body.isEmpty { message.body = .bytes(request.body) }
+        if isChunked {
+            message.body = .bytes(request.body, length: .unknown)
+        } else if !request.body.isEmpty {
+            message.body = .bytes(request.body)
+        }
         do {
             let answer = try await client.execute(
                 message, timeout: .seconds(max(1, request.deadline.components.seconds)))

@@ -14,21 +14,24 @@ struct SimulateCommand: AsyncParsableCommand {
         commandName: "simulate",
         abstract: "A fleet of simulated devices as load: latencies, throughput, errors.",
         discussion: """
-            Each device is the real SDK with keys in memory, attested by the test kit. All devices register, then send signed
-            requests, and some rotate their keys. Without --url the command starts a service in its own process, so service and
-            load share the machine. A running service needs an app that trusts the test kit, such as that of `apps example`. For
-            more than 150 devices a minute from one address it needs a higher protection.enrolment_per_minute, and for more than
+            Each device is the real SDK with keys in memory, attested by the test kit. All devices register, then send signed \
+            requests, and some rotate their keys. Without --url the command starts a service in its own process, so service and \
+            load share the machine. A running service needs an app that trusts the test kit, such as that of `apps example`. For \
+            more than 150 devices a minute from one address it needs a higher protection.enrolment_per_minute, and for more than \
             five rotations of each device a higher protection.rotation_burst.
 
               synheart-auth simulate
-              synheart-auth simulate --devices 1000 --platform android --requests 20000 --concurrency 64
+              synheart-auth simulate --devices 1000 --platform android --requests 20000 \\
+                  --concurrency 64
               synheart-auth simulate --operation verify --rate 500 --duration 60 --json
 
-              synheart-auth apps example > app.json && synheart-auth apps add --file app.json
-              synheart-auth simulate --url http://127.0.0.1:8080 --devices 100 --platform ios
+              synheart-auth apps example > app.json
+              synheart-auth apps add --file app.json
+              synheart-auth simulate --url http://127.0.0.1:8080 --devices 100 \\
+                  --platform ios
 
-            With --rate, latency counts from the time at which a request was due, so that a service that falls behind does not
-            look fast. Ctrl-C ends early with the results so far. Exit code 0: every operation finished; 1: some did not; 2: the
+            With --rate, latency counts from the time at which a request was due, so that a service that falls behind does not \
+            look fast. Ctrl-C ends early with the results so far. Exit code 0: every operation finished; 1: some did not; 2: the \
             service cannot be reached.
             """)
 

@@ -9,7 +9,7 @@ struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate", abstract: "Create the tables in PostgreSQL, or bring them to this version.",
         discussion: """
-            Nodes of the version before may go on running. Make a backup first: there is no way back. Run at once by several
+            Nodes of the version before may go on running. Make a backup first: there is no way back. Run at once by several \
             nodes, one migrates and the others wait. A SQLite file needs no command: the service migrates it when it starts.
 
               synheart-auth migrate --config /etc/synheart-auth.yaml

@@ -10,15 +10,16 @@ struct MigrateStoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate-store", abstract: "Move a deployment from a SQLite file to PostgreSQL.",
         discussion: """
-            Copies apps, devices, keys, credentials, signing keys, pending proofs, evidence and the audit log with its chain into
-            an empty database, in one transaction, and verifies the chain there. The file stays as it is. Stop the service
-            first, and start the nodes with the same service key: the content of <database>.key, or the value of service_key.
+            Copies apps, devices, keys, credentials, signing keys, pending proofs, evidence and the audit log with its chain into \
+            an empty database, in one transaction, and verifies the chain there. The file stays as it is. Stop the service \
+            first, and start the nodes with the same service key: the content of <database>.key, or the value of service_key. \
             Do not start a service on the file again.
 
-            Challenges and replay claims stay behind. A client whose challenge is gone starts again, and the first node refuses
+            Challenges and replay claims stay behind. A client whose challenge is gone starts again, and the first node refuses \
             requests from before the move for some minutes, as after any loss of history.
 
-              synheart-auth migrate-store --from sqlite:/var/lib/synheart-auth/db.sqlite --to postgresql://auth@db.example.com/auth
+              synheart-auth migrate-store --from sqlite:/var/lib/synheart-auth/db.sqlite \\
+                  --to postgresql://auth@db.example.com/auth
             """)
     @Option(help: "sqlite: and the path of the file.") var from: String
     @Option(

@@ -1,6 +1,7 @@
 import AuthContract
 import AuthServer
 import AuthService
+import Bytes
 import Foundation
 import Glibc
 
@@ -81,7 +82,7 @@ struct ServiceKeyFile {
         else { throw CommandFailure(.impossible, "cannot create \(path): \(Self.systemError)") }
     }
 
-    private var folder: String { (path as NSString).deletingLastPathComponent }
+    private var folder: String { PathParts(path).folder }
 
     private func write(_ text: String, to temporary: String) throws {
         let descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

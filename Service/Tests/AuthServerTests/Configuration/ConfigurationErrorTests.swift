@@ -30,7 +30,7 @@ import Testing
     ]) func `an error names a repeated key by its path and lines`(text: String, key: String, place: String) throws {
         let error = try error(text.replacingOccurrences(of: "SECRET", with: Self.secret))
         #expect(error.key == key)
-        #expect(error.reason.contains("stands twice"), "\(error)")
+        #expect(error.reason.contains("appears twice"), "\(error)")
         #expect(error.reason.contains(place), "\(error)")
         #expect(!error.description.contains(Self.secret), "\(error)")
     }

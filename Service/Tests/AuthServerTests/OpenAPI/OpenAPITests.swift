@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import StoreConformance
 import StrictJSON
 import Testing
 
@@ -49,7 +50,31 @@ import Testing
         }
     }
 
-    @Test func `every documented path answers`() async throws {
+    /// The names of the headers of a documented response.
+    private func headers(_ method: String, _ path: String, _ status: Int) -> JSONObject? {
+        operation(method, path)?["responses"]?.object?[String(status)]?.object?["headers"]?.object
+    }
+
+    /// Expects that the document names exactly the headers of a response: all of the service's own, and every required one.
+    private func expectDocumented(_ response: RawResponse, _ method: String, _ path: String) {
+        let components = document["components"]?.object?["headers"]?.object
+        let described = headers(method, path, response.status)?.members ?? []
+        let names = Set(described.map { $0.name.lowercased() })
+        for (name, _) in response.headers {
+            let isOwn =
+                name.lowercased().hasPrefix("x-synheart-")
+                || ["etag", "retry-after", "www-authenticate"].contains(name.lowercased())
+            #expect(!isOwn || names.contains(name.lowercased()), "\(method) \(path) \(response.status): \(name)")
+        }
+        for (name, reference) in described.map({ ($0.name, $0.value) }) {
+            let component = reference.object?["$ref"]?.string?.split(separator: "/").last.map(String.init) ?? ""
+            let isRequired = components?[component]?.object?["required"]?.bool
+            #expect(
+                isRequired == false || response.value(name) != nil, "\(method) \(path) \(response.status): no \(name)")
+        }
+    }
+
+    @Test func `every documented path answers, with the headers that the document names`() async throws {
         try await TestServer.with(publicOrigin: "https://auth.example.com") { server in
             let admin = try await server.credential(.admin)
             for operation in OpenAPIDocument.operations {
@@ -65,7 +90,58 @@ import Testing
                 #expect(response.status != 404 || operation.path.contains("{"), path)
                 let responses = self.operation(operation.method, operation.path)?["responses"]?.object
                 #expect(responses?[String(response.status)] != nil, path)
+                expectDocumented(response, operation.method, operation.path)
             }
+        }
+    }
+
+    @Test func `only operations that a device signs demand a rotation`() {
+        for operation in OpenAPIDocument.operations {
+            for (status, response) in self.operation(operation.method, operation.path)?["responses"]?.object?.members
+                .map({ ($0.name, $0.value) }) ?? []
+            {
+                let isDemanded = response.object?["headers"]?.object?[HeaderName.rotate] != nil
+                let isRotated = operation.id == "rotateKey" && status == "200"
+                #expect(
+                    isDemanded == (operation.security == .deviceSignature && !isRotated), "\(operation.id) \(status)")
+            }
+        }
+    }
+
+    @Test func `forward authentication takes and answers the headers that the document names`() async throws {
+        let parameters = operation("GET", Route.forward.rawValue)?["parameters"]?.array ?? []
+        let names = Set(parameters.compactMap { $0.object?["name"]?.string?.lowercased() })
+        #expect(
+            names.isSuperset(of: [
+                "x-original-method", "x-original-uri", "x-forwarded-method", "x-forwarded-uri", "x-forwarded-host",
+                "x-forwarded-proto", "x-original-content-length", "x-original-transfer-encoding",
+                "x-envoy-auth-partial-body", "signature-input", "signature", "content-digest",
+            ]))
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let credential = (
+                HeaderName.serviceCredential, try await server.credential(.service, apps: [TestServer.appID])
+            )
+            let lines = [
+                credential, ("X-Original-Method", "GET"), ("X-Original-URI", "/x"),
+                ("X-Original-Content-Length", "none"), ("X-Original-Transfer-Encoding", "none"),
+            ]
+            let signed = try device.headers("GET", "/x", at: server.clock.now)
+            for (name, _) in signed + lines.dropFirst() { #expect(names.contains(name.lowercased()), "\(name)") }
+            func expectAnswer(_ status: Int, _ headers: [(String, String)]) async throws {
+                let response = try await server.send("GET", Route.forward.rawValue, headers)
+                #expect(response.status == status, "\(response.text)")
+                expectDocumented(response, "GET", Route.forward.rawValue)
+            }
+            try await expectAnswer(200, signed + lines)
+            try await expectAnswer(403, signed + lines)
+            try await expectAnswer(401, signed)
+            await server.stores.fail(.claim)
+            try await expectAnswer(503, try device.headers("GET", "/x", at: server.clock.now) + lines)
+            var record = TestServer.record
+            record["mode"] = "observe"
+            #expect(try await server.service.apps.change(.init(.init(.object(record))), actor: "test"))
+            try await expectAnswer(200, lines)
         }
     }
 

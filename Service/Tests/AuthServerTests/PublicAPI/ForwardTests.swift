@@ -33,7 +33,7 @@ import Testing
         return values.allSatisfy { $0.count == 1 } ? values.flatMap { $0 } : nil
     }
 
-    private static let nobody = ["", "", "", ""]
+    private static let emptyIdentity = ["", "", "", ""]
 
     @Test(arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"])
     func `the path form accepts a signed request of any method, once`(method: String) async throws {
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `an observed app refuses nothing, and names nobody`() async throws {
+    @Test func `an observed app passes every request, with empty identity headers`() async throws {
         var settings = ServerSettings()
         settings.limits.verifiedBody = 100
         try await TestServer.with(settings: settings) { server in
@@ -180,7 +180,7 @@ import Testing
                 let response = try await server.send(
                     "GET", "/auth/v1/forward\(target)", headers + [credential], body: body)
                 #expect(response.status == 200 && response.value(HeaderName.error) == code, "\(target) \(code)")
-                #expect(identity(response) == Self.nobody, "\(target) \(code)")
+                #expect(identity(response) == Self.emptyIdentity, "\(target) \(code)")
             }
             await server.stores.fail(.claim)
             let failed = try await server.send(
@@ -226,10 +226,14 @@ import Testing
             }
             let viewer = try await create(JSONObject([("role", "viewer"), ("all_apps", true)]))
             #expect(viewer.json["body"] == .null)
-            for (role, body) in [("viewer", "whole"), ("service", "some"), ("service", "")] {
+            for (role, body, reason) in [
+                ("viewer", "whole", "body"), ("service", "some", "body must be one of whole, headers, digest"),
+                ("service", "", "body must be one of whole, headers, digest"),
+                ("servant", "whole", "role must be one of service, viewer, operator, admin"),
+            ] {
                 let refused = try await create(
                     JSONObject([("role", .string(role)), ("apps", apps), ("body", .string(body))]))
-                #expect(refused.status == 400, "\(role) \(body)")
+                #expect(refused.status == 400 && refused.text.contains(reason), "\(refused.text)")
             }
         }
     }

@@ -43,7 +43,7 @@ import Testing
         let config = try write("server:\n  port: 1\nservice_key: SECRET\nserver.port: 2\n", "c.yaml")
         let result = try await Binary.run(["config", "check", "--config", config])
         #expect(result.status == 1)
-        #expect(result.errors.hasPrefix("synheart-auth: server.port: stands twice"), "\(result.errors)")
+        #expect(result.errors.hasPrefix("synheart-auth: server.port: appears twice"), "\(result.errors)")
         #expect(result.errors.contains("of \(config))"), "\(result.errors)")
     }
 

@@ -15,10 +15,10 @@ import Testing
         }
     }
 
-    /// A line's commands as a shell would split them, without redirections and without a comment behind several spaces.
+    /// A line's commands as a shell would split them, without redirections and without a comment.
     private static func commands(_ line: String) -> [[String]] {
         var (commands, words, word) = ([[String]](), [String](), nil as String?)
-        var (quote, spaces, skipsNext) = (nil as Character?, 0, false)
+        var (quote, skipsNext) = (nil as Character?, false)
         func endWord() {
             if let word, !skipsNext { words.append(word) }
             if word != nil { skipsNext = false }
@@ -38,18 +38,14 @@ import Testing
             case "'", "\"":
                 quote = character
                 word = word ?? ""
-            case " ":
-                endWord()
-                spaces += 1
-                if spaces > 2 { break scan }
-                continue
+            case " ": endWord()
+            case "#" where word == nil: break scan
             case "|", "&": endCommand()
             case ">":
                 endWord()
                 skipsNext = true
             default: word = (word ?? "") + String(character)
             }
-            spaces = 0
         }
         endCommand()
         return commands
@@ -64,6 +60,16 @@ import Testing
         for command in try await CommandTree.read().commands where !command.isGroup {
             let examples = Self.examples(command.discussion)
             #expect(examples.contains { $0.starts(with: command.path) }, "\(command.name): \(examples)")
+        }
+    }
+
+    @Test func `help prints every example as written, in lines of at most 80 characters`() async throws {
+        for command in try await CommandTree.read().commands {
+            let help = try await Binary.run(command.path + ["--help"], environment: ["COLUMNS": "80"])
+            let printed = Set(help.output.split(separator: "\n"))
+            for line in command.discussion.split(separator: "\n") where line.hasPrefix("  ") {
+                #expect(line.count <= 80 && printed.contains(line), "\(command.name): \(line)")
+            }
         }
     }
 

@@ -47,6 +47,7 @@ import Testing
         "audit list": Case(), "audit verify": Case(), "audit head": Case(),
         "device register": Case(noService), "device sign": Case(), "device status": Case(), "device rotate": Case(),
         "device reset": Case(),
+        "conformance": Case(["--list"], failing: noService),
         "simulate": Case(["--devices", "1", "--requests", "1", "--platform", "development"], failing: noService),
         "evidence list": Case(), "evidence export": Case(["--app", "com.example.app", "1"]),
         "evidence delete": Case(["--app", "com.example.app", "--all"]),

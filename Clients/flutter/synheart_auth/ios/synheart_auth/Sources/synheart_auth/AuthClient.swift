@@ -54,7 +54,7 @@ extension Settings {
     }
 }
 
-/// What the plugin calls of the Swift client. Tests have another one.
+/// The part of the Swift client that the plugin calls. Tests have their own.
 protocol AuthClient: DeviceAuthenticating {
     func configure(
         _ settings: Settings, _ customize: (inout SynheartAuth.Configuration) -> Void

@@ -117,9 +117,9 @@ public interface DeviceAuth {
     public suspend fun rotateKey(appId: String, reason: RotationReason = RotationReason.SCHEDULED): KeyRotation
 
     /**
-     * Gives the identity up: tells the service if it can (3 s), deletes the key, clears the record.
+     * Gives up the identity: tells the service, if that works within 3 s, deletes the key, and clears the record.
      *
-     * Use it only for the reasons of RFC-AUTH-MOBILE-0001 section 9.3, never as a retry.
+     * Use it only for one of the reasons of [ResetReason], never as a retry.
      */
     public suspend fun resetDeviceIdentity(appId: String, reason: ResetReason): Unit
 

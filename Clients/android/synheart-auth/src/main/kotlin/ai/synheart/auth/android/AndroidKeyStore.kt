@@ -90,7 +90,7 @@ internal class AndroidKeyStore(
 
     override fun load(alias: String): ByteArray? {
         if (keystore.key(alias) == null) return null
-        // The Keystore answers every failure by no certificates, so they are no proof that the key is lost.
+        // The Keystore returns no certificates for every failure, so that does not prove that the key is lost.
         val leaf = keystore.chain(alias).firstOrNull() ?: throw DeviceKeyStoreException(Code.FAILED, "the Keystore does not give the certificate")
         return encoding(leaf.publicKey)
     }

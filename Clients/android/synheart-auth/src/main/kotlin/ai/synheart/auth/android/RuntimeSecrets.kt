@@ -68,7 +68,8 @@ internal class RuntimeSecrets(private val context: Context, private val pause: (
         }
     }
 
-    /** Names the generation before a secret does: so a generation that nothing names has no secrets, and its key may be replaced. */
+    /** Encrypts under a key of the next generation. The generation is recorded before the secret's file is written: so a generation that is
+     * not recorded has no secrets, and its key may be replaced. */
     private fun underNewKey(directory: RecordDirectory, service: String, key: String, value: ByteArray, known: Int?): ByteArray {
         if (known != null) Log.println(Log.ERROR, RuntimeParts.TAG, "secure_store: the secrets' key does not work; a new one is made")
         val next = if (known == null) 0 else (known + 1) % GENERATIONS

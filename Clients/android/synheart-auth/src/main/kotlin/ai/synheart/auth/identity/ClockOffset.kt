@@ -2,7 +2,8 @@ package ai.synheart.auth.identity
 
 import kotlin.math.abs
 
-/** The offset is at most 24 hours either way. More is not drift: the device's date is wrong, or the service wants signatures for another time. */
+/** The offset is at most 24 hours either way. A larger one is no drift: the device's date is wrong, or the
+ * service asks for signatures of another time. */
 internal const val MAXIMUM_CLOCK_OFFSET_MILLIS = 24L * 3600 * 1000
 
 /** Server clock minus local clock. */
@@ -23,7 +24,7 @@ internal value class ClockOffset private constructor(val millis: Long) {
 
         /** The offset from a server time that was right half a round trip ago; null beyond the limit. */
         fun of(serverSeconds: Long, receivedAtMillis: Long, roundTripMillis: Long): ClockOffset? {
-            // Beyond ten digits there is no time of a header. It keeps the sum in range.
+            // A header's time has ten digits. The bounds keep the sum in range.
             if (serverSeconds !in 0..9_999_999_999 || receivedAtMillis !in 0..Long.MAX_VALUE / 4) return null
             return of(serverSeconds * 1000 + roundTripMillis / 2 - receivedAtMillis)
         }

@@ -164,7 +164,7 @@ private fun IdentityRecord.withRotation(edit: JournalEntry.Rotation.() -> Journa
     return copy(journal = rotation.edit())
 }
 
-/** The key works, or the next key of this name is another one. */
+/** Without the suspicion about the key of this name: the key works, or a new key takes the name. */
 private fun IdentityRecord.unsuspected(alias: String) = if (alias in suspicions) copy(suspicions = suspicions - alias) else this
 
 private fun IdentityRecord.promoted(at: Long): IdentityRecord {

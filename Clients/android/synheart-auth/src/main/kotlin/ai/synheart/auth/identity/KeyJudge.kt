@@ -11,9 +11,9 @@ import ai.synheart.auth.concurrency.CallKind
 import ai.synheart.auth.failure
 import kotlin.time.Duration.Companion.milliseconds
 
-/** Asks the key store for what a key gives that should exist, and judges its answers by [VerdictTable]. */
+/** Uses keys that should exist, and judges by [VerdictTable] whether a failing one is lost. */
 internal class KeyJudge(private val configuration: Configuration, private val ledger: IdentityLedger, private val calls: KeyCalls) {
-    /** Makes one call of the key store. Throws [DeviceKeyStoreException] alone. */
+    /** Makes one call of the key store. Throws only [DeviceKeyStoreException]. */
     fun interface KeyCalls {
         suspend fun make(kind: CallKind, body: (DeviceKeyStore) -> Any?): Any?
     }
@@ -22,10 +22,10 @@ internal class KeyJudge(private val configuration: Configuration, private val le
     private class Answer<Value>(val kind: PlatformAnswer, val value: Value?, val error: DeviceKeyStoreException?)
 
     /**
-     * What the key of this alias gives. A null of [body] is "not found".
+     * Returns what [body] gets from the key of this alias. Null from [body] means that the key was not found.
      *
-     * @throws SynheartAuthException `KEY_INVALIDATED` only after a verdict that the key is lost. An error with recovery `RETRY`
-     *   otherwise: the platform is unwell, or this is the first suspicious answer
+     * @throws SynheartAuthException `KEY_INVALIDATED` only after a verdict that the key is lost. Otherwise an error
+     *   with recovery `RETRY`: the key store does not work, or this is the first suspicious answer
      */
     suspend fun <Value : Any> ask(alias: String, kind: CallKind, body: (DeviceKeyStore) -> Value?): Value {
         val first = answer(kind, body)
@@ -45,10 +45,10 @@ internal class KeyJudge(private val configuration: Configuration, private val le
         }
     }
 
-    /** How long the earlier suspicious answer about a key is too young to count; null if there is none. */
+    /** How long the earlier suspicious answer about this key is still too young to count; null if there is none. */
     private suspend fun remainingMillis(alias: String): Long? {
         val record = ledger.loadOfAnyOrigin()
-        // Another process has replaced the key meanwhile. Its answer says nothing of the new one.
+        // Another process has replaced the key meanwhile, so the answer is about a key that is no longer in use.
         if (alias !in record.knownAliases) throw lost(null)
         return record.suspicions[alias]?.let(configuration.launch::remainingMillis)
     }
@@ -92,7 +92,7 @@ internal class KeyJudge(private val configuration: Configuration, private val le
     }
 }
 
-/** What a failure of the key store says of a key that should exist. */
+/** What a failure of the key store says about a key that should exist. */
 internal val DeviceKeyStoreException.answer: PlatformAnswer
     get() = when (code) {
         DeviceKeyStoreException.Code.INVALIDATED -> PlatformAnswer.FINAL

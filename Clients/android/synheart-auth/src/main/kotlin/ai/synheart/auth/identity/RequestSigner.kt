@@ -149,8 +149,8 @@ internal class RequestSigner(private val context: IdentityContext) {
         private val slashes = Regex("/+")
         private val escape = Regex("%([0-9a-fA-F]{2})")
 
-        /** Refuses the requests that change the identity: whoever gets them signed can take the identity over. Compares the path as a
-         * lenient server could read it. */
+        /** Refuses to sign the requests that change the identity, because with such a signature the identity can be taken over. Compares
+         * the path as a lenient server reads it. */
         fun refuseReserved(method: String, path: String) {
             if (reserved.none { it.method == method.upperAscii() }) return
             val decoded = escape.replace(path) { it.groupValues[1].toInt(16).toChar().toString() }

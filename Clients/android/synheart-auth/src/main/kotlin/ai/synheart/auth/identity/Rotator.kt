@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicInteger
 import kotlin.time.Duration.Companion.seconds
 
 /**
- * Replaces the key. The caller holds the operation lock; signing goes on with the old key.
+ * Replaces the key. The caller holds the operation lock. Meanwhile requests are signed with the old key.
  *
  * A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. The client deletes
  * it only if the service names another key at a time when it can no longer accept a copy.

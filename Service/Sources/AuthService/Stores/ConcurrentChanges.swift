@@ -1,0 +1,17 @@
+internal import AuthContract
+
+/// The end of a loop that reads, decides and saves: another change was faster at each attempt.
+struct ConcurrentChanges {
+    /// How often the loop decides. A new store needs two signing keys, and each attempt adds one, or finds that another node
+    /// added one.
+    static let maximumAttempts = 8
+
+    private let reason: String
+
+    init(of subject: String) {
+        reason = "another change of \(subject) was faster, \(Self.maximumAttempts) times in a row"
+    }
+
+    var storeError: StoreError { StoreError(.unavailable, reason) }
+    var refusal: Refusal { Refusal(.serviceUnavailable, reason, retryAfter: 1) }
+}

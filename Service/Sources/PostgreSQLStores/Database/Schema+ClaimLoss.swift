@@ -1,0 +1,53 @@
+internal import AuthService
+
+/// The function that records a loss of claims.
+extension Schema {
+    /// Records the dates around each reading: the last recorded one, this node's and the server's.
+    ///
+    /// If the server's clock fell back, its readings since it was last correct were wrong. The runs with such readings are
+    /// lost, `purged_to` goes back, and the tables with claims of the future are freed.
+    ///
+    /// - Parameters:
+    ///   - lease: seconds for which nodes may have used another keeper after the loss, as SQL over the former `history`.
+    ///   - noting: further columns that the update sets.
+    ///   - first: the reading at which the readings up to the last recorded one began, as SQL over the former `history`.
+    ///   - purgedTo: the new `purged_to`, as SQL over the former `history`.
+    static func noteClaimLoss(
+        lease: String, noting: String, first: String = "history.clock", purgedTo: String = purgedToAfterFall
+    ) -> String {
+        """
+        CREATE OR REPLACE FUNCTION note_claim_loss(reading bigint) RETURNS void LANGUAGE plpgsql AS $$
+        DECLARE
+          present bigint := \(serverClock);
+          history record;
+          lease bigint;
+        BEGIN
+          SELECT * INTO history FROM claim_history FOR UPDATE;
+          lease := \(lease);
+          history.lost_from := history.lost_from || \(first) - \(lossBefore)
+            || reading - \(lossBefore) || present - \(lossBefore);
+          history.lost_to := history.lost_to || history.clock + \(ClaimHistory.clockTolerance) + lease
+            || reading + \(ClaimHistory.clockTolerance) + lease || present + \(ClaimHistory.clockTolerance) + lease;
+          SELECT history.lost_from || coalesce(array_agg(first - \(lossBefore)), '{}'),
+            history.lost_to || coalesce(array_agg(last + \(ClaimHistory.clockTolerance)), '{}')
+            INTO history.lost_from, history.lost_to
+            FROM unnest(history.runs_from, history.runs_to) AS runs (first, last)
+            WHERE last > present + \(ClockHistory.tolerance);
+          SELECT history.lost_from || coalesce(array_agg(stretch * \(stretch) - \(lossBefore)), '{}'),
+            history.lost_to || coalesce(array_agg((stretch + 1) * \(stretch) - \(ReplayClaim.life)), '{}')
+            INTO history.lost_from, history.lost_to
+            FROM claim_slots WHERE stretch * \(stretch) > present + \(ClaimTable.reach);
+          UPDATE claim_slots SET stretch = NULL, left_at = 0 WHERE stretch * \(stretch) > present + \(ClaimTable.reach);
+          UPDATE claim_history SET identity = claim_identity(), clock = present,
+            purged_to = \(purgedTo),
+            lost_from = history.lost_from, lost_to = history.lost_to, runs_from = '{}', runs_to = '{}'\(noting);
+        END $$
+        """
+    }
+
+    /// With a correct clock, no claim that expires later would have been purged.
+    static let purgedToAfterFall = "least(history.purged_to, present - \(ClaimTable.margin))"
+
+    /// Seconds before a reading of the clock at which a loss begins: a node's clock may have been behind.
+    private static let lossBefore = ReplayClaim.life + ClaimHistory.clockTolerance
+}

@@ -1,0 +1,61 @@
+/// A rule of the protocol that a program can check from outside.
+struct ConformanceCase: Sendable {
+    /// The name on the command line and in results. It does not change between versions.
+    let id: String
+    /// The heading of `docs/protocol.md` that has the rule.
+    let section: String
+    /// What is true if the case holds.
+    let sentence: String
+    /// Plays the case. Returns if the rule holds, and throws a `CaseEnd` if it does not.
+    let run: @Sendable (Stage) async throws -> Void
+
+    /// Memberwise initializer.
+    init(
+        _ id: String, _ section: String, _ sentence: String, _ run: @escaping @Sendable (Stage) async throws -> Void
+    ) {
+        (self.id, self.section, self.sentence, self.run) = (id, section, sentence, run)
+    }
+
+    /// All cases, in the order in which they run.
+    static let all: [ConformanceCase] = [
+        clients, answers, bodies, paths, challenges, appleRegistrations, googleRegistrations, repeatedRegistrations,
+        signatures,
+        signatureForms, schemeTwo, replays, rotations, assertions, tokens, verifications, access, nodes, backends,
+    ].flatMap { $0 }
+}
+
+/// The end of a case that does not hold.
+enum CaseEnd: Error {
+    /// The rule does not hold.
+    case fails(String)
+    /// The case cannot be played here.
+    case skipped(String)
+}
+
+/// The result of one case.
+struct CaseResult: Sendable {
+    enum State: String, Sendable { case holds, fails, skipped }
+
+    let state: State
+    /// Why it fails or was skipped; empty if it holds.
+    let reason: String
+    /// What was sent and what came; empty unless it fails.
+    let exchanges: [Exchange]
+}
+
+extension ConformanceCase {
+    /// Plays the case on a stage of its own. An error that is not a `CaseEnd` means that an answer did not come.
+    func result(on stage: Stage) async -> CaseResult {
+        let stage = stage.forOneCase
+        do {
+            try await run(stage)
+            return CaseResult(state: .holds, reason: "", exchanges: [])
+        } catch CaseEnd.skipped(let reason) {
+            return CaseResult(state: .skipped, reason: reason, exchanges: [])
+        } catch CaseEnd.fails(let reason) {
+            return CaseResult(state: .fails, reason: reason, exchanges: stage.trace.exchanges)
+        } catch {
+            return CaseResult(state: .fails, reason: "\(error)", exchanges: stage.trace.exchanges)
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import AttestationTestKit
+import AuthContract
+import Bytes
+import Foundation
+import StrictJSON
+import SynheartAuth
+
+/// Where a case is played: the service under test, the test kit's Apple and Google, and the phones.
+struct Stage: Sendable {
+    let options: Options
+    let apple: AppleAuthority
+    let google: GoogleAuthority
+    let transport: LoadTransport
+    /// Every phone that the service registered, to deregister them at the end.
+    let cast = Cast()
+    /// The seconds that the service's clock is ahead of this machine's.
+    var clockOffset: Int64 = 0
+    /// The platforms that the app accepts from this stage's Apple and Google, the first for ordinary phones.
+    var platforms: [Platform] = []
+    var trace = Trace()
+
+    /// What the command line names.
+    struct Options: Sendable {
+        /// The service, without a slash at its end.
+        let url: String
+        /// Another node of it.
+        let secondURL: String?
+        /// A route behind a gateway or a backend that asks `/verify`.
+        let backend: String?
+        /// Whether the route is read with GET, because its gateway passes no bodies on.
+        let backendIsRead: Bool
+        let appID: AppID
+        let otherAppID: AppID?
+        /// A credential of a backend for the app.
+        let credential: String?
+        /// A path on which the app's policy demands assertions.
+        let assertedPath: String?
+        /// The admin API, to revoke a phone.
+        let operations: RemoteService?
+        /// The longest time that a case may wait for a clock, in seconds.
+        let wait: Int64
+        /// When the run ends.
+        let deadline: ContinuousClock.Instant
+    }
+
+    private static let exchangeLimit: Duration = .seconds(20)
+    private static let maximumAnswer = 256 * 1024
+    /// The longest wait for a rate limit, in seconds.
+    private static let maximumRetryAfter: Int64 = 90
+
+    var appID: AppID { options.appID }
+
+    /// The same stage with a trace of its own.
+    var forOneCase: Stage {
+        var stage = self
+        stage.trace = Trace()
+        return stage
+    }
+
+    /// The service's time.
+    var now: UnixTime { UnixTime(Int64(Date().timeIntervalSince1970) + clockOffset) }
+
+    // MARK: Exchanges
+
+    /// Sends a request to the service, or to another URL. A refusal because of a rate limit has no effect, so the request is sent
+    /// again after the time that the service names.
+    func send(_ request: WireRequest, to url: String? = nil) async throws -> WireAnswer {
+        while true {
+            let answer = try await sendOnce(request, to: url)
+            guard answer.status == 429 else { return answer }
+            let seconds = answer.headers.values("Retry-After").first.flatMap { Int64($0) }.map { max(1, $0) } ?? 1
+            guard seconds <= Self.maximumRetryAfter, .now + .seconds(seconds) < options.deadline else {
+                throw CaseEnd.skipped("the service's rate limit asks to wait \(seconds) s")
+            }
+            try await Task.sleep(for: .seconds(seconds))
+        }
+    }
+
+    /// Sends a request once.
+    func sendOnce(_ request: WireRequest, to url: String? = nil) async throws -> WireAnswer {
+        guard .now < options.deadline else { throw CaseEnd.skipped("the time of --timeout is over") }
+        try Task.checkCancellation()
+        let url = (url ?? options.url) + request.target
+        do {
+            let answer = try await transport.send(
+                TransportRequest(
+                    method: request.method, url: url,
+                    headers: HeaderFields(request.headers.map { ($0.name, $0.value) }),
+                    body: request.body, deadline: Self.exchangeLimit, maximumAnswer: Self.maximumAnswer),
+                isChunked: request.isChunked)
+            let came = WireAnswer(status: answer.status, headers: answer.headers, body: answer.body)
+            trace.add(Exchange(url: url, sent: request, came: .success(came)))
+            return came
+        } catch {
+            let failure = NoAnswer(error)
+            trace.add(Exchange(url: url, sent: request, came: .failure(failure)))
+            throw failure
+        }
+    }
+
+    /// Sends copies of requests at once, and returns all answers.
+    func sendTogether(_ requests: [(request: WireRequest, url: String)]) async throws -> [WireAnswer] {
+        try await withThrowingTaskGroup(of: WireAnswer.self) { group in
+            for (request, url) in requests { group.addTask { try await sendOnce(request, to: url) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    /// Sends a request that must succeed.
+    @discardableResult
+    func accepted(_ request: WireRequest, at url: String? = nil, _ what: String = "") async throws -> WireAnswer {
+        let answer = try await send(request, to: url)
+        guard answer.isSuccess else { throw CaseEnd.fails(Self.sentence("success", answer, what)) }
+        return answer
+    }
+
+    /// Sends a request that must be refused with one of these codes, under the code's own status.
+    func refused(
+        _ request: WireRequest, at url: String? = nil, _ codes: ErrorCode..., what: String = ""
+    ) async throws {
+        try requireRefusal(try await send(request, to: url), codes, what)
+    }
+
+    /// Checks that an answer is a refusal with one of these codes.
+    func requireRefusal(_ answer: WireAnswer, _ codes: [ErrorCode], _ what: String = "") throws {
+        guard codes.contains(where: { $0.rawValue == answer.code && $0.httpStatus == answer.status }) else {
+            let expected = codes.map { "\($0.httpStatus) \($0.rawValue)" }.joined(separator: " or ")
+            throw CaseEnd.fails(Self.sentence(expected, answer, what))
+        }
+    }
+
+    /// Sends a request that must be refused, by the service or by a proxy in front of it.
+    func stopped(_ request: WireRequest, at url: String? = nil, what: String = "") async throws {
+        let answer = try await send(request, to: url)
+        guard 400..<500 ~= answer.status else { throw CaseEnd.fails(Self.sentence("a refusal", answer, what)) }
+    }
+
+    private static func sentence(_ expected: String, _ answer: WireAnswer, _ what: String) -> String {
+        "\(what.isEmpty ? "" : "\(what): ")expected \(expected), came \(answer.text)"
+    }
+
+    /// Checks something about an answer.
+    func require(_ isRight: Bool, _ otherwise: @autoclosure () -> String) throws {
+        guard isRight else { throw CaseEnd.fails(otherwise()) }
+    }
+
+    // MARK: Waiting
+
+    /// Waits for a clock, if --wait allows it.
+    func wait(_ seconds: Int64, for what: String) async throws {
+        guard seconds <= options.wait, .now + .seconds(seconds) < options.deadline else {
+            throw CaseEnd.skipped("\(what) takes \(seconds) s: allow it with --wait \(seconds)")
+        }
+        try await Task.sleep(for: .seconds(seconds))
+    }
+}
+
+/// The phones that are registered now.
+final class Cast: Sendable {
+    private struct Members {
+        var phones: [Phone] = []
+        var shared: [String: (phone: Phone, uses: Int)] = [:]
+    }
+
+    private let members = Locked(Members())
+
+    /// The number of cases that share a phone: failed signatures are limited for each device.
+    private static let maximumUses = 15
+
+    func enter(_ phone: Phone) { members.withLock { $0.phones.append(phone) } }
+
+    /// The shared phone of a role; nil if a new one is due.
+    func shared(_ role: String) -> Phone? {
+        members.withLock { members in
+            guard let (phone, uses) = members.shared[role], uses < Self.maximumUses else { return nil }
+            members.shared[role] = (phone, uses + 1)
+            return phone
+        }
+    }
+
+    func share(_ phone: Phone, _ role: String) { members.withLock { $0.shared[role] = (phone, 1) } }
+
+    /// Removes all phones and returns them.
+    func leave() -> [Phone] {
+        members.withLock { members in
+            defer { members = Members() }
+            return members.phones
+        }
+    }
+}

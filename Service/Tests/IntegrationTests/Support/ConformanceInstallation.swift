@@ -1,0 +1,74 @@
+import Foundation
+import StoreServers
+import StrictJSON
+import Testing
+
+/// Everything that the cases need: the service at its public origin, a gateway in front of a backend, and credentials.
+struct ConformanceInstallation: Sendable {
+    let service: RunningService
+    let folder: TemporaryFolder
+    let fixture: ServiceFixture
+    let credential: String
+
+    static let app = "com.example.staging"
+
+    /// Starts a service.
+    ///
+    /// - Parameter hasOrigin: whether it is configured for its own URL. Then it accepts scheme 2 behind no other one.
+    init(in folder: TemporaryFolder, hasOrigin: Bool = false) async throws {
+        self.folder = folder
+        let example = try await Binary.run(
+            ["apps", "example", "--app", Self.app, "--authority", folder.path("authority.pem")])
+        let record = example.output.replacing(
+            #""assertions_required_on": []"#, with: #""assertions_required_on": ["/v1/pay"]"#)
+        try #require(record != example.output)
+        // The fixture adds the second app.
+        fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
+        let added = try await Binary.run(["apps", "add", "--file", "-"] + fixture.stores, input: record)
+        try #require(added.status == 0, "\(added.errors)")
+        let created = try await Binary.run(
+            ["credentials", "create", "--role", "service", "--app", Self.app, "--body", "whole", "--json"]
+                + fixture.stores)
+        credential = try #require(try JSONValue(parsing: created.output).object?["credential"]?.string)
+        let file = folder.url.appendingPathComponent("credential")
+        try credential.write(to: file, atomically: true, encoding: .utf8)
+        let port = try PostgreSQLServer.freePort()
+        service = try await fixture.start(
+            port: port,
+            environment: hasOrigin ? ["SYNHEART_AUTH_PUBLIC_ORIGIN": "http://127.0.0.1:\(port)"] : [:])
+    }
+
+    /// What a gateway does with a request: asks with the request that `change` makes of it, and passes the request on if the
+    /// answer is 200.
+    func gateway(
+        asking change: @escaping @Sendable (ProxiedRequest) -> ProxiedRequest = { $0 }
+    ) throws -> MeddlingProxy {
+        let (port, credential) = (service.port, credential)
+        return try MeddlingProxy { request in
+            var question = change(request)
+            question.target = "/auth/v1/forward" + question.target
+            question.headers.removeAll { $0.name.lowercased().hasPrefix("x-synheart-verified-") }
+            question.headers.append(("X-Synheart-Service-Credential", credential))
+            let verdict = await MeddlingProxy.pass(question, to: port)
+            return verdict.status == 200 ? ProxiedAnswer(status: 200, body: Array("done".utf8)) : verdict
+        }
+    }
+
+    /// Plays cases against a URL, by default the service's, and reads the results.
+    func run(
+        _ url: String? = nil, _ cases: [String] = [], _ arguments: [String] = [], environment: [String: String] = [:]
+    ) async throws -> (status: Int32, results: [String: JSONObject], errors: String) {
+        let result = try await Binary.run(
+            [
+                "conformance", "--url", url ?? service.publicURL, "--app", Self.app, "--authority",
+                folder.path("authority.pem"),
+                "--json",
+            ] + cases.flatMap { ["--case", $0] } + arguments, environment: environment)
+        let rows = try result.output.split(separator: "\n").map {
+            try #require(try JSONValue(parsing: Array($0.utf8)).object)
+        }
+        return (
+            result.status, Dictionary(rows.map { ($0["case"]?.string ?? "", $0) }) { $1 }, result.errors
+        )
+    }
+}

@@ -1,0 +1,84 @@
+import AuthContract
+import Logging
+import StrictJSON
+import TestHelpers
+import Testing
+
+@testable import RequestVerification
+
+/// `docs/vectors/backend.json`.
+enum BackendVectors {
+    static let app = "com.example.app"
+    static let device = "123e4567-e89b-42d3-a456-426614174000"
+    static let credential = "sk-of-these-tests-0123456789"
+
+    static func document(_ name: String = "backend") throws -> JSONFields {
+        try JSONFields(JSONValue(parsing: ProtocolVectors.bytes(name), limits: .init(bytes: 1 << 20, depth: 32)))
+    }
+
+    static func cases(_ fields: JSONFields, _ list: String) throws -> [JSONFields] {
+        try (fields.optionalArray(list) ?? []).map { try JSONFields($0) }
+    }
+
+    /// The configuration of one of the `instances`.
+    static func configuration(
+        _ name: String, service: String = "http://127.0.0.1:1"
+    ) throws -> RequestVerifierConfiguration {
+        let instance = try document().object("instances").object(name)
+        let source: RequestSource =
+            if let origin = try instance.optionalString("origin") { .origin(origin) } else {
+                .trustedProxies(try instance.optionalStrings("trusted_proxies") ?? [])
+            }
+        var configuration = RequestVerifierConfiguration(service: service, credential: credential, source: source)
+        configuration.bodyLimit = Int(try instance.integer("body_limit"))
+        configuration.attempts = Int(try instance.integer("attempts"))
+        configuration.timeout = .seconds(20)
+        configuration.logger.logLevel = .critical
+        return configuration
+    }
+
+    /// A request as a server gives it to the library: with the lines that its framing has.
+    static func request(_ fields: JSONFields) throws -> ReceivedRequest {
+        let body = try fields.parsed("body_hex") { text in try #require(Hexadecimal.decode(text)) }
+        let length = String(body.count)
+        let framing: [(String, String)] =
+            switch try fields.optionalString("framing") {
+            case "chunked": [("Transfer-Encoding", "chunked")]
+            case "both": [("Content-Length", length), ("Transfer-Encoding", "chunked")]
+            case "lengths": [("Content-Length", length), ("Content-Length", String(body.count - 1))]
+            case "sign": [("Content-Length", "+" + length)]
+            case "short": [("Content-Length", String(body.count + 3))]
+            default: body.isEmpty ? [] : [("Content-Length", length)]
+            }
+        return ReceivedRequest(
+            method: try fields.string("method"), target: try fields.string("target"),
+            headers: HeaderFields(try lines(fields) + framing), body: .bytes(body), peer: .address("127.0.0.1"))
+    }
+
+    static func lines(_ fields: JSONFields) throws -> [(String, String)] {
+        try (fields.optionalArray("headers") ?? []).map { line in
+            let pair = (line.array ?? []).compactMap { $0.string }
+            try #require(pair.count == 2)
+            return (pair[0], pair[1])
+        }
+    }
+
+    /// The request of the `answers`.
+    static func signedRequest() throws -> ReceivedRequest { try request(document().object("request")) }
+
+    /// A request that is signed in form only, by this device.
+    static func request(device: String = device, body: [UInt8] = []) -> ReceivedRequest {
+        ReceivedRequest(
+            method: "POST", target: "/", headers: HeaderFields([("X-App-ID", app), ("X-Device-ID", device)]),
+            body: .bytes(body))
+    }
+
+    /// The service's acceptance of the device that a question names.
+    static func acceptance(device: String = device, identityToken: String? = nil) throws -> ServiceResponse {
+        let identity = VerifiedIdentity(
+            appID: try AppID(app), deviceID: try DeviceID(device), platform: .ios,
+            assurance: Assurance(app: .appAttest, key: .appVouched), signatureScheme: .two, keyAgeSeconds: 1,
+            identityToken: identityToken)
+        return ServiceResponse(status: 200, headers: HeaderFields(), body: VerifyResponse.verified(identity).bytes)
+    }
+}

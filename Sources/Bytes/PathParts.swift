@@ -1,0 +1,23 @@
+/// The folder and the name that a path consists of.
+///
+/// `NSString.deletingLastPathComponent` of swift-corelibs-foundation traps on a name of one character.
+public struct PathParts: Sendable, Hashable {
+    /// The folder: `.` if the path names none, and `/` for the root.
+    public let folder: String
+    /// The last component; empty for the root and for an empty path.
+    public let name: String
+
+    /// Splits a path at its last slash. Further slashes there and at the end have no effect, as for the system.
+    public init(_ path: String) {
+        // As bytes: in characters, a combining mark after a slash would hide it.
+        let bytes = Array(path.utf8)
+        let slash = UInt8(ascii: "/")
+        let end = bytes.lastIndex { $0 != slash }.map { $0 + 1 } ?? 0
+        let start = bytes[..<end].lastIndex(of: slash).map { $0 + 1 } ?? 0
+        let folderEnd = bytes[..<start].lastIndex { $0 != slash }.map { $0 + 1 } ?? 0
+        name = String(decoding: bytes[start..<end], as: UTF8.self)
+        folder =
+            folderEnd > 0
+            ? String(decoding: bytes[..<folderEnd], as: UTF8.self) : bytes.first == slash ? "/" : "."
+    }
+}
