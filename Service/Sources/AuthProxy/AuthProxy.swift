@@ -68,8 +68,7 @@ package struct AuthProxy: Sendable {
         let state = ProxyState()
         let backend = Backend(settings.backend, timeout: settings.backendTimeout)
         let responder = ProxyResponder(
-            backend: backend, settings: settings, metrics: ProxyMetrics(registry), state: state, logger: logger,
-            random: random)
+            backend: backend, settings: settings, metrics: ProxyMetrics(registry), state: state, logger: logger)
         let server = SidecarServer(
             "proxy", settings: settings.server, hasOperations: settings.hasOperations, registry: registry,
             degraded: { state.failure }, logger: logger, random: random, respond: responder.respond)

@@ -15,10 +15,15 @@ struct ForwardedHeaders: Sendable {
     ///   - identity: the headers that carry the identity.
     ///   - peer: the address of the peer.
     ///   - isFromTrustedProxy: whether the peer is a trusted proxy.
+    ///   - requestID: the id of the request in the log.
     func request(
-        _ headers: HeaderFields, identity: [(String, String)], peer: String, isFromTrustedProxy: Bool
+        _ headers: HeaderFields, identity: [(String, String)], peer: String, isFromTrustedProxy: Bool,
+        requestID: String
     ) -> HeaderFields {
-        var forwarded = [("X-Forwarded-For", Self.forwardedFor(headers, peer, isFromTrustedProxy))]
+        var forwarded = [
+            (HeaderName.requestID, requestID),
+            ("X-Forwarded-For", Self.forwardedFor(headers, peer, isFromTrustedProxy)),
+        ]
         if let origin {
             forwarded += [("X-Forwarded-Proto", origin.scheme.rawValue), ("X-Forwarded-Host", origin.authority)]
         }

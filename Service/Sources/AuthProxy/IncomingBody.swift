@@ -72,6 +72,8 @@ struct IncomingBody {
             }
             read.append(contentsOf: piece.readableBytesView)
         }
+        // After a cancellation the body ends early and looks complete.
+        try Task.checkCancellation()
         return .bytes(read)
     }
 
@@ -132,6 +134,7 @@ struct IncomingBody {
             if let held { await pipe.write(held) }
             held = current
         }
+        try Task.checkCancellation()
         guard length == nil || count == length else { throw Incomplete() }
         if let digest, Array(hash.finalize()) != digest {
             throw Declined(

@@ -15,19 +15,16 @@ struct ProxyResponder: Sendable {
     let metrics: ProxyMetrics
     let state: ProxyState
     let logger: Logger
-    let random: any RandomSource
     private let bodies: BodyBudget
 
     init(
-        backend: Backend, settings: AuthProxySettings, metrics: ProxyMetrics, state: ProxyState, logger: Logger,
-        random: any RandomSource
+        backend: Backend, settings: AuthProxySettings, metrics: ProxyMetrics, state: ProxyState, logger: Logger
     ) {
         self.backend = backend
         self.settings = settings
         self.metrics = metrics
         self.state = state
         self.logger = logger
-        self.random = random
         bodies = BodyBudget(bytes: settings.server.limits.allBodies)
     }
 
@@ -35,7 +32,7 @@ struct ProxyResponder: Sendable {
         let started = ContinuousClock.now
         let room = bodies.share()
         defer { room.release() }
-        var line = ProxyLogLine(requestID: RandomUUID(from: random).text, method: request.method.rawValue)
+        var line = ProxyLogLine(requestID: connection.requestID, method: request.method.rawValue)
         let response: Response
         do {
             response = try await forward(request, over: connection, within: room, &line)
@@ -64,15 +61,15 @@ struct ProxyResponder: Sendable {
         _ line: inout ProxyLogLine
     ) async throws -> Response {
         guard let judge = state.judge else { throw Declined.starting }
-        let target = try Self.supportedTarget(of: request.head)
         var received = ReceivedRequest(
             request.head, body: .bytes([]), peer: connection.peer.map { .address($0) } ?? .unknown)
+        let target = try Self.supportedTarget(of: request.head, received.headers)
         var body = try IncomingBody(of: request, received, limits: settings, over: connection)
         received.body = try await body.describe(within: room)
         let identity = try await verify(received, by: judge.verifier, &line)
         let headers = judge.headers.request(
             received.headers, identity: identity.map(carrying) ?? [], peer: connection.peer ?? "unknown",
-            isFromTrustedProxy: connection.isFromTrustedProxy)
+            isFromTrustedProxy: connection.isFromTrustedProxy, requestID: line.requestID)
         let sent = ContinuousClock.now
         let answer: Backend.Answer
         do {
@@ -86,7 +83,7 @@ struct ProxyResponder: Sendable {
     }
 
     /// The target for the backend, of a request that the proxy can forward.
-    private static func supportedTarget(of head: HTTPRequest) throws(Declined) -> String {
+    private static func supportedTarget(of head: HTTPRequest, _ headers: HeaderFields) throws(Declined) -> String {
         guard let target = ForwardedTarget.escaped(head.path ?? "") else {
             throw .invalid("The target is not a path and a query that all servers read in the same way.")
         }
@@ -94,17 +91,16 @@ struct ProxyResponder: Sendable {
         guard head.method != .trace, head.method != .connect else {
             throw .unsupported("This proxy does not forward \(head.method.rawValue).")
         }
-        let upgrades = head.headerFields[values: .upgrade].flatMap { $0.split(separator: ",") }
-        guard !upgrades.contains(where: { $0.lowercased().contains("websocket") }) else {
+        guard !headers.values("Upgrade").contains(where: { $0.lowercased().contains("websocket") }) else {
             throw .unsupported("This proxy does not forward WebSocket connections.")
         }
-        let hosts = head.headerFields.count { $0.name.canonicalName == "host" }
-        guard hosts == 1 else { throw .invalid("Host must stand once.") }
-        guard head.headerFields[values: .expect].allSatisfy({ $0.lowercased() == "100-continue" }) else {
+        guard headers.values("Host").count == 1 else { throw .invalid("Host must stand once.") }
+        guard headers.values("Expect").allSatisfy({ $0.lowercased() == "100-continue" }) else {
             throw .invalid("Expect may only be 100-continue.")
         }
-        guard !ForwardedHeaders.hidesItsMeaning(HeaderFields(head.headerFields.map { ($0.name.rawName, $0.value) }))
-        else { throw .invalid("Connection names a header that must reach the backend.") }
+        guard !ForwardedHeaders.hidesItsMeaning(headers) else {
+            throw .invalid("Connection names a header that must reach the backend.")
+        }
         return target
     }
 

@@ -13,7 +13,8 @@ import Testing
     ) throws -> HeaderFields {
         ForwardedHeaders(origin: try origin.map { try RequestOrigin($0) }, upstream: try UpstreamHeaders(upstream))
             .request(
-                HeaderFields(headers), identity: identity, peer: "192.0.2.1", isFromTrustedProxy: isFromTrustedProxy)
+                HeaderFields(headers), identity: identity, peer: "192.0.2.1", isFromTrustedProxy: isFromTrustedProxy,
+                requestID: "id")
     }
 
     @Test(arguments: [
@@ -38,7 +39,8 @@ import Testing
         ])
         #expect(
             found.lines.map(\.name) == [
-                "Accept", "Accept", "Authorization", "Cookie", "Content-Type", "X-Forwarded-For", "X-Forwarded-Proto",
+                "Accept", "Accept", "Authorization", "Cookie", "Content-Type", "X-Request-ID", "X-Forwarded-For",
+                "X-Forwarded-Proto",
                 "X-Forwarded-Host",
             ])
     }

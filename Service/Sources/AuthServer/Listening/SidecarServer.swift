@@ -70,7 +70,8 @@ package struct SidecarServer: Sendable {
         let (live, stopping) = (ReloadableSettings(settings), Stopping())
         let found = FoundAddresses(expectsOperations: hasOperations, onReady)
         let requests = listener(
-            name, SidecarResponder(proxies: settings.trustedProxies, respond: respond), host: settings.host,
+            name, SidecarResponder(proxies: settings.trustedProxies, random: random, respond: respond),
+            host: settings.host,
             port: settings.port, live, stopping, endsWithClient: true
         ) { await found.requests(at: $0) }
         // Shut down in reverse order.
@@ -109,17 +110,19 @@ package struct SidecarServer: Sendable {
 
     /// The response to bytes that are not a request.
     private func malformedAnswer(_ listener: String) -> ExchangeHandler.MalformedAnswer {
-        { [metrics, random, logger] status in
+        let log = RequestLog(logger: logger)
+        return { [metrics, random] status in
             metrics.malformedRequest(listener: listener)
             let frame = ResponseFrame(requestID: RandomUUID(from: random).text, now: SystemClock().now)
-            logger.info(
-                "not a request", metadata: ["listener": "\(listener)", "request_id": "\(frame.requestID)"])
-            let answer = frame.answer(
+            let refusal =
                 status < 500
-                    ? Refusal(
-                        .invalidRequest, "not an HTTP/1.1 request within the limits",
-                        hint: "It is not an HTTP/1.1 request, or its header is too large")
-                    : Refusal(.internalError, "the HTTP library answered \(status)"))
+                ? Refusal(
+                    .invalidRequest, "not an HTTP/1.1 request within the limits",
+                    hint: "It is not an HTTP/1.1 request, or its header is too large")
+                : Refusal(.internalError, "the HTTP library answered \(status)")
+            let answer = frame.answer(refusal)
+            log.write(
+                requestID: frame.requestID, method: "", route: nil, answer: answer, reason: refusal.reason, took: .zero)
             return (frame.head(answer), ByteBuffer(bytes: answer.body ?? []))
         }
     }
@@ -132,11 +135,13 @@ package struct SidecarServer: Sendable {
     }
 }
 
-/// The connection that a request came over.
+/// The connection that a request came over, as far as it concerns the request.
 package struct SidecarConnection: Sendable {
     fileprivate let context: ConnectionContext
     /// Whether the peer is one of the trusted proxies.
     package let isFromTrustedProxy: Bool
+    /// The id of the request: a trusted proxy's, else a new one.
+    package let requestID: String
 
     /// The address of the peer; nil if the socket has none.
     package var peer: String? { context.peer?.description }
@@ -147,11 +152,14 @@ package struct SidecarConnection: Sendable {
 
 private struct SidecarResponder: ListenerResponder {
     let proxies: TrustedProxies
+    let random: any RandomSource
     let respond: SidecarServer.Responder
 
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {
         let isTrusted = connection.peer.map { proxies.contain($0) } ?? false
-        return try await respond(request, SidecarConnection(context: connection, isFromTrustedProxy: isTrusted))
+        let id = request.head.requestID(over: connection, trusting: proxies, random)
+        return try await respond(
+            request, SidecarConnection(context: connection, isFromTrustedProxy: isTrusted, requestID: id))
     }
 }
 

@@ -77,7 +77,9 @@ struct ProxyCommand: AsyncParsableCommand {
         var diagnosis = Diagnosis()
         SecretFileChecks.checkMode(of: file, named: "--upstream-header-file", &diagnosis)
         for finding in diagnosis.findings {
-            logger.warning("\(finding.message)", metadata: ["advice": "\(finding.advice ?? "")"])
+            logger.warning(
+                "the file of the upstream headers is not private",
+                metadata: ["advice": "\(finding.advice ?? "")", "reason": "\(finding.message)"])
         }
     }
 }
