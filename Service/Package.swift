@@ -197,7 +197,8 @@ let package = Package(
             .executableTarget(
                 name: "synheart-auth",
                 dependencies: [
-                    "AuthServer", "AuthService", "AuthProxy", "RequestVerification", "AttestationProviders", "SQLiteStores",
+                    "AuthServer", "AuthService", "AuthProxy", "RequestVerification", "AttestationProviders",
+                    "SQLiteStores",
                     "PostgreSQLStores", "RedisStores", bytes, contract, json,
                     sdk,
                     "SoftwareDevice", testKit, "AttestationInspection", playIntegrity, logging, x509,
