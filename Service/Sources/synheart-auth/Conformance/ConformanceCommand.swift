@@ -144,7 +144,7 @@ struct ConformanceCommand: AsyncParsableCommand {
         }
         let (held, failed, skipped) = (counts[.holds] ?? 0, counts[.fails] ?? 0, counts[.skipped] ?? 0)
         StandardError.print("\(held) hold, \(failed) fail, \(skipped) were skipped")
-        guard failed == 0 else { throw CommandFailure(.refused, "\(failed) cases fail") }
+        guard failed == 0 else { throw CommandFailure(.refused, failed == 1 ? "1 case fails" : "\(failed) cases fail") }
         guard held > 0 else { throw CommandFailure(.impossible, "no case could be played") }
     }
 

@@ -36,6 +36,7 @@ struct ConformanceRun {
         for platform in Platform.allCases where (try? await self.stage.register(platform)) != nil {
             self.stage.platforms.append(platform)
         }
+        try Task.checkCancellation()
     }
 
     /// The platforms on which phones register.

@@ -66,7 +66,7 @@ struct WireAnswer: Sendable {
 struct NoAnswer: Error, CustomStringConvertible {
     let description: String
 
-    init(_ error: TransportError) { description = "no answer: \(error)" }
+    init(_ error: any Error) { description = "no answer: \(error)" }
 }
 
 /// One request and its answer, as a report shows them.

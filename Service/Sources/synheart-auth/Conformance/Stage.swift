@@ -81,17 +81,17 @@ struct Stage: Sendable {
         guard .now < options.deadline else { throw CaseEnd.skipped("the time of --timeout is over") }
         try Task.checkCancellation()
         let url = (url ?? options.url) + request.target
-        do {
-            let answer = try await transport.send(
-                TransportRequest(
-                    method: request.method, url: url,
-                    headers: HeaderFields(request.headers.map { ($0.name, $0.value) }),
-                    body: request.body, deadline: Self.exchangeLimit, maximumAnswer: Self.maximumAnswer),
-                isChunked: request.isChunked)
+        let message = TransportRequest(
+            method: request.method, url: url, headers: HeaderFields(request.headers.map { ($0.name, $0.value) }),
+            body: request.body, deadline: Self.exchangeLimit, maximumAnswer: Self.maximumAnswer)
+        // Ctrl-C does not cancel it: a phone whose registration was not answered could not be deregistered.
+        let exchange = Task { [transport] in try await transport.send(message, isChunked: request.isChunked) }
+        switch await exchange.result {
+        case .success(let answer):
             let came = WireAnswer(status: answer.status, headers: answer.headers, body: answer.body)
             trace.add(Exchange(url: url, sent: request, came: .success(came)))
             return came
-        } catch {
+        case .failure(let error):
             let failure = NoAnswer(error)
             trace.add(Exchange(url: url, sent: request, came: .failure(failure)))
             throw failure
