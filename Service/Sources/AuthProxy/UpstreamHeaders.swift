@@ -21,8 +21,9 @@ package struct UpstreamHeaders: Sendable, CustomStringConvertible, CustomReflect
     /// - Throws: `Malformed`, which names the line but not its content.
     package init(_ text: String) throws(Malformed) {
         var lines: [(String, String)] = []
-        for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let line = String(line.hasSuffix("\r") ? line.dropLast() : line)
+        // A carriage return and a line feed are one character.
+        let all = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        for (number, line) in all.map(String.init).enumerated() {
             guard !line.isEmpty, !line.hasPrefix("#") else { continue }
             guard let colon = line.firstIndex(of: ":") else {
                 throw Malformed(description: "line \(number + 1) is not `name: value`")

@@ -196,12 +196,7 @@ package struct AuthServer: Sendable {
         let log = RequestLog(logger: logger)
         return { [service, random, metrics] status in
             let frame = ResponseFrame(requestID: RandomUUID(from: random).text, now: service.clock.now)
-            let refusal =
-                status < 500
-                ? Refusal(
-                    .invalidRequest, "not an HTTP/1.1 request within the limits",
-                    hint: "It is not an HTTP/1.1 request, or its header is too large")
-                : Refusal(.internalError, "the HTTP library answered \(status)")
+            let refusal = Refusal(notHTTP: status)
             let answer = frame.answer(refusal)
             metrics.malformedRequest(listener: listener)
             log.write(

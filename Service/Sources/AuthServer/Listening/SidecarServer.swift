@@ -114,12 +114,7 @@ package struct SidecarServer: Sendable {
         return { [metrics, random] status in
             metrics.malformedRequest(listener: listener)
             let frame = ResponseFrame(requestID: RandomUUID(from: random).text, now: SystemClock().now)
-            let refusal =
-                status < 500
-                ? Refusal(
-                    .invalidRequest, "not an HTTP/1.1 request within the limits",
-                    hint: "It is not an HTTP/1.1 request, or its header is too large")
-                : Refusal(.internalError, "the HTTP library answered \(status)")
+            let refusal = Refusal(notHTTP: status)
             let answer = frame.answer(refusal)
             log.write(
                 requestID: frame.requestID, method: "", route: nil, answer: answer, reason: refusal.reason, took: .zero)

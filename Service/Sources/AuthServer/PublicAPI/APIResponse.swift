@@ -144,6 +144,19 @@ extension ResponseFrame {
 }
 
 extension Refusal {
+    /// The refusal of bytes that are not a request.
+    ///
+    /// - Parameter status: the status that the HTTP library answers with.
+    init(notHTTP status: Int) {
+        if status < 500 {
+            self.init(
+                .invalidRequest, "not an HTTP/1.1 request within the limits",
+                hint: "It is not an HTTP/1.1 request, or its header is too large")
+        } else {
+            self.init(.internalError, "the HTTP library answered \(status)")
+        }
+    }
+
     /// The refusal that answers an error of a handler.
     init(answering error: any Error) {
         switch error {

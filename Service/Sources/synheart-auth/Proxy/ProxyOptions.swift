@@ -8,7 +8,8 @@ import RequestVerification
 
 /// The flags of a proxy.
 struct ProxyOptions: ParsableArguments {
-    @Option(help: "Where clients' requests arrive; port 0 picks a free one.") var listen: ListenAddress
+    @Option(help: ArgumentHelp("Where clients' requests arrive; port 0 picks a free one.", valueName: "host:port"))
+    var listen: ListenAddress
     @Option(help: ArgumentHelp("The backend, such as http://127.0.0.1:3000.", valueName: "url")) var backend: String
     @Option(help: ArgumentHelp("The auth service's public listener.", valueName: "url")) var service: String
     @Option(
@@ -49,7 +50,9 @@ struct ProxyOptions: ParsableArguments {
     @Option(help: "Seconds until the backend must begin its answer, and between two pieces of it.") var timeout = 60
     @Option(name: .customLong("body-timeout"), help: "Seconds that a client has to send a body.") var bodyTimeout = 30
     @Option(name: .customLong("answer-timeout"), help: "Seconds that a whole answer may take.") var answerTimeout = 600
-    @Option(name: .customLong("operations-listen"), help: "Where /healthz, /readyz and /metrics are served.")
+    @Option(
+        name: .customLong("operations-listen"),
+        help: ArgumentHelp("Where /healthz, /readyz and /metrics are served.", valueName: "host:port"))
     var operationsListen: ListenAddress?
     @Option(
         name: .customLong("drain-seconds"),
