@@ -35,10 +35,8 @@
             address = name.flatMap(SocketAddress.init)
             if let name, !name.isEmpty, address == nil {
                 logger.warning(
-                    """
-                    NOTIFY_SOCKET must be an absolute path, or @ and a name, of at most \(SocketAddress.longestName) bytes. The \
-                    service manager does not learn that the service is ready
-                    """)
+                    "the service manager is told nothing: NOTIFY_SOCKET must be an absolute path, or @ and a name",
+                    metadata: ["longest": "\(SocketAddress.longestName)"])
             }
             // The variables may be of another process, such as a parent that passed them on.
             let isMeant = environment["WATCHDOG_PID"].map { Int32($0) == process } ?? true

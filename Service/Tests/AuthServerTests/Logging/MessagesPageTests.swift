@@ -17,6 +17,8 @@ import Testing
     private func logged() throws -> Set<Message> {
         let call =
             #/\blogger\.(trace|debug|info|notice|warning|error|critical|log)\((?:\s*level:[^,]+,)?\s*(?:"([^"\\]*)")?/#
+            // By default, there is no boundary in `opening.logger` (Unicode TR 29).
+            .wordBoundaryKind(.simple)
         var found: Set<Message> = []
         for module in [
             "AuthServer", "AuthService", "SQLiteStores", "PostgreSQLStores", "RedisStores", "AttestationProviders",

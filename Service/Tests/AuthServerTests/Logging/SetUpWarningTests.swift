@@ -44,6 +44,7 @@ import Testing
     @Test func `a credential for another app, and one that has expired`() async throws {
         let reasons = try await warnings { server async throws in
             let device = try await TestDevice.register(at: server)
+            try await server.addApp("com.example.other")
             let credential = try await server.credential(.service, apps: ["com.example.other"])
             for status in [403, 401] {
                 let question = try device.question(at: server.clock.now)
