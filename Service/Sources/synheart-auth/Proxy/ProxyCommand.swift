@@ -9,18 +9,23 @@ struct ProxyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "proxy", abstract: "Run a sidecar that lets only verified requests reach a backend.",
         discussion: """
-            Asks the auth service about each request, and forwards it with the identity of the device that signed it. Prints
-            `ready proxy=HOST:PORT` to standard output once it accepts connections. Logs are JSON lines on standard error. SIGTERM
-            or SIGINT finishes requests in flight; a second one stops at once.
+            Asks the auth service about each request, and forwards it with the identity of the device that signed it. Prints \
+            `ready proxy=HOST:PORT` to standard output once it accepts connections. Logs are JSON lines on standard error. \
+            SIGTERM or SIGINT finishes requests in flight; a second one stops at once.
 
-            The credential is $SYNHEART_AUTH_CREDENTIAL, or in the file that $SYNHEART_AUTH_CREDENTIAL_FILE or --credential-file
-            names: `credentials create --role service --app APP_ID` makes one.
+            The credential is $SYNHEART_AUTH_CREDENTIAL, or in the file that $SYNHEART_AUTH_CREDENTIAL_FILE or \
+            --credential-file names: `credentials create --role service --app APP_ID` makes one.
 
-              synheart-auth proxy --listen 127.0.0.1:8000 --backend http://127.0.0.1:3000 --service http://127.0.0.1:8080
-              synheart-auth proxy --listen 127.0.0.1:8000 --backend http://127.0.0.1:3000 --service https://auth.example.com \\
-                  --origin https://api.example.com --operations-listen 127.0.0.1:9465
-              synheart-auth proxy --listen 0.0.0.0:8000 --trusted-proxy 10.0.0.0/8 --backend https://llm.example.com \\
-                  --service https://auth.example.com --upstream-header-file /run/secrets/llm-key
+              synheart-auth proxy --listen 127.0.0.1:8000 \\
+                  --backend http://127.0.0.1:3000 --service http://127.0.0.1:8080
+              synheart-auth proxy --listen 127.0.0.1:8000 \\
+                  --operations-listen 127.0.0.1:9465 \\
+                  --origin https://api.example.com \\
+                  --backend http://127.0.0.1:3000 --service https://auth.example.com
+              synheart-auth proxy --listen 0.0.0.0:8000 \\
+                  --trusted-proxy 10.0.0.0/8 --service https://auth.example.com \\
+                  --backend https://llm.example.com \\
+                  --upstream-header-file /run/secrets/llm-key
             """)
 
     /// How the backend learns who signed a request.
