@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -202,9 +203,13 @@ def scheme_two(world):
 def forged_headers(world):
     forged = [(f"X-Synheart-Verified-{name}", "evil") for name in IDENTITY] + [
         (f"{mark}_Synheart{join}Verified{join}{name}", "evil") for mark in "Xx" for join in "-_" for name in IDENTITY] + [
+        (f"X-Synheart{join}Verified.{name}", "evil") for join in "-." for name in IDENTITY] + [
         ("X-Synheart-Service-Credential", "sya_evil"), ("X-Synheart-Verified-App", "evil"), ("X-Original-Method", "GET"),
         ("X-Original-URI", "/evil"), ("X-Original-Content-Length", "0"), ("X-Original-Transfer-Encoding", "none"),
         ("X-Forwarded-Method", "GET"), ("X-Forwarded-Uri", "/evil"), ("X-Forwarded-Host", "evil")]
+    # A gateway removes what Connection names. It must not remove what it has set.
+    named = ("Connection", "close, " + ", ".join(f"X-Synheart-Verified-{name}" for name in IDENTITY))
+    world.passed(world.phone.send("GET", "/forged", [*world.sign("GET", "/forged").items(), named]), "/forged")
     observed = [("X-App-ID", OBSERVED)]
     for headers in ([*world.sign("GET", "/forged").items(), *forged], [*forged, *world.sign("GET", "/forged").items()]):
         received = world.passed(world.phone.send("GET", "/forged", headers), "/forged")
@@ -404,6 +409,24 @@ def upgrade(world):
             assert received.values("x-synheart-verified-device") == [world.devices[APP].id]
 
 
+def other_upgrade(world):
+    """Through a tunnel of another protocol than WebSocket, a client would write requests that nobody has verified."""
+    for wanted in ("h2c", "websocket, h2c", "h2c, websocket", "H2C", "tls/1.0"):
+        more = ["Connection: Upgrade, HTTP2-Settings", f"Upgrade: {wanted}", "HTTP2-Settings: AAMAAABkAAQAAP__"]
+        with world.phone.connect() as connection:
+            connection.sendall(Phone.head("GET", "/tunnel", world.sign("GET", "/tunnel"), *more))
+            status = Phone.answer(connection, "GET").status
+            # Caddy speaks h2c itself: its 101 comes before it has asked anybody.
+            connection.shutdown(socket.SHUT_WR)
+            while status == 101 and connection.recv(4096):
+                pass
+        received = world.backend.take()
+        for request in received:
+            assert not request.values("upgrade") and not request.values("http2-settings"), request.headers
+            assert request.values("x-synheart-verified-device") == [world.devices[APP].id], request.headers
+        assert len(received) == (status == 200) or status == 101, (wanted, status)
+
+
 def conformance(world):
     """What `synheart-auth conformance` tries gets past nothing either."""
     listed = [json.loads(line)["case"] for line in world.run("conformance", "--list", "--json").stdout.splitlines()]
@@ -419,7 +442,8 @@ def conformance(world):
 
 
 CASES = [accepted, scheme_two, forged_headers, foreign_body, chunked_body, http2, expectation, body_limit, partial_body, paths,
-         replay, lost_answers, lost_backend, no_service, refusals, upgrade, conformance]
+         replay, lost_answers, lost_backend, no_service, refusals, upgrade, other_upgrade,
+         conformance]
 
 # For each gateway: what breaks its file, and the case that notices.
 BROKEN = {
@@ -432,7 +456,8 @@ BROKEN = {
                         ("proxy_next_upstream off", "proxy_next_upstream error non_idempotent")]),
         (lost_answers, [("server ${AUTH_HOST}:${AUTH_PORT};", "server ${AUTH_HOST}:${AUTH_PORT}; " * 2),
                         ("proxy_next_upstream off", "proxy_next_upstream error non_idempotent")]),
-        (upgrade, [("proxy_set_header Upgrade $http_upgrade;", "")]),
+        (upgrade, [("proxy_set_header Upgrade $upgrade;", "")]),
+        (other_upgrade, [("proxy_set_header Upgrade $upgrade;", "proxy_set_header Upgrade $http_upgrade;")]),
         (refusals, [("proxy_ignore_headers X-Accel-Redirect;", "proxy_hide_header X-Synheart-Assertion;")]),
         (body_limit, [("client_max_body_size 1m", "client_max_body_size 1k")]),
         (no_service, [("error_page 502 504 = @unavailable;", "")])],
@@ -441,6 +466,9 @@ BROKEN = {
         (foreign_body, [("method HEAD\n\t\t\t\t\treverse_proxy", "reverse_proxy")]),
         (foreign_body, [("none chunked", "none none")]),
         (forged_headers, [("request_header -*_*", "")]),
+        (forged_headers, [("request_header -*.*", "")]),
+        (forged_headers, [("request_header -Connection", "")]),
+        (other_upgrade, [("request_header -Connection", ""), ("request_header @other -Upgrade", "")]),
         (forged_headers, [("request_header -X-Original-*", "")]),
         (paths, [("X-Original-URI {uri}", "X-Original-URI {http.request.orig_uri}")]),
         (lost_answers, [("keepalive off", "")]),
@@ -452,7 +480,9 @@ BROKEN = {
         (body_limit, [("max_request_bytes: 1048576", "max_request_bytes: 1000")]),
         (forged_headers, [("- remove_on_match: {key_matcher: {prefix: x-synheart-verified-}}", ""),
                           ("{prefix: x-synheart-verified-, ignore_case: true}", "{prefix: x-synheart-verified-app}")]),
-        (forged_headers, [("headers_with_underscores_action: DROP_HEADER", "headers_with_underscores_action: ALLOW")]),
+        (forged_headers, [("headers_with_underscores_action: DROP_HEADER", "headers_with_underscores_action: ALLOW"),
+                          ("[^a-z0-9-]", "[.]")]),
+        (forged_headers, [("[^a-z0-9-]", "[_]")]),
         (paths, [("merge_slashes: false", "merge_slashes: true")]),
         (lost_backend, [("route: {cluster: backend}", 'route: {cluster: backend, retry_policy: {retry_on: "reset,5xx"}}')]),
         (no_service, [("failure_mode_allow: false", "failure_mode_allow: true")]),
