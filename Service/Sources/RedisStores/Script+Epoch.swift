@@ -1,19 +1,39 @@
 internal import AuthService
 
 extension Script {
-    /// Records a reading of the server's clock that is later than `at`, the latest one.
+    /// Records a reading of the server's clock, `t`, that is later than the latest one, `at`.
     ///
-    /// The trail holds earlier readings, at most 600 s apart unless the partition was quiet between them: `mark` is the latest of it. If the
-    /// clock falls, the later ones were wrong, and around each, requests were accepted whose claims it has purged.
+    /// The readings from `since` to `at` are a stretch: none is further than 720 s from the next. The trail holds the earlier
+    /// stretches. If the clock falls, the later readings were wrong. Around each, requests were accepted whose claims it has purged.
     static let advance = """
-        local function advance(call, at, t, mark)
-            if tonumber(mark or '') and not (tonumber(at) > tonumber(mark) and t - tonumber(mark) >= 600) then
-                call('HSET', KEYS[1], 'at', t)
-                return
+        local function stretches(trail)
+            local all = {}
+            for first, last in string.gmatch(trail or '', '(%d+)%-(%d+)') do
+                all[#all + 1] = {tonumber(first), tonumber(last)}
             end
-            local trail = redis.call('HGET', KEYS[1], 'trail') or ''
-            if select(2, string.gsub(trail, ',', '')) >= 63 then trail = string.match(trail, ',(.*)') end
-            call('HSET', KEYS[1], 'at', t, 'mark', at, 'trail', trail .. (trail == '' and '' or ',') .. at)
+            return all
+        end
+        local function written(all)
+            -- The nearest two become one. Those far apart stay, because what lies between them would be refused.
+            while #all > 64 do
+                local least = 1
+                for i = 2, #all - 1 do
+                    if all[i + 1][1] - all[i][2] < all[least + 1][1] - all[least][2] then least = i end
+                end
+                all[least][2] = all[least + 1][2]
+                table.remove(all, least + 1)
+            end
+            for i = 1, #all do all[i] = string.format('%d-%d', all[i][1], all[i][2]) end
+            return table.concat(all, ',')
+        end
+        local function advance(call, at, t, since)
+            if t - at <= 720 then
+                if since then return call('HSET', KEYS[1], 'at', t) end
+                return call('HSET', KEYS[1], 'at', t, 'since', at)
+            end
+            local all = stretches(redis.call('HGET', KEYS[1], 'trail'))
+            all[#all + 1] = {since or at, at}
+            call('HSET', KEYS[1], 'at', t, 'since', t, 'trail', written(all))
         end
 
         """
@@ -27,10 +47,11 @@ extension Script {
     /// Answers the epoch, 0 if the partition lacks the id, or the newest timeline if the node's is older.
     static let beginEpoch = Script(
         advance + """
-            local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss', 'keeper', 'sys', 'tl', 'mark', 'trail')
+            local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss', 'keeper', 'sys', 'tl', 'since', 'trail')
             local t = tonumber(redis.call('TIME')[1])
-            local at, unrecorded = tonumber(e[5] or ''), tonumber(ARGV[8])
-            local latest = at and math.max(at, unrecorded or at)
+            local at, unrecorded, since = tonumber(e[5] or ''), tonumber(ARGV[8]), tonumber(e[10] or '')
+            -- A node that does not know stretches may have left one ahead of the clock.
+            local latest = at and math.max(at, unrecorded or at, since or at)
             local isKept = (e[7] or '') == ARGV[9]
             if not isKept and ARGV[10] == '0' then return 0 end
             if isKept and e[8] == ARGV[11] and e[9] and tonumber(e[9]) > (tonumber(ARGV[12]) or 0) then
@@ -49,44 +70,54 @@ extension Script {
                 end
                 if isSame then
                     -- A full server takes no write, and no claim either.
-                    if t > at then advance(unrecorded and redis.call or redis.pcall, e[5], t, e[10]) end
+                    if t > at then advance(unrecorded and redis.call or redis.pcall, at, t, since) end
                     note()
                     return {e[1], e[6] or ''}
                 end
             end
-            local kept, earlier, seen = {}, {}, {}
-            local function add(list, reading)
-                if reading and not seen[reading] then
-                    seen[reading] = true
-                    list[#list + 1] = reading
+            local kept, earlier, seen, ranges = {}, {}, {}, 0
+            local function add(list, first, last)
+                local text = first and string.format(last > first and '%d-%d' or '%d', first, last)
+                if text and not seen[text] then
+                    seen[text] = true
+                    list[#list + 1] = {last, text}
                 end
             end
             if not e[1] and ARGV[6] == '?' then return false end
             if e[1] or ARGV[6] ~= '0' then
-                add(kept, t)
-                add(kept, tonumber(ARGV[5]))
-                add(kept, at)
-                add(kept, unrecorded)
-                for reading in string.gmatch(e[6] or '', '%d+') do add(earlier, tonumber(reading)) end
+                local node = tonumber(ARGV[5])
+                add(kept, t, t)
+                add(kept, node, node)
+                add(kept, at, at)
+                add(kept, unrecorded, unrecorded)
+                for first, last in string.gmatch(e[6] or '', '(%d+)%-?(%d*)') do
+                    add(earlier, tonumber(first), tonumber(last) or tonumber(first))
+                end
             end
-            local right = {}
-            for reading in string.gmatch(e[11] or '', '%d+') do
-                if tonumber(reading) > t then add(kept, tonumber(reading)) else right[#right + 1] = reading end
+            local all, right = stretches(e[11]), {}
+            if at then all[#all + 1] = {math.min(since or at, at), math.max(since or at, at)} end
+            since = t
+            for i = 1, #all do
+                local first, last = all[i][1], all[i][2]
+                if last > t then
+                    add(kept, math.max(first, t), last)
+                    ranges = ranges + 1
+                    last = t
+                end
+                if i == #all and first <= t and t - last <= 720 then
+                    since = first
+                elseif first <= t then
+                    right[#right + 1] = {first, last}
+                end
             end
-            -- The clock did not fall, so the latest reading may be a wrong one too.
-            if at and at <= t then right[#right + 1] = e[5] end
             -- Of earlier losses the latest: what a clock that is ahead loses counts for longest.
-            table.sort(earlier, function(a, b) return a > b end)
-            for i = 1, math.min(#earlier, 128 - #kept) do kept[#kept + 1] = earlier[i] end
-            for i = 1, #kept do kept[i] = string.format('%d', kept[i]) end
+            table.sort(earlier, function(a, b) return a[1] > b[1] end)
+            for i = 1, math.min(#earlier, 64 + ranges - #kept) do kept[#kept + 1] = earlier[i] end
+            for i = 1, #kept do kept[i] = kept[i][2] end
             local loss = table.concat(kept, ',')
             redis.call('HSET', KEYS[1], 'id', ARGV[4], 'run', ARGV[1], 'rep', ARGV[2], 'ev', ARGV[3], 'at', t, 'loss', loss,
                 'keeper', ARGV[9])
-            if right[1] then
-                redis.call('HSET', KEYS[1], 'mark', right[#right], 'trail', table.concat(right, ',', math.max(1, #right - 63)))
-            else
-                redis.call('HDEL', KEYS[1], 'mark', 'trail')
-            end
+            redis.call('HSET', KEYS[1], 'since', since, 'trail', written(right))
             if not isKept then redis.call('HDEL', KEYS[1], 'sys', 'tl') end
             note()
             return {ARGV[4], loss}
@@ -98,9 +129,9 @@ extension Script {
     static let recordTime = Script(
         advance + """
             local t = tonumber(redis.call('TIME')[1])
-            local e = redis.call('HMGET', KEYS[1], 'at', 'mark')
+            local e = redis.call('HMGET', KEYS[1], 'at', 'since')
             local at = tonumber(e[1] or '')
-            if at and t > at then advance(redis.call, e[1], t, e[2]) end
+            if at and t > at then advance(redis.call, at, t, tonumber(e[2] or '')) end
             return 1
             """)
 }

@@ -87,10 +87,10 @@ extension Script {
                 return 0
             end
             local function isCurrent(id)
-                local e = redis.call('HMGET', KEYS[1], 'id', 'at', 'mark')
+                local e = redis.call('HMGET', KEYS[1], 'id', 'at', 'since')
                 local t, at = tonumber(redis.call('TIME')[1]), tonumber(e[2] or '')
                 if e[1] ~= id or not at or t + \(ClockHistory.tolerance) < at then return false end
-                if t > at then advance(redis.call, e[2], t, e[3]) end
+                if t > at then advance(redis.call, at, t, tonumber(e[3] or '')) end
                 return true
             end
 

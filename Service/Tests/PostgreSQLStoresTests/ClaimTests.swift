@@ -170,7 +170,8 @@ extension AgainstPostgreSQL {
             for round in 0..<5 {
                 let readings = (0..<3).map { _ in now.seconds + Int64.random(in: 200...1400) }
                 var history = ClaimHistory(
-                    loss: HistoryLoss(around: readings, clocksApart: ClaimHistory.clockTolerance, lease: 0))
+                    loss: HistoryLoss(
+                        around: readings.map { $0...$0 }, clocksApart: ClaimHistory.clockTolerance, lease: 0))
                 // The claims that had expired are lost too, by the clock of any node.
                 history.recall(purgedTo: readings[2] - ClaimHistory.clockTolerance)
                 let marked = """

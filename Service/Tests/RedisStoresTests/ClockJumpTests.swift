@@ -47,8 +47,9 @@ struct ClockJumpTests {
         await stores.close()
     }
 
-    // At each step both clocks go on by less than a claim lives, as they do when they are wrong for hours.
-    @Test func `both clocks are wrong for long: what was accepted is refused when its date comes`() async throws {
+    /// - Parameter step: seconds from one claim to the next. After each that is longer than 720, a stretch of readings begins.
+    @Test(arguments: [300, 700, 1000])
+    func `both clocks are wrong for long: what was accepted is refused when its date comes`(step: Int) async throws {
         let (clock, clockOfNode) = (try ShiftedClock(), MovableClock())
         let server = try await RedisServer.start(environment: clock.environment)
         let stores = try await RedisStores.forTest(server.url, clock: clockOfNode)
@@ -60,7 +61,7 @@ struct ClockJumpTests {
             try await eventually("a round confirmed the server") { (try? await stores.check()) != nil }
         }
         var requests: [SampleRequest] = []
-        let steps = stride(from: 3600, through: 7600, by: 400)
+        let steps = stride(from: 3600, through: 3600 + 10 * step, by: step)
         for seconds in steps {
             try await move(to: seconds)
             let request = SampleRequest(at: clockOfNode.now)
@@ -73,6 +74,45 @@ struct ClockJumpTests {
             try await move(to: seconds)
             #expect(try await stores.claimOnceAvailable(request, now: clockOfNode.now).isHistoryLost, "\(seconds)")
         }
+        await stores.close()
+    }
+
+    // So does a version that knows no stretches, after the clock has fallen.
+    @Test func `a stretch that is ahead of the clock begins an epoch, and leaves none ahead`() async throws {
+        let server = try await RedisServer.start()
+        let earlier = try await RedisStores.forTest(server.url)
+        await earlier.close()
+        let (epoch, ahead) = ("synheart-auth:{0}:epoch", SystemClock().now + 5000)
+        try await server.command("HSET", epoch, "since", "\(ahead.seconds)")
+        let stores = try await RedisStores.forTest(server.url)
+        #expect(try await stores.claimOnceAvailable(SampleRequest()).isHistoryLost)
+        #expect(try await stores.claim(SampleRequest(at: ahead), now: ahead).isHistoryLost)
+        let since = try await server.command("HGET", epoch, "since").text.flatMap { Int64($0) }
+        #expect(try #require(since) <= SystemClock().now.seconds)
+        await stores.close()
+    }
+
+    @Test func `of many stretches the nearest become one, and those far apart stay`() async throws {
+        let (clock, clockOfNode) = (try ShiftedClock(), MovableClock())
+        let server = try await RedisServer.start(environment: clock.environment)
+        let stores = try await RedisStores.forTest(server.url, clock: clockOfNode)
+        let start = clockOfNode.now.seconds
+        for step in 1...70 {
+            clockOfNode.move(by: 1000)
+            try clock.move(to: step * 1000)
+            #expect(
+                try await stores.claimOnceAvailable(SampleRequest(at: clockOfNode.now), now: clockOfNode.now)
+                    == .claimed)
+        }
+        clockOfNode.move(by: 10_000_000)
+        try clock.move(to: 10_070_000)
+        #expect(
+            try await stores.claimOnceAvailable(SampleRequest(at: clockOfNode.now), now: clockOfNode.now) == .claimed)
+        let trail = try await server.command("HGET", "synheart-auth:{0}:epoch", "trail").text ?? ""
+        let stretches = trail.split(separator: ",").map { $0.split(separator: "-").compactMap { Int64($0) } }
+        #expect(stretches.count == 64 && stretches.allSatisfy { $0.count == 2 && $0[0] <= $0[1] })
+        #expect(stretches.first.map { $0[0] - start < 1000 } == true)
+        #expect(stretches.last.map { $0[1] - start < 80_000 } == true)
         await stores.close()
     }
 }

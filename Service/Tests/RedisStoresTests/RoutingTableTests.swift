@@ -267,8 +267,8 @@ struct RoutingTableTests {
         }
         #expect(try step() == "keep")
         #expect(try step(of: 0) == "confirm")
-        #expect(try step(epoch: Epoch(id: "e", losses: [1000])) == "confirm")
-        #expect(try step(epoch: Epoch(id: "e", losses: [-100_000])) == "keep")
+        #expect(try step(epoch: Epoch(id: "e", losses: [1000...1000])) == "confirm")
+        #expect(try step(epoch: Epoch(id: "e", losses: [-100_000 ... -100_000])) == "keep")
         #expect(try step { $0.invalidateEpoch(1, Self.epoch) } == "begin rep false")
         #expect(try step { $0.placed(Placement(owners: [Self.first, nil])) } == "begin - false")
         #expect(try step(ClaimHistoryID("other")) == "begin rep false")
@@ -331,7 +331,7 @@ struct RoutingTableTests {
         #expect(EpochAnswer(.null) == .needsHistory)
         #expect(EpochAnswer(.integer(0)) == .lacksID && EpochAnswer(.integer(3)) == .newerTimeline(3))
         #expect(
-            EpochAnswer(.array([.simple("e"), .simple("5,6")])) == .epoch(Epoch(id: "e", losses: [5, 6])))
+            EpochAnswer(.array([.simple("e"), .simple("5,6")])) == .epoch(Epoch(id: "e", losses: [5...5, 6...6])))
         for damaged in [
             RESPValue.simple("e"), .array([.simple("e")]), .array([.simple("e"), .simple("x")]),
             .array([.null, .simple("")]), .array([.simple("e"), .simple(""), .simple("")]),

@@ -74,7 +74,7 @@ extension RequestProvenance {
         let authority = Self.lastElement(request.headerFields[values: .forwardedHost]) ?? host
         self.init(
             address: proxies.contain(client)
-                ? ClientAddress(unnamedBy: client.description)
+                ? ClientAddress(unnamedBy: peer.description)
                 : ClientAddress(client.description, nat64: connection.nat64),
             scheme: Self.lastElement(request.headerFields[values: .forwardedProto]) ?? request.scheme ?? "http",
             authority: Self.believed(authority, isLocal: connection.isLocal && client.isLoopback))

@@ -27,6 +27,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var isQuiescing = false
     /// Whether the head of the response being written says that the connection ends after it.
     private var announcesEnd = false
+    /// Whether the request being read came after that.
+    private var ignoresRequest = false
     /// Whether the response being written replaces one of the library.
     private var isReplacing = false
 
@@ -65,15 +67,22 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
+            // After the head of the last answer no request is handled: its client could not learn the result.
+            guard !announcesEnd else {
+                ignoresRequest = true
+                return deadline.ignoreInput()
+            }
             guard let request = WireTranslation.request(head, scheme: scheme) else {
                 return context.fireErrorCaught(HTTPParserError.invalidHeaderToken)
             }
             waiting.append(Waiting(head))
             deadline.enter(.body)
             context.fireChannelRead(wrapInboundOut(.head(request)))
+        case .body,
+            .end where ignoresRequest:
+            break
         case .body(let body): context.fireChannelRead(wrapInboundOut(.body(body)))
         case .end:
-            // After the last answer no request is handled: its client could not learn the result.
             if waiting.last?.changesProtocol == true || announcesEnd { deadline.ignoreInput() }
             // A response may be sent before the body is read. Then nothing waits for the body.
             deadline.enter(waiting.isEmpty ? .idle : .answer)

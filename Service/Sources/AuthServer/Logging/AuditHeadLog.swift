@@ -13,9 +13,13 @@ struct AuditHeadLog: Sendable {
     /// Logs until the wait is cancelled, and once more at the end.
     func run(waiting wait: (Duration) async throws -> Void = { try await Task.sleep(for: $0) }) async {
         var last: AuditHead?
-        repeat { last = await write(after: last) } while (try? await wait(Self.interval)) != nil
-        // Not in this task, which is cancelled: a store answers no caller that has gone.
-        await Task { [last] in _ = await write(after: last) }.value
+        repeat { last = await writeToEnd(after: last) } while (try? await wait(Self.interval)) != nil
+        _ = await writeToEnd(after: last)
+    }
+
+    /// Not in this task, which is cancelled at the stop: a store answers no caller that has gone.
+    private func writeToEnd(after last: AuditHead?) async -> AuditHead? {
+        await Task { await write(after: last) }.value
     }
 
     /// Logs the current head. First checks that the log still contains the last head.

@@ -1,10 +1,12 @@
 @_spi(Service) internal import AuthContract
 internal import AuthService
 internal import Logging
+internal import NIOConcurrencyHelpers
 
 /// Logs one line for each request with its outcome and time. It never logs a body, a signature, a proof or a device id.
 struct RequestLog: Sendable {
     private let logger: Logger
+    private let warnings = WarningPace()
 
     /// A log that writes with this logger.
     init(logger: Logger) { self.logger = logger }
@@ -20,7 +22,8 @@ struct RequestLog: Sendable {
     ///
     /// - Parameters:
     ///   - route: a path of the API, never one with an id in it.
-    ///   - tellsOfSetUp: whether it is a refusal that an operator's setting may cause. The line is a warning then.
+    ///   - tellsOfSetUp: whether it is a refusal that an operator's setting may cause. The line is a warning then,
+    ///     once a minute for a route and a code.
     ///   - app: the app of the request, which may be a claim of the client.
     ///   - device: the device of the request, which may be a claim of the client. The line has its hash.
     func write(
@@ -29,7 +32,7 @@ struct RequestLog: Sendable {
     ) {
         let severity = answer.code?.severity ?? (answer.status >= 500 ? .error : .info)
         var level = Logger.Level(rawValue: severity.rawValue) ?? .error
-        if tellsOfSetUp { level = max(level, .warning) }
+        if tellsOfSetUp, warnings.isDue(route ?? "", answer.outcome) { level = max(level, .warning) }
         // Below the logger's level, skip hashing the id and building the line.
         guard level >= logger.logLevel else { return }
         let microseconds = took.components.seconds * 1_000_000 + took.components.attoseconds / 1_000_000_000_000
@@ -41,5 +44,26 @@ struct RequestLog: Sendable {
                 "reason": .string(reason ?? ""), "request_id": .string(requestID),
                 "route": .string(route ?? "unknown"), "status": .stringConvertible(answer.status),
             ])
+    }
+}
+
+/// When the next warning of a kind is due. Anybody can cause refusals that tell of the set-up, as many as he likes.
+private final class WarningPace: Sendable {
+    private struct Kind: Hashable {
+        let route, outcome: String
+    }
+
+    private static let pause: Duration = .seconds(60)
+    private let last = NIOLockedValueBox<[Kind: ContinuousClock.Instant]>([:])
+
+    /// Whether a warning of a route with an outcome may be written now. Both are of a fixed set.
+    func isDue(_ route: String, _ outcome: String) -> Bool {
+        let now = ContinuousClock.now
+        return last.withLockedValue { last in
+            let kind = Kind(route: route, outcome: outcome)
+            if let written = last[kind], written + Self.pause > now { return false }
+            last[kind] = now
+            return true
+        }
     }
 }

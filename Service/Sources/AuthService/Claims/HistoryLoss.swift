@@ -42,12 +42,12 @@ package struct HistoryLoss: Sendable, Hashable {
     /// The dates around readings of several clocks.
     ///
     /// - Parameters:
-    ///   - readings: in unix seconds.
+    ///   - readings: single readings, or stretches of them, in unix seconds.
     ///   - clocksApart: the largest difference between a reading and the clock of a node that made claims, in seconds.
     ///   - lease: seconds for which a node may have made claims after the reading.
-    package init(around readings: [Int64], clocksApart: Int64, lease: Int64) {
-        for reading in readings {
-            let clocks = reading.subtracting(clocksApart)...reading.adding(clocksApart + lease)
+    package init(around readings: [ClosedRange<Int64>], clocksApart: Int64, lease: Int64) {
+        for stretch in readings {
+            let clocks = stretch.lowerBound.subtracting(clocksApart)...stretch.upperBound.adding(clocksApart + lease)
             join(Self.interval(around: clocks, isWhole: false))
         }
     }

@@ -93,7 +93,9 @@ final class SignedRequest: Sendable {
         guard path.isBelow(prefix) else {
             throw Refusal(
                 setUp: .invalidRequest,
-                "the path is \(path.text.prefix(128)), and signature.path_prefix_strip is \(prefix)")
+                // The first segment: what follows may be a secret, such as the token of a link.
+                "the path begins with /\(path.text.split(separator: "/").first?.prefix(64) ?? ""), and "
+                    + "signature.path_prefix_strip is \(prefix)")
         }
         let stripped = String(path.text.dropFirst(prefix.count))
         return try wellFormed { try RequestPath(stripped.isEmpty ? "/" : stripped) }

@@ -14,26 +14,27 @@ struct Epoch: Sendable, Hashable {
 
     /// An epoch that began after losses.
     ///
-    /// - Parameter losses: the readings of the clock around which claims were lost. Any node may have made the lost claims by its
+    /// - Parameter losses: the readings of the clock around which claims were lost, or stretches of them. Any node may have made the lost claims by its
     ///   own clock, until its lease ended.
-    init(id: String, losses: [Int64]) {
+    init(id: String, losses: [ClosedRange<Int64>]) {
         self.id = id
         history = ClaimHistory(
             loss: HistoryLoss(around: losses, clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
     }
 
-    private static let maximumLosses = 128
+    private static let maximumLosses = 129
 
     /// Reads a script's answer: the id, and the readings, separated by commas.
     init?(_ words: [RESPValue]) {
         guard let id = words[0].text, (1...64).contains(id.utf8.count), let text = words[1].text else { return nil }
-        var losses: [Int64] = []
+        var losses: [ClosedRange<Int64>] = []
         // The script keeps no more. Joining the times around them takes the square of their number.
         for word in text.split(separator: ",") {
-            guard losses.count < Self.maximumLosses, let reading = Int64(word), (0...(1 << 40)).contains(reading) else {
-                return nil
-            }
-            losses.append(reading)
+            let ends = word.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false).map { Int64($0) }
+            guard losses.count < Self.maximumLosses, let first = ends[0], let last = ends[ends.count - 1],
+                0 <= first, first <= last, last <= 1 << 40
+            else { return nil }
+            losses.append(first...last)
         }
         self.init(id: id, losses: losses)
     }

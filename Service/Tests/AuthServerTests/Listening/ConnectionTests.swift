@@ -51,6 +51,20 @@ import Testing
         }
     }
 
+    @Test func `after the last answer no request is handled, wherever its body ends`() async throws {
+        let lines = LogLines()
+        try await TestServer.with(logger: lines.logger) { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                try await connection.send(
+                    "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 5\r\n\r\n")
+                #expect(try await connection.response()?.status == 404)
+                try? await connection.send("hello" + Self.get)
+                #expect(await connection.isEnded())
+            }
+        }
+        #expect(lines.all.count { $0.message == "request" } == 1)
+    }
+
     @Test(arguments: [
         "HTTP/1.1\r\nHost: localhost\r\nConnection: close", "HTTP/1.1\r\nHost: localhost\r\nConnection: Close",
         "HTTP/1.0\r\nHost: localhost",

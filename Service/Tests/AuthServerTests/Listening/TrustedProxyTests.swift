@@ -81,7 +81,7 @@ import Testing
             Rate(burst: 1, perMinute: 1), Rate(burst: 1, perMinute: 1)
         )
         var settings = ServerSettings()
-        settings.trustedProxies = try TrustedProxies(["127.0.0.1"])
+        settings.trustedProxies = try TrustedProxies(["127.0.0.1", "10.0.0.0/8"])
         let lines = LogLines()
         try await TestServer.with(settings: settings, protection: protection, logger: lines.logger) {
             server async throws in
@@ -98,6 +98,11 @@ import Testing
             func events() async throws -> [JSONObject] {
                 try await server.stores.events(app: nil, device: nil, before: nil, limit: 100).map(\.event.detail)
                     .filter { $0["event"] == "proxy_names_no_client" }
+            }
+            // The header is the client's word: the bucket and the event are the peer's.
+            for last in 1...3 {
+                let claimed = try await server.post(.challenge, body, [("X-Forwarded-For", "10.1.0.\(last)")])
+                #expect(claimed.status == 429)
             }
             #expect(try await events().compactMap { $0["address"]?.string } == ["127.0.0.1"])
             server.clock.advance(3599)

@@ -284,7 +284,7 @@ struct ClaimHistoryModelTests {
             let window = Int64.random(in: 0...300, using: &numbers)
             let history = ClaimHistory(
                 loss: HistoryLoss(
-                    around: [reading], clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
+                    around: [reading...reading], clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
             // The new server's clock is within the tolerance of the second node's, the former server's within that of the first.
             let lossByFirst = reading + .random(in: -2 * tolerance...2 * tolerance, using: &numbers)
             let madeAt = lossByFirst + Int64.random(in: -900...ClaimHistory.lease, using: &numbers)

@@ -75,7 +75,7 @@ struct ClaimHistoryTests {
     }
 
     @Test func `a loss is a set of intervals: a clock that was a year ahead refuses no year`() {
-        let loss = HistoryLoss(around: [10_000, 10_000 + year], clocksApart: 0, lease: 0)
+        let loss = HistoryLoss(around: [10_000...10_000, 10_000 + year...10_000 + year], clocksApart: 0, lease: 0)
         let history = ClaimHistory(loss: loss)
         for date in [10_061, 1_000_000, 10_000 + year - 661] {
             #expect(history.retryAfter(timestamp: UnixTime(date), futureWindow: 60) == nil)
@@ -87,7 +87,7 @@ struct ClaimHistoryTests {
     @Test func `clocks that differ and leases that last extend a loss`() {
         let history = ClaimHistory(
             loss: HistoryLoss(
-                around: [10_000], clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
+                around: [10_000...10_000], clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
         for (date, seconds) in [(9279, nil), (9280, 846), (10_125, 1), (10_126, nil)] as [(Int64, Int64?)] {
             #expect(history.retryAfter(timestamp: UnixTime(date), futureWindow: 60) == seconds, "\(date)")
         }
@@ -198,7 +198,7 @@ struct ClaimHistoryTests {
 
     @Test mutating func `recorded losses are added`() {
         history.add(from: 10, to: 20, isOpen: false)
-        history.add(HistoryLoss(around: [10_000], clocksApart: 0, lease: 0))
+        history.add(HistoryLoss(around: [10_000...10_000], clocksApart: 0, lease: 0))
         #expect(history.retryAfter(timestamp: UnixTime(10), futureWindow: 60) == 11)
         #expect(history.retryAfter(timestamp: UnixTime(10_060), futureWindow: 60) == 1)
     }
@@ -291,6 +291,6 @@ struct ClaimHistoryTests {
         _ = history.withoutClaims(now: time)
         _ = history.startingOver(after: [time], now: time, monotonic: time)
         _ = history.mustBeDurable(timestamp: UnixTime(time), now: UnixTime(time), durable: time)
-        _ = HistoryLoss(around: [time], clocksApart: 60, lease: 5)
+        _ = HistoryLoss(around: [time...time], clocksApart: 60, lease: 5)
     }
 }
