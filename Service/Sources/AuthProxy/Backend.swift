@@ -4,6 +4,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 internal import NIOSSL
+internal import RequestVerification
 
 /// The backend, over kept connections: HTTP/1.1, or HTTP/2 where TLS negotiates it. Redirects are not followed, nothing is
 /// decompressed, and nothing is sent twice.
@@ -27,6 +28,7 @@ final class Backend: Sendable {
         configuration.connectionPool.idleTimeout = origin.scheme == .https ? .seconds(30) : .milliseconds(1500)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connections
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.http1_1ConnectionDebugInitializer = InvalidStatus.refuse
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
@@ -68,6 +70,7 @@ final class Backend: Sendable {
         do {
             let answer = try await client.execute(message, timeout: limit)
             let status = Int(answer.status.code)
+            guard 200...999 ~= status else { throw InvalidStatus(status) }
             // After such a head the HTTP client takes no more of the request's body.
             if status >= 300 { streamed?.discard() }
             return Answer(
