@@ -4,6 +4,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 internal import NIOSSL
+internal import RequestVerification
 
 /// The backend, over kept connections: HTTP/1.1, or HTTP/2 where TLS negotiates it. Redirects are not followed, nothing is
 /// decompressed, and nothing is sent twice.
@@ -27,6 +28,7 @@ final class Backend: Sendable {
         configuration.connectionPool.idleTimeout = origin.scheme == .https ? .seconds(30) : .milliseconds(1500)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connections
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.http1_1ConnectionDebugInitializer = InvalidStatus.refuse
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
@@ -45,6 +47,8 @@ final class Backend: Sendable {
         let status: Int
         let headers: HeaderFields
         let body: HTTPClientResponse.Body
+        /// Of a streamed request body: closes its pipe when the answer was read or is dropped.
+        let pipe: BodyPipe.Closer?
     }
 
     /// Sends a request once, and returns when the head of the answer is there. If the task is cancelled, the request is broken off.
@@ -55,17 +59,23 @@ final class Backend: Sendable {
         message.method = HTTPMethod(rawValue: method)
         for line in headers.lines { message.headers.add(name: line.name, value: line.value) }
         var limit = timeout
+        var streamed: BodyPipe?
         switch body {
         case .bytes(let bytes): if !bytes.isEmpty { message.body = .bytes(ByteBuffer(bytes: bytes)) }
         case .pipe(let pipe, let length, let time):
             message.body = .stream(pipe, length: length.map { .known($0) } ?? .unknown)
             limit = limit + TimeAmount(time)
+            streamed = pipe
         }
         do {
             let answer = try await client.execute(message, timeout: limit)
+            let status = Int(answer.status.code)
+            guard 200...999 ~= status else { throw InvalidStatus(status) }
+            // After such a head the HTTP client takes no more of the request's body.
+            if status >= 300 { streamed?.discard() }
             return Answer(
-                status: Int(answer.status.code), headers: HeaderFields(answer.headers.lazy.map { ($0.name, $0.value) }),
-                body: answer.body)
+                status: status, headers: HeaderFields(answer.headers.lazy.map { ($0.name, $0.value) }),
+                body: answer.body, pipe: streamed.map { BodyPipe.Closer($0) })
         } catch {
             throw BackendFailure(error)
         }

@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// A body on its way to the backend, one piece at a time: a piece is written when the one before was taken, so memory is bounded.
 ///
-/// One task writes and one task reads. When the reader goes, the rest of the body is dropped.
+/// One task writes and one task reads. When the reader goes or needs no more, the rest of the body is dropped.
 final class BodyPipe: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
@@ -11,41 +11,62 @@ final class BodyPipe: AsyncSequence, Sendable {
         case empty
         case full(ByteBuffer, writer: CheckedContinuation<Void, Never>)
         case awaited(reader: CheckedContinuation<ByteBuffer?, any Error>)
+        /// The reader gets no more, and no end either: it would take the body for complete.
+        case discarding(reader: CheckedContinuation<ByteBuffer?, any Error>?)
         case ended((any Error)?)
         case closed
     }
 
     private let state = Mutex(State.empty)
 
+    /// Closes the pipe when its last reference is gone.
+    final class Closer: Sendable {
+        fileprivate let pipe: BodyPipe
+
+        init(_ pipe: BodyPipe) { self.pipe = pipe }
+
+        deinit { pipe.close() }
+    }
+
     /// Ends the pipe when the HTTP client lets go of it.
     struct AsyncIterator: AsyncIteratorProtocol {
-        fileprivate final class Reader: Sendable {
-            let pipe: BodyPipe
-
-            init(_ pipe: BodyPipe) { self.pipe = pipe }
-
-            deinit { pipe.close() }
-        }
-
-        fileprivate let reader: Reader
+        fileprivate let reader: Closer
 
         func next() async throws -> ByteBuffer? { try await reader.pipe.take() }
     }
 
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: .init(self)) }
 
-    /// Hands a piece over, and returns when it is taken or dropped. Returns at once after the end.
+    /// Hands a piece over, and returns when it is taken or dropped. Returns at once after the end. A cancellation closes the pipe.
     func write(_ piece: ByteBuffer) async {
-        await withCheckedContinuation { continuation in
-            state.withLock { state in
-                switch state {
-                case .empty: state = .full(piece, writer: continuation)
-                case .awaited(let reader):
-                    state = .empty
-                    reader.resume(returning: piece)
-                    continuation.resume()
-                case .full, .ended, .closed: continuation.resume()
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                state.withLock { state in
+                    switch state {
+                    case .empty: state = .full(piece, writer: continuation)
+                    case .awaited(let reader):
+                        state = .empty
+                        reader.resume(returning: piece)
+                        continuation.resume()
+                    case .full, .discarding, .ended, .closed: continuation.resume()
+                    }
                 }
+            }
+        } onCancel: {
+            close()
+        }
+    }
+
+    /// Drops what is written from now on. A reader that waits gets nothing until the pipe is closed, so its request is not broken off.
+    func discard() {
+        state.withLock { state in
+            switch state {
+            case .empty: state = .discarding(reader: nil)
+            case .full(_, let writer):
+                state = .discarding(reader: nil)
+                writer.resume()
+            case .awaited(let reader): state = .discarding(reader: reader)
+            case .discarding, .ended, .closed: break
             }
         }
     }
@@ -60,18 +81,27 @@ final class BodyPipe: AsyncSequence, Sendable {
             case .awaited(let reader):
                 state = .closed
                 if let error { reader.resume(throwing: error) } else { reader.resume(returning: nil) }
+            case .discarding(let reader):
+                guard let error else { break }
+                guard let reader else {
+                    state = .ended(error)
+                    break
+                }
+                state = .closed
+                reader.resume(throwing: error)
             // The writer waits for its piece to be taken, so it cannot end the body.
             case .full, .ended, .closed: break
             }
         }
     }
 
-    /// Drops what is written from now on.
+    /// Drops what is written from now on, and fails the reader.
     func close() {
         state.withLock { state in
             switch state {
             case .full(_, let writer): writer.resume()
             case .awaited(let reader): reader.resume(throwing: CancellationError())
+            case .discarding(let reader): reader?.resume(throwing: CancellationError())
             case .empty, .ended, .closed: break
             }
             state = .closed
@@ -90,7 +120,8 @@ final class BodyPipe: AsyncSequence, Sendable {
                 case .ended(let error):
                     state = .closed
                     if let error { continuation.resume(throwing: error) } else { continuation.resume(returning: nil) }
-                case .awaited, .closed: continuation.resume(throwing: CancellationError())
+                case .discarding(nil): state = .discarding(reader: continuation)
+                case .awaited, .discarding, .closed: continuation.resume(throwing: CancellationError())
                 }
             }
         }

@@ -70,17 +70,7 @@ struct ForwardedHeaders: Sendable {
             })
     }
 
-    /// In lower case, with `-` for `_`: frameworks that follow CGI read both as the same name.
-    private static func comparable(_ name: String) -> String {
-        String(
-            decoding: name.utf8.map { byte in
-                switch byte {
-                case UInt8(ascii: "_"): UInt8(ascii: "-")
-                case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte | 0x20
-                default: byte
-                }
-            }, as: UTF8.self)
-    }
+    private static func comparable(_ name: String) -> String { IdentityHeader.folded(name) }
 
     /// The addresses that the request came by. Only a trusted proxy's own are believed.
     private static func forwardedFor(_ headers: HeaderFields, _ peer: String, _ isFromTrustedProxy: Bool) -> String {

@@ -148,6 +148,8 @@ struct ProxyResponder: Sendable {
         if let name = HTTPField.Name(HeaderName.requestID), !fields.contains(name) { fields[name] = requestID }
         let body = ResponseBody(contentLength: nil) { [metrics, logger] writer in
             do {
+                // The request's body, if it is still streamed, ends with the answer.
+                defer { withExtendedLifetime(answer.pipe) {} }
                 for try await piece in answer.body { try await writer.write(piece) }
                 // After a cancellation the body ends early and looks complete.
                 try Task.checkCancellation()

@@ -75,4 +75,41 @@ import Testing
         awaited.close()
         await #expect(throws: CancellationError.self) { try await text.value }
     }
+
+    @Test func `a writer that is cancelled does not wait`() async throws {
+        let pipe = BodyPipe()
+        let waiting = write("a", to: pipe)
+        waiting.cancel()
+        await waiting.value
+        await #expect(throws: CancellationError.self) { try await read(pipe).value }
+    }
+
+    @Test func `after a discard the writer does not wait, and the reader gets no end`() async throws {
+        let pipe = BodyPipe()
+        let waiting = write("a", to: pipe)
+        pipe.discard()
+        await waiting.value
+        for _ in 0..<3 { await pipe.write(ByteBuffer(string: "b")) }
+        pipe.finish()
+        let text = read(pipe)
+        pipe.close()
+        await #expect(throws: CancellationError.self) { try await text.value }
+    }
+
+    @Test func `an error after a discard reaches the reader`() async throws {
+        let pipe = BodyPipe()
+        let text = read(pipe)
+        await pipe.write(ByteBuffer(string: "a"))
+        pipe.discard()
+        pipe.finish(BrokenOff())
+        await #expect(throws: BrokenOff.self) { try await text.value }
+    }
+
+    @Test func `the last reference to an answer closes the pipe`() async throws {
+        let pipe = BodyPipe()
+        pipe.discard()
+        let text = read(pipe)
+        do { _ = BodyPipe.Closer(pipe) }
+        await #expect(throws: CancellationError.self) { try await text.value }
+    }
 }

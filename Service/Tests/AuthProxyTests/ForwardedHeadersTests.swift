@@ -20,6 +20,7 @@ import Testing
     @Test(arguments: [
         "X-Synheart-Verified-Device", "x-synheart-verified-device", "X_Synheart_Verified_Device",
         "X-Synheart_Verified-Anything", "X-Synheart-Identity", "x_synheart_identity",
+        "X.Synheart.Verified.Device", "X-Synheart-Verified.Device", "X~Synheart-Identity",
     ])
     func `an identity that the client claims is removed`(name: String) throws {
         #expect(try !forwarded([(name, "forged")]).contains(name))

@@ -60,6 +60,25 @@ import Testing
         await service.close()
     }
 
+    @Test("a status below 100 is no answer, and the next one is read")
+    func statuses() async throws {
+        let service = try await PlayedService()
+        let verifier = try verifier(BackendVectors.configuration("origin", service: service.url))
+        let good = try JSONFields(["status": 200, "body": #"{"verified": false, "observed": "INVALID_REQUEST"}"#])
+        for status: JSONValue in [0, 42, 99] {
+            let bad = try JSONFields(["status": status, "body": "{}"])
+            service.begin([bad])
+            guard case .unavailable = await verifier.verify(BackendVectors.request()) else {
+                Issue.record("\(status)")
+                continue
+            }
+            service.begin([bad, good])
+            #expect(await verifier.verify(BackendVectors.request()).observedCode == "INVALID_REQUEST", "\(status)")
+        }
+        await verifier.shutdown()
+        await service.close()
+    }
+
     private func verifier(_ configuration: RequestVerifierConfiguration) throws -> RequestVerifier {
         try RequestVerifier(configuration, pause: { _ in }, now: { UnixTime(1) })
     }

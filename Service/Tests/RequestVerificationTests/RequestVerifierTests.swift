@@ -193,6 +193,19 @@ import class Bytes.Locked
         #expect(answer.identity == nil && answer.refusal == nil)
     }
 
+    @Test("a name that a server could read as the identity's is reserved")
+    func reserved() {
+        for name in [
+            "X-Synheart-Identity", "x_synheart_identity", "X.Synheart.Verified.Device", "X-Synheart-Verified.Device",
+            "X~Synheart-Identity", "X-SYNHEART-VERIFIED-",
+        ] {
+            #expect(IdentityHeader.isReserved(name), "\(name)")
+        }
+        for name in ["X-Synheart-Identity2", "X-Synheart-Signature", "XSynheart-Identity", "X-Synheart-Verified", ""] {
+            #expect(!IdentityHeader.isReserved(name), "\(name)")
+        }
+    }
+
     @Test("types of swift-http-types become requests, and refusals become their responses")
     func httpTypes() throws {
         var fields = HTTPFields()

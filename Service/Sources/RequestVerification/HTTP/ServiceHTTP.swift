@@ -28,6 +28,7 @@ final class ServiceHTTP: Sendable {
         // The verifier retries: it knows which requests may be repeated.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.httpVersion = .http1Only
+        configuration.http1_1ConnectionDebugInitializer = InvalidStatus.refuse
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         self.timeout = timeout
     }

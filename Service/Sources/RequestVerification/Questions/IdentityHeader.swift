@@ -6,11 +6,23 @@ public enum IdentityHeader {
     /// The header of an identity token.
     public static let token = "X-Synheart-Identity"
 
-    /// Whether a header would claim an identity: `X-Synheart-Verified-…` and `X-Synheart-Identity`, in any case, also with `_`, which
-    /// some frameworks read as `-`.
+    /// Whether a header would claim an identity: `X-Synheart-Verified-…` and `X-Synheart-Identity`, in any case, also with another
+    /// character for `-`, such as `_` or `.`, which some frameworks read as the same name.
     public static func isReserved(_ name: String) -> Bool {
-        let name = name.utf8.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: "-") : lowerCased($0) }
-        return name.starts(with: "x-synheart-verified-".utf8) || name.elementsEqual("x-synheart-identity".utf8)
+        let name = folded(name)
+        return name.hasPrefix("x-synheart-verified-") || name == "x-synheart-identity"
+    }
+
+    /// A name as servers that follow CGI compare it: in lower case, with `-` for every byte that is no letter and no digit.
+    package static func folded(_ name: String) -> String {
+        String(
+            decoding: name.utf8.map { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): byte
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte | 0x20
+                default: UInt8(ascii: "-")
+                }
+            }, as: UTF8.self)
     }
 
     /// Whether the service is asked with the header. Cookies and other credentials of the client are not told.

@@ -105,7 +105,8 @@ final class PlayedService: Sendable {
         private func whole(_ answer: JSONFields, _ context: ChannelHandlerContext) throws {
             let spaces = String(repeating: " ", count: Int(try answer.optionalInteger("spaces") ?? 0))
             let body = try answer.string("body") + spaces
-            var head = "HTTP/1.1 \(try answer.integer("status")) X\r\n"
+            // Three digits, also of a status below 100.
+            var head = "HTTP/1.1 \(String(try answer.integer("status") + 1000).dropFirst()) X\r\n"
             for member in answer.optionalValue("headers")?.object?.members ?? [] {
                 head += "\(member.name): \(member.value.string ?? "")\r\n"
             }
