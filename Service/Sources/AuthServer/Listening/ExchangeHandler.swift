@@ -78,9 +78,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
             waiting.append(Waiting(head))
             deadline.enter(.body)
             context.fireChannelRead(wrapInboundOut(.head(request)))
-        case .body,
-            .end where ignoresRequest:
-            break
+        case .body where ignoresRequest, .end where ignoresRequest: break
         case .body(let body): context.fireChannelRead(wrapInboundOut(.body(body)))
         case .end:
             if waiting.last?.changesProtocol == true || announcesEnd { deadline.ignoreInput() }
