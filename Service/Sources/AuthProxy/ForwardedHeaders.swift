@@ -20,14 +20,11 @@ struct ForwardedHeaders: Sendable {
         _ headers: HeaderFields, identity: [(String, String)], peer: String, isFromTrustedProxy: Bool,
         requestID: String
     ) -> HeaderFields {
-        var forwarded = [
+        let forwarded = [
             (HeaderName.requestID, requestID),
             ("X-Forwarded-For", Self.forwardedFor(headers, peer, isFromTrustedProxy)),
         ]
-        if let origin {
-            forwarded += [("X-Forwarded-Proto", origin.scheme.rawValue), ("X-Forwarded-Host", origin.authority)]
-        }
-        let added = forwarded + identity + upstream.lines
+        let added = forwarded + signedFor(headers) + identity + upstream.lines
         let replaced = Set(added.map { Self.comparable($0.0) })
         let dropped = Self.hopByHop.union(Self.named(in: headers)).union(Self.ended)
         let kept = headers.lines.filter { line in
@@ -37,10 +34,21 @@ struct ForwardedHeaders: Sendable {
         return HeaderFields(kept.map { ($0.name, $0.value) } + added)
     }
 
+    /// The scheme and the authority of a request: those that it was judged by, and no other spelling of their names.
+    private func signedFor(_ headers: HeaderFields) -> [(String, String)] {
+        if let origin {
+            return [("X-Forwarded-Proto", origin.scheme.rawValue), ("X-Forwarded-Host", origin.authority)]
+        }
+        return ["X-Forwarded-Proto", "X-Forwarded-Host"].compactMap { name in
+            (try? headers.one(name)).map { (name, $0) }
+        }
+    }
+
     /// Whether `Connection` names a header that this request needs. It would be removed on the way, after the service has seen it.
     static func hidesItsMeaning(_ headers: HeaderFields) -> Bool {
         named(in: headers).contains { name in
-            name == "host" || name.hasPrefix("content-") || name.hasPrefix("x-synheart-") || signed.contains(name)
+            name == "host" || signed.contains(name)
+                || ["content-", "x-forwarded-", "x-synheart-"].contains { name.hasPrefix($0) }
         }
     }
 

@@ -48,6 +48,7 @@ import Testing
 
     @Test(arguments: [
         "X-Synheart-Signature", "x-device-id", "Content-Type", "content-length", "Host", "Signature", "close, X_App_ID",
+        "X-Forwarded-Host", "x_forwarded_proto",
     ])
     func `a request whose Connection names what it needs is refused`(value: String) {
         #expect(ForwardedHeaders.hidesItsMeaning(HeaderFields([("Connection", value)])))
@@ -77,6 +78,16 @@ import Testing
                 ("X-Forwarded-Host", "api.example.com"),
             ], origin: nil, isFromTrustedProxy: true)
         #expect(found.values("X-Forwarded-For") == ["203.0.113.9, 192.0.2.1"])
+        #expect(found.values("X-Forwarded-Proto") == ["https"])
+        #expect(found.values("X-Forwarded-Host") == ["api.example.com"])
+    }
+
+    @Test(arguments: ["X_Forwarded_Host", "X.Forwarded-Host", "x-forwarded_proto"])
+    func `another spelling does not pass beside a trusted proxy's word`(name: String) throws {
+        let found = try forwarded(
+            [("X-Forwarded-Proto", "https"), (name, "forged"), ("x-forwarded-host", "api.example.com")],
+            origin: nil, isFromTrustedProxy: true)
+        #expect(found.lines.allSatisfy { $0.value != "forged" })
         #expect(found.values("X-Forwarded-Proto") == ["https"])
         #expect(found.values("X-Forwarded-Host") == ["api.example.com"])
     }
