@@ -29,7 +29,7 @@ struct ForwardedHeaders: Sendable {
         let dropped = Self.hopByHop.union(Self.named(in: headers)).union(Self.ended)
         let kept = headers.lines.filter { line in
             let name = Self.comparable(line.name)
-            return !dropped.contains(name) && !replaced.contains(name) && !IdentityHeader.isReserved(line.name)
+            return !dropped.contains(name) && !replaced.contains(name) && !Self.isOfGateways(name)
         }
         return HeaderFields(kept.map { ($0.name, $0.value) } + added)
     }
@@ -67,6 +67,13 @@ struct ForwardedHeaders: Sendable {
     /// What the proxy itself answers or sets: the backend's own host, the length of the body, the other way to say where a request
     /// came from.
     private static let ended: Set<String> = ["host", "content-length", "expect", "forwarded"]
+
+    /// Whether only a gateway may set a header: who signed a request and where it came from, the service credential, and `Proxy`,
+    /// which CGI turns into `HTTP_PROXY`.
+    private static func isOfGateways(_ name: String) -> Bool {
+        IdentityHeader.isReserved(name) || name == "proxy" || name == comparable(HeaderName.serviceCredential)
+            || name.hasPrefix("x-forwarded-") || name.hasPrefix("x-original-")
+    }
 
     private static let signed: Set<String> = ["x-app-id", "x-device-id", "signature", "signature-input"]
 

@@ -92,6 +92,15 @@ import Testing
         #expect(found.values("X-Forwarded-Host") == ["api.example.com"])
     }
 
+    @Test(arguments: [
+        "X-Original-URI", "x_original_method", "X-Forwarded-Port", "X-Forwarded.Prefix", "Proxy",
+        "X-Synheart-Service-Credential",
+    ])
+    func `what only a gateway may say is removed`(name: String) throws {
+        #expect(try !forwarded([(name, "forged")]).contains(name))
+        #expect(try !forwarded([(name, "forged")], origin: nil, isFromTrustedProxy: true).contains(name))
+    }
+
     @Test func `upstream headers replace the client's`() throws {
         let found = try forwarded(
             [("authorization", "Bearer client"), ("X_Api_Key", "client"), ("X-Other", "1")],
