@@ -20,7 +20,7 @@ struct ProxyMetrics: Sendable {
         case backendTimeout = "backend_timeout"
         /// The backend broke off before the head of its answer.
         case backendBroken = "backend_broken"
-        /// The client ended the connection, or was too slow.
+        /// The client ended the connection, was too slow, or sent a body that is not HTTP.
         case clientGone = "client_gone"
 
         /// The level of the log line.
