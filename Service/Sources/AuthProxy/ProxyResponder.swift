@@ -121,7 +121,7 @@ struct ProxyResponder: Sendable {
             return nil
         case .refused(let refusal): throw Declined(.refused, refusal)
         case .unavailable(let refusal, let reason):
-            state.failure = reason
+            if refusal.isOutage { state.failure = reason }
             throw Declined(.unavailable, refusal, reason)
         }
     }

@@ -139,6 +139,27 @@ import class Bytes.Locked
         #expect(questions.withLock { $0 } <= 1)
     }
 
+    @Test("only what concerns every request is an outage")
+    func outages() async throws {
+        let answers: [(status: Int, body: String, isOutage: Bool)] = [
+            (500, "", true), (503, "{}", true), (200, "{}", true), (302, "", true),
+            (401, #"{"error":"UNAUTHORIZED"}"#, true), (403, #"{"error":"FORBIDDEN"}"#, false),
+            (429, #"{"error":"RATE_LIMITED"}"#, false), (413, "", false),
+        ]
+        for (status, body, isOutage) in answers {
+            let verifier = try verifier(good) { _ in
+                ServiceResponse(status: status, headers: HeaderFields(), body: Array(body.utf8))
+            }
+            guard case .unavailable(let refusal, _) = await verifier.verify(BackendVectors.request()) else {
+                Issue.record("\(status)")
+                continue
+            }
+            #expect(refusal.isOutage == isOutage, "\(status)")
+        }
+        let verifier = try verifier(good) { _ in throw CancellationError() }
+        #expect(await verifier.verify(BackendVectors.request()).refusal?.isOutage == true)
+    }
+
     @Test("with an identity audience, an acceptance has an identity token, or does not count")
     func identityTokens() async throws {
         var configuration = good
