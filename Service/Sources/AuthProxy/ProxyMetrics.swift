@@ -15,7 +15,7 @@ struct ProxyMetrics: Sendable {
         case unavailable
         /// It is none that the proxy forwards: its target, its size or its upgrade.
         case unsupported
-        /// The backend could not be reached.
+        /// The backend could not be reached, or all connections to it were busy.
         case backendUnreachable = "backend_unreachable"
         case backendTimeout = "backend_timeout"
         /// The backend broke off before the head of its answer.
