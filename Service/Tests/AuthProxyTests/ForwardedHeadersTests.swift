@@ -114,6 +114,7 @@ import Testing
         "no colon", ": value", "Name:", "Na me: x", "Name: a\tb", "Name: é", "Connection: close",
         "transfer-encoding: chunked",
         "X-Synheart-Verified-App: x", "X_Synheart_Identity: x", "X-Forwarded-Host: x", " Name: x",
+        "X_Forwarded_Host: x", "Transfer_Encoding: chunked", "X-Request-ID: x",
     ])
     func `a text without such headers is refused without its content`(text: String) {
         do {
@@ -123,6 +124,10 @@ import Testing
             #expect("\(error)".contains("line 2"))
             #expect(!"\(error)".contains("x-synheart") && !"\(error)".contains("a\tb"))
         }
+    }
+
+    @Test func `a second Host is refused`() {
+        #expect(throws: UpstreamHeaders.Malformed.self) { try UpstreamHeaders("Host: a\nX-Other: 1\nhost: b") }
     }
 
     @Test func `no description shows an upstream header`() throws {

@@ -28,6 +28,7 @@ import class Bytes.Locked
             { $0.source = .origin("api.example.com") }, { $0.source = .origin("https://api.example.com/") },
             { $0.source = .origin("https://a@b") }, { $0.source = .trustedProxies([]) },
             { $0.source = .trustedProxies(["*"]) }, { $0.source = .trustedProxies(["10.0.0.0/33"]) },
+            { $0.source = .trustedProxies(["10.0.0.0/+8"]) }, { $0.source = .trustedProxies(["10.0.0.0/"]) },
             { $0.bodyLimit = -1 }, { $0.attempts = 0 }, { $0.timeout = .zero }, { $0.connections = 0 },
             { $0.identityAudience = "" }, { $0.credential = "" }, { $0.credential += "\n" },
             { $0.credential += " x" }, { $0.service = "http://auth:8080" }, { $0.service = "auth.example.com" },
