@@ -122,7 +122,7 @@ final class ProxyState: Sendable {
 
     func use(_ judge: Judge) { current.withLock { $0.judge = judge } }
 
-    /// Why the latest question had no verdict; nil if it had one.
+    /// Why there are no verdicts; nil if the latest request was accepted or observed.
     var failure: String? {
         get { current.withLock { $0.failure } }
         set { current.withLock { $0.failure = newValue } }

@@ -94,9 +94,8 @@ enum BackendFailure: Error, Sendable, CustomStringConvertible {
     init(_ error: any Error) {
         switch error as? HTTPClientError {
         case HTTPClientError.connectTimeout?: self = .unreachable("no connection in time")
-        case HTTPClientError.deadlineExceeded?, HTTPClientError.readTimeout?,
-            HTTPClientError.getConnectionFromPoolTimeout?:
-            self = .tooSlow
+        case HTTPClientError.getConnectionFromPoolTimeout?: self = .unreachable("all connections are busy")
+        case HTTPClientError.deadlineExceeded?, HTTPClientError.readTimeout?: self = .tooSlow
         default:
             let reason = String("\(error)".prefix(200))
             self = error is NIOConnectionError ? .unreachable(reason) : .broken(reason)

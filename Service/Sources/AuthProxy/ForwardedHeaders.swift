@@ -20,27 +20,35 @@ struct ForwardedHeaders: Sendable {
         _ headers: HeaderFields, identity: [(String, String)], peer: String, isFromTrustedProxy: Bool,
         requestID: String
     ) -> HeaderFields {
-        var forwarded = [
+        let forwarded = [
             (HeaderName.requestID, requestID),
             ("X-Forwarded-For", Self.forwardedFor(headers, peer, isFromTrustedProxy)),
         ]
-        if let origin {
-            forwarded += [("X-Forwarded-Proto", origin.scheme.rawValue), ("X-Forwarded-Host", origin.authority)]
-        }
-        let added = forwarded + identity + upstream.lines
+        let added = forwarded + signedFor(headers) + identity + upstream.lines
         let replaced = Set(added.map { Self.comparable($0.0) })
         let dropped = Self.hopByHop.union(Self.named(in: headers)).union(Self.ended)
         let kept = headers.lines.filter { line in
             let name = Self.comparable(line.name)
-            return !dropped.contains(name) && !replaced.contains(name) && !IdentityHeader.isReserved(line.name)
+            return !dropped.contains(name) && !replaced.contains(name) && !Self.isOfGateways(name)
         }
         return HeaderFields(kept.map { ($0.name, $0.value) } + added)
+    }
+
+    /// The scheme and the authority of a request: those that it was judged by, and no other spelling of their names.
+    private func signedFor(_ headers: HeaderFields) -> [(String, String)] {
+        if let origin {
+            return [("X-Forwarded-Proto", origin.scheme.rawValue), ("X-Forwarded-Host", origin.authority)]
+        }
+        return ["X-Forwarded-Proto", "X-Forwarded-Host"].compactMap { name in
+            (try? headers.one(name)).map { (name, $0) }
+        }
     }
 
     /// Whether `Connection` names a header that this request needs. It would be removed on the way, after the service has seen it.
     static func hidesItsMeaning(_ headers: HeaderFields) -> Bool {
         named(in: headers).contains { name in
-            name == "host" || name.hasPrefix("content-") || name.hasPrefix("x-synheart-") || signed.contains(name)
+            name == "host" || signed.contains(name)
+                || ["content-", "x-forwarded-", "x-synheart-"].contains { name.hasPrefix($0) }
         }
     }
 
@@ -59,6 +67,13 @@ struct ForwardedHeaders: Sendable {
     /// What the proxy itself answers or sets: the backend's own host, the length of the body, the other way to say where a request
     /// came from.
     private static let ended: Set<String> = ["host", "content-length", "expect", "forwarded"]
+
+    /// Whether only a gateway may set a header: who signed a request and where it came from, the service credential, and `Proxy`,
+    /// which CGI turns into `HTTP_PROXY`.
+    private static func isOfGateways(_ name: String) -> Bool {
+        IdentityHeader.isReserved(name) || name == "proxy" || name == comparable(HeaderName.serviceCredential)
+            || name.hasPrefix("x-forwarded-") || name.hasPrefix("x-original-")
+    }
 
     private static let signed: Set<String> = ["x-app-id", "x-device-id", "signature", "signature-input"]
 

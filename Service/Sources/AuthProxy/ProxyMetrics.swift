@@ -15,12 +15,12 @@ struct ProxyMetrics: Sendable {
         case unavailable
         /// It is none that the proxy forwards: its target, its size or its upgrade.
         case unsupported
-        /// The backend could not be reached.
+        /// The backend could not be reached, or all connections to it were busy.
         case backendUnreachable = "backend_unreachable"
         case backendTimeout = "backend_timeout"
         /// The backend broke off before the head of its answer.
         case backendBroken = "backend_broken"
-        /// The client ended the connection, or was too slow.
+        /// The client ended the connection, was too slow, or sent a body that is not HTTP.
         case clientGone = "client_gone"
 
         /// The level of the log line.

@@ -5,7 +5,6 @@ internal import HTTPTypes
 internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
-internal import NIOHTTP1
 internal import RequestVerification
 
 /// Answers the requests of a proxy: verifies each one, and forwards those that may pass.
@@ -41,10 +40,8 @@ struct ProxyResponder: Sendable {
             line.reason = declined.reason
             line.code = declined.answer.code
             response = declined.response(isHead: request.method == .head, requestID: line.requestID)
-        } catch let error as HTTPParserError {
-            throw error
         } catch {
-            // The client is gone: the connection ends.
+            // The client is gone, or its body is not HTTP, which the HTTP library answers: the connection ends.
             line.outcome = .clientGone
             line.reason = "\(type(of: error))"
             metrics.request(.clientGone)
@@ -124,7 +121,7 @@ struct ProxyResponder: Sendable {
             return nil
         case .refused(let refusal): throw Declined(.refused, refusal)
         case .unavailable(let refusal, let reason):
-            state.failure = reason
+            if refusal.isOutage { state.failure = reason }
             throw Declined(.unavailable, refusal, reason)
         }
     }

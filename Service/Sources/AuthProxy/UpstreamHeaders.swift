@@ -34,8 +34,12 @@ package struct UpstreamHeaders: Sendable, CustomStringConvertible, CustomReflect
                 throw Malformed(
                     description: "line \(number + 1) has a name or a value that no header has: it is `name: value`")
             }
-            guard !Self.forbidden.contains(name.lowercased()), !IdentityHeader.isReserved(name) else {
+            let folded = IdentityHeader.folded(name)
+            guard !Self.forbidden.contains(folded), !IdentityHeader.isReserved(name) else {
                 throw Malformed(description: "line \(number + 1) names a header that the proxy sets itself")
+            }
+            guard folded != "host" || !lines.contains(where: { IdentityHeader.folded($0.0) == folded }) else {
+                throw Malformed(description: "line \(number + 1) is a second Host: a request has one")
             }
             lines.append((name, value))
         }
@@ -44,7 +48,7 @@ package struct UpstreamHeaders: Sendable, CustomStringConvertible, CustomReflect
 
     private static let forbidden: Set = [
         "connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
-        "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
+        "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-request-id",
     ]
 
     package var description: String { "UpstreamHeaders(\(lines.count))" }

@@ -48,6 +48,7 @@ import Testing
 
     @Test(arguments: [
         "X-Synheart-Signature", "x-device-id", "Content-Type", "content-length", "Host", "Signature", "close, X_App_ID",
+        "X-Forwarded-Host", "x_forwarded_proto",
     ])
     func `a request whose Connection names what it needs is refused`(value: String) {
         #expect(ForwardedHeaders.hidesItsMeaning(HeaderFields([("Connection", value)])))
@@ -81,6 +82,25 @@ import Testing
         #expect(found.values("X-Forwarded-Host") == ["api.example.com"])
     }
 
+    @Test(arguments: ["X_Forwarded_Host", "X.Forwarded-Host", "x-forwarded_proto"])
+    func `another spelling does not pass beside a trusted proxy's word`(name: String) throws {
+        let found = try forwarded(
+            [("X-Forwarded-Proto", "https"), (name, "forged"), ("x-forwarded-host", "api.example.com")],
+            origin: nil, isFromTrustedProxy: true)
+        #expect(found.lines.allSatisfy { $0.value != "forged" })
+        #expect(found.values("X-Forwarded-Proto") == ["https"])
+        #expect(found.values("X-Forwarded-Host") == ["api.example.com"])
+    }
+
+    @Test(arguments: [
+        "X-Original-URI", "x_original_method", "X-Forwarded-Port", "X-Forwarded.Prefix", "Proxy",
+        "X-Synheart-Service-Credential",
+    ])
+    func `what only a gateway may say is removed`(name: String) throws {
+        #expect(try !forwarded([(name, "forged")]).contains(name))
+        #expect(try !forwarded([(name, "forged")], origin: nil, isFromTrustedProxy: true).contains(name))
+    }
+
     @Test func `upstream headers replace the client's`() throws {
         let found = try forwarded(
             [("authorization", "Bearer client"), ("X_Api_Key", "client"), ("X-Other", "1")],
@@ -94,6 +114,7 @@ import Testing
         "no colon", ": value", "Name:", "Na me: x", "Name: a\tb", "Name: é", "Connection: close",
         "transfer-encoding: chunked",
         "X-Synheart-Verified-App: x", "X_Synheart_Identity: x", "X-Forwarded-Host: x", " Name: x",
+        "X_Forwarded_Host: x", "Transfer_Encoding: chunked", "X-Request-ID: x",
     ])
     func `a text without such headers is refused without its content`(text: String) {
         do {
@@ -103,6 +124,10 @@ import Testing
             #expect("\(error)".contains("line 2"))
             #expect(!"\(error)".contains("x-synheart") && !"\(error)".contains("a\tb"))
         }
+    }
+
+    @Test func `a second Host is refused`() {
+        #expect(throws: UpstreamHeaders.Malformed.self) { try UpstreamHeaders("Host: a\nX-Other: 1\nhost: b") }
     }
 
     @Test func `no description shows an upstream header`() throws {

@@ -28,6 +28,7 @@ import class Bytes.Locked
             { $0.source = .origin("api.example.com") }, { $0.source = .origin("https://api.example.com/") },
             { $0.source = .origin("https://a@b") }, { $0.source = .trustedProxies([]) },
             { $0.source = .trustedProxies(["*"]) }, { $0.source = .trustedProxies(["10.0.0.0/33"]) },
+            { $0.source = .trustedProxies(["10.0.0.0/+8"]) }, { $0.source = .trustedProxies(["10.0.0.0/"]) },
             { $0.bodyLimit = -1 }, { $0.attempts = 0 }, { $0.timeout = .zero }, { $0.connections = 0 },
             { $0.identityAudience = "" }, { $0.credential = "" }, { $0.credential += "\n" },
             { $0.credential += " x" }, { $0.service = "http://auth:8080" }, { $0.service = "auth.example.com" },
@@ -137,6 +138,27 @@ import class Bytes.Locked
         task.cancel()
         #expect(await task.value.refusal?.status == 503)
         #expect(questions.withLock { $0 } <= 1)
+    }
+
+    @Test("only what concerns every request is an outage")
+    func outages() async throws {
+        let answers: [(status: Int, body: String, isOutage: Bool)] = [
+            (500, "", true), (503, "{}", true), (200, "{}", true), (302, "", true),
+            (401, #"{"error":"UNAUTHORIZED"}"#, true), (403, #"{"error":"FORBIDDEN"}"#, false),
+            (429, #"{"error":"RATE_LIMITED"}"#, false), (413, "", false),
+        ]
+        for (status, body, isOutage) in answers {
+            let verifier = try verifier(good) { _ in
+                ServiceResponse(status: status, headers: HeaderFields(), body: Array(body.utf8))
+            }
+            guard case .unavailable(let refusal, _) = await verifier.verify(BackendVectors.request()) else {
+                Issue.record("\(status)")
+                continue
+            }
+            #expect(refusal.isOutage == isOutage, "\(status)")
+        }
+        let verifier = try verifier(good) { _ in throw CancellationError() }
+        #expect(await verifier.verify(BackendVectors.request()).refusal?.isOutage == true)
     }
 
     @Test("with an identity audience, an acceptance has an identity token, or does not count")

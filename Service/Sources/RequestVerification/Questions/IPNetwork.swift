@@ -12,7 +12,9 @@ struct IPNetwork: Sendable, Hashable {
         let width = address.count * 8
         var length = width
         if parts.count > 1 {
-            guard let written = UInt8(parts[1]).map(Int.init), written <= width else { return nil }
+            guard parts[1].utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
+                let written = UInt8(parts[1]).map(Int.init), written <= width
+            else { return nil }
             length = written
         }
         self.address = address

@@ -13,14 +13,18 @@ extension QuestionRules {
         case 200:
             if let fields, let passed = passed(fields, request) { return passed }
         case 429, 500...:
-            return unavailable(id, "the service answered \(response.status)", retryAfter: response.retryAfter)
+            return unavailable(
+                id, "the service answered \(response.status)", retryAfter: response.retryAfter,
+                isOutage: response.status != 429)
         case 400..<500:
             guard let fields, let code = code(fields, "error") else { break }
             if code == ErrorCode.unauthorized.rawValue || code == ErrorCode.forbidden.rawValue {
                 let reason =
                     "the service refuses this backend's credential (\(code)): see `synheart-auth credentials list`, and create "
                     + "one of role service for the app"
-                return unavailable(id, reason, retryAfter: 30)
+                // A request of another app is forbidden, while those of the credential's app pass.
+                return unavailable(
+                    id, reason, retryAfter: 30, isOutage: code == ErrorCode.unauthorized.rawValue)
             }
             if (try? fields.bool("verified")) == false {
                 return .refused(relayed(response, fields, code: code, id))
@@ -30,7 +34,7 @@ extension QuestionRules {
         let named = fields.flatMap { code($0, "error") } ?? "none"
         return unavailable(
             id, "the service gave no verdict: status \(response.status), code \(named), verification_id \(id)",
-            retryAfter: response.retryAfter)
+            retryAfter: response.retryAfter, isOutage: !(400..<500 ~= response.status))
     }
 
     /// The verdict of a 200; nil if it is none.

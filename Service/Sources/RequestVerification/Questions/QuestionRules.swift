@@ -121,11 +121,16 @@ package struct QuestionRules: Sendable {
     }
 
     /// The answer where there is no verdict: the request does not pass.
-    func unavailable(_ id: String, _ reason: String, retryAfter: Int64? = nil) -> VerificationAnswer {
+    ///
+    /// - Parameter isOutage: whether other requests would get no verdict either.
+    func unavailable(
+        _ id: String, _ reason: String, retryAfter: Int64? = nil, isOutage: Bool
+    ) -> VerificationAnswer {
         let code = ErrorCode.serviceUnavailable
         let error = ErrorBody(
             code: code.rawValue, message: "The request cannot be verified now.", requestID: id, serverTimestamp: now())
-        return .unavailable(
-            RefusalAnswer(status: code.httpStatus, error, [("Retry-After", String(retryAfter ?? 5))]), reason: reason)
+        var refusal = RefusalAnswer(status: code.httpStatus, error, [("Retry-After", String(retryAfter ?? 5))])
+        refusal.isOutage = isOutage
+        return .unavailable(refusal, reason: reason)
     }
 }

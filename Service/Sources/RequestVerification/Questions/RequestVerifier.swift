@@ -59,9 +59,11 @@ public final class RequestVerifier: Sendable {
         let answer: VerificationAnswer
         switch await ask(asking(question.bytes)) {
         case .success(let response): answer = rules.answer(response, to: request, id: id)
-        case .failure(let failure): answer = rules.unavailable(id, "the service did not answer: \(failure.reason)")
+        case .failure(let failure):
+            answer = rules.unavailable(id, "the service did not answer: \(failure.reason)", isOutage: true)
         }
-        if case .unavailable(_, let reason) = answer {
+        // A caller that left is no fault of the service.
+        if case .unavailable(_, let reason) = answer, !Task.isCancelled {
             logger.error("a request could not be verified", metadata: ["reason": "\(reason)"])
         }
         return answer

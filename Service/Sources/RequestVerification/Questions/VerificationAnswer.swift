@@ -41,6 +41,8 @@ public struct RefusalAnswer: Error, Sendable, Hashable {
     public let headers: HeaderFields
     /// The JSON. The answer to HEAD leaves it out.
     public let body: [UInt8]
+    /// Whether other requests would get no verdict either: the service is away, or refuses the credential.
+    package internal(set) var isOutage = false
 
     init(status: Int, _ error: ErrorBody, _ further: [(String, String)] = []) {
         self.status = status
