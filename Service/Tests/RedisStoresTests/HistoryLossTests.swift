@@ -230,7 +230,8 @@ struct HistoryLossTests {
         try await expectLoss { server in
             // Simulates a recorded reading that is an hour ahead.
             let now = SystemClock().now.seconds
-            try await server.command("HSET", "synheart-auth:{0}:epoch", "at", "\(now + 3600)")
+            try await server.command(
+                "HSET", "synheart-auth:{0}:epoch", "at", "\(now + 3600)", "since", "\(now + 3600)")
         }
     }
 
