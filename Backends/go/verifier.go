@@ -344,9 +344,14 @@ func isAskedAbout(name string) bool {
 	return false
 }
 
-// isReserved tells whether a header would claim an identity. Frameworks read _ as -.
+// isReserved tells whether a header would claim an identity. Frameworks read other characters as -, such as _ or a dot.
 func isReserved(name string) bool {
-	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	name = strings.Map(func(character rune) rune {
+		if 'a' <= character && character <= 'z' || '0' <= character && character <= '9' {
+			return character
+		}
+		return '-'
+	}, strings.ToLower(name))
 	return strings.HasPrefix(name, "x-synheart-verified-") || name == "x-synheart-identity"
 }
 

@@ -108,7 +108,7 @@ def questions():
                    hidden="bytes above 0x7E")
     yield question("identity headers from outside are not told, and do not reach the app",
                    extra=[["X-Synheart-Verified-Device", OTHER_DEVICE], ["x-synheart-verified-app", "x"], ["X-Synheart-Identity", "e"],
-                          ["X_Synheart_Verified_Device", OTHER_DEVICE]])
+                          ["X_Synheart_Verified_Device", OTHER_DEVICE], ["X.Synheart.Verified.Device", OTHER_DEVICE]])
     yield question("the Host header says nothing", extra=[["Host", "origin.evil.example"]])
     yield question("X-Forwarded headers say nothing where an origin is configured",
                    extra=[["X-Forwarded-Host", "evil.example"], ["X-Forwarded-Proto", "http"], ["Forwarded", "host=evil.example"]])

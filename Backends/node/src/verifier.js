@@ -161,9 +161,9 @@ function isAskedAbout(name) {
   return name.startsWith("x-synheart-") ? !isReserved(name) : SINGLE.includes(name) || DICTIONARIES.includes(name);
 }
 
-/** Whether a header would claim an identity. Frameworks read `_` as `-`. */
+/** Whether a header would claim an identity. Frameworks read other characters as `-`, such as `_` or `.`. */
 export function isReserved(name) {
-  name = name.toLowerCase().replaceAll("_", "-");
+  name = name.toLowerCase().replaceAll(/[^a-z0-9]/g, "-");
   return name.startsWith("x-synheart-verified-") || name === "x-synheart-identity";
 }
 

@@ -232,8 +232,8 @@ def is_asked_about(name: str) -> bool:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a header would claim an identity. Frameworks read `_` as `-`."""
-    name = name.lower().replace("_", "-")
+    """Whether a header would claim an identity. Frameworks read other characters as `-`, such as `_` or `.`."""
+    name = re.sub("[^a-z0-9]", "-", name.lower())
     return name.startswith("x-synheart-verified-") or name == "x-synheart-identity"
 
 

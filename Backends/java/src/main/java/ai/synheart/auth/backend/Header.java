@@ -17,9 +17,9 @@ public record Header(String name, String value) {
         return List.of("x-app-id", "x-device-id", "content-digest", "signature-input", "signature").contains(lower);
     }
 
-    /** Whether a header would claim an identity. Frameworks read {@code _} as {@code -}. */
+    /** Whether a header would claim an identity. Frameworks read other characters as {@code -}, such as {@code _} or a dot. */
     static boolean isReserved(String name) {
-        String lower = name.toLowerCase(Locale.ROOT).replace('_', '-');
+        String lower = name.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]", "-");
         return lower.startsWith("x-synheart-verified-") || lower.equals("x-synheart-identity");
     }
 }
