@@ -410,7 +410,7 @@ def upgrade(world):
 
 
 def other_upgrade(world):
-    """Through a tunnel of another protocol than WebSocket, a client would write requests that nobody has verified."""
+    """Only WebSocket may take over a connection: over h2c, a client could send the backend requests that were not verified."""
     for wanted in ("h2c", "websocket, h2c", "h2c, websocket", "H2C", "tls/1.0"):
         more = ["Connection: Upgrade, HTTP2-Settings", f"Upgrade: {wanted}", "HTTP2-Settings: AAMAAABkAAQAAP__"]
         with world.phone.connect() as connection:

@@ -6,7 +6,8 @@ public import RequestVerification
 
 /// Lets only verified requests reach a route. ``VerificationRequestContext/identity`` tells the route who signed.
 ///
-/// Add it before everything that reads the body or needs an identity. Mounted twice, it still asks once.
+/// Add it before everything that reads the body or needs an identity. Mounted twice, it still asks once,
+/// with the outer one's verifier: so give all routes below it the same one.
 public struct VerificationMiddleware<Context: VerificationRequestContext>: RouterMiddleware {
     private let verifier: RequestVerifier
 

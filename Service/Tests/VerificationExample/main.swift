@@ -10,7 +10,7 @@ let verifier = try RequestVerifier(
         credential: environment["SYNHEART_CREDENTIAL"] ?? "", source: .origin("https://api.example.com")))
 
 @Sendable func hello(_ request: Request, context: VerifiedRequestContext) -> String {
-    "hello \(context.identity?.deviceID.text ?? "somebody")\n"
+    "hello \(context.identity?.deviceID.text ?? "unknown device")\n"
 }
 
 let router = Router(context: VerifiedRequestContext.self)
