@@ -40,6 +40,7 @@ let hummingbird: [Target.Dependency] = [
     .product(name: "HTTPTypes", package: "swift-http-types"),
 ]
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let http2: [Target.Dependency] = ["NIOHTTP2", "NIOHPACK"].map { .product(name: $0, package: "swift-nio-http2") }
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
@@ -94,6 +95,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
         .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
@@ -186,8 +188,11 @@ let package = Package(
         room(
             "AuthProxy",
             ["AuthServer", "AuthService", "RequestVerification", contract, crypto, logging, nioPosix]
-                + hummingbird + httpClient,
-            tests: ["AuthServer", "RequestVerification", contract, logging, nioCore]),
+                + hummingbird + httpClient + http2,
+            tests: [
+                "AuthServer", "RequestVerification", contract, logging, nioCore,
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ] + http2),
 
         // A phone for development, and the command line.
         room(

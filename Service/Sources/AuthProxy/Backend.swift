@@ -29,6 +29,7 @@ final class Backend: Sendable {
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connections
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.http1_1ConnectionDebugInitializer = InvalidStatus.refuse
+        configuration.http2StreamChannelDebugInitializer = StreamStatusGuard.add
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 

@@ -92,14 +92,3 @@ struct ForwardedHeaders: Sendable {
         ((isFromTrustedProxy ? headers.values("X-Forwarded-For") : []) + [peer]).joined(separator: ", ")
     }
 }
-
-extension VerifiedIdentity {
-    /// The headers of forward authentication.
-    var headers: [(String, String)] {
-        // A dictionary of tokens (RFC 9651).
-        let assurance = "app=\(assurance.app.rawValue), key=\(assurance.key.rawValue)"
-        return zip(
-            ["App", "Device", "Platform", "Assurance"], [appID.text, deviceID.text, platform.rawValue, assurance]
-        ).map { ("X-Synheart-Verified-\($0)", $1) }
-    }
-}

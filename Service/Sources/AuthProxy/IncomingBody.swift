@@ -45,9 +45,7 @@ struct IncomingBody {
     private var maximum: Int { digest == nil ? limits.bodyLimit : limits.streamLimit }
 
     private var tooLarge: Declined {
-        let message = "The body has more than \(maximum) bytes."
-        return Declined(
-            .unsupported, RefusalAnswer(status: 413, code: ErrorCode.payloadTooLarge.rawValue, message: message))
+        Declined(.unsupported, status: 413, .payloadTooLarge, "The body has more than \(maximum) bytes.")
     }
 
     /// Reads the body, up to `bodyLimit`. Of a larger one, only the digest is known.
@@ -137,12 +135,10 @@ struct IncomingBody {
         try Task.checkCancellation()
         guard length == nil || count == length else { throw Incomplete() }
         if let digest, Array(hash.finalize()) != digest {
+            let code = ErrorCode.invalidSignature
             throw Declined(
-                .refused,
-                RefusalAnswer(
-                    status: ErrorCode.invalidSignature.httpStatus, code: ErrorCode.invalidSignature.rawValue,
-                    message: ErrorCode.invalidSignature.message),
-                "the body has another digest than was signed")
+                .refused, status: code.httpStatus, code, code.message,
+                reason: "the body has another digest than was signed")
         }
         if let held { await pipe.write(held) }
         pipe.finish()

@@ -38,8 +38,8 @@ struct ProxyResponder: Sendable {
         } catch let declined as Declined {
             line.outcome = declined.outcome
             line.reason = declined.reason
-            line.code = declined.answer.code
-            response = declined.response(isHead: request.method == .head, requestID: line.requestID)
+            let refused = declined.response(isHead: request.method == .head, requestID: line.requestID)
+            (line.code, response) = refused
         } catch {
             // The client is gone, or its body is not HTTP, which the HTTP library answers: the connection ends.
             line.outcome = .clientGone
@@ -122,14 +122,14 @@ struct ProxyResponder: Sendable {
         case .refused(let refusal): throw Declined(.refused, refusal)
         case .unavailable(let refusal, let reason):
             if refusal.isOutage { state.failure = reason }
-            throw Declined(.unavailable, refusal, reason)
+            throw Declined(.unavailable, refusal, reason: reason)
         }
     }
 
     /// The headers that carry an identity to the backend.
     private func carrying(_ identity: VerifiedIdentity) -> [(String, String)] {
         switch settings.identity {
-        case .headers: identity.headers
+        case .headers: Array(zip(VerifiedIdentity.headerNames, identity.headerValues))
         // The verifier accepts no answer without the token that it asked for.
         case .token: [(IdentityHeader.token, identity.identityToken ?? "")]
         }
@@ -166,21 +166,33 @@ struct ProxyResponder: Sendable {
 /// A request that does not reach the backend, or whose answer does not come.
 struct Declined: Error {
     let outcome: ProxyMetrics.Outcome
-    let answer: RefusalAnswer
     /// For the log.
     let reason: String?
+    private let answer: @Sendable (_ requestID: String) -> RefusalAnswer
 
-    init(_ outcome: ProxyMetrics.Outcome, _ answer: RefusalAnswer, _ reason: String? = nil) {
+    /// A refusal that the verifier made.
+    init(_ outcome: ProxyMetrics.Outcome, _ refusal: RefusalAnswer, reason: String? = nil) {
         self.outcome = outcome
-        self.answer = answer
         self.reason = reason
+        answer = { _ in refusal }
+    }
+
+    /// A refusal of the proxy's own.
+    init(
+        _ outcome: ProxyMetrics.Outcome, status: Int, _ code: ErrorCode, _ message: String, retryAfter: Int? = nil,
+        reason: String? = nil
+    ) {
+        self.outcome = outcome
+        self.reason = reason ?? message
+        answer = {
+            RefusalAnswer(status: status, code: code, message: message, requestID: $0, retryAfter: retryAfter)
+        }
     }
 
     static func invalid(_ message: String) -> Declined { unsupported(message, status: 400) }
 
     static func unsupported(_ message: String, status: Int = 501) -> Declined {
-        let answer = RefusalAnswer(status: status, code: ErrorCode.invalidRequest.rawValue, message: message)
-        return Declined(.unsupported, answer, message)
+        Declined(.unsupported, status: status, .invalidRequest, message)
     }
 
     static var starting: Declined { unavailable(503, "The proxy starts.", .unavailable) }
@@ -197,20 +209,20 @@ struct Declined: Error {
     static func unavailable(
         _ status: Int, _ message: String, _ outcome: ProxyMetrics.Outcome, _ reason: String? = nil
     ) -> Declined {
-        let answer = RefusalAnswer(
-            status: status, code: ErrorCode.serviceUnavailable.rawValue, message: message,
-            retryAfter: status == 503 ? 1 : nil)
-        return Declined(outcome, answer, reason ?? message)
+        Declined(
+            outcome, status: status, .serviceUnavailable, message, retryAfter: status == 503 ? 1 : nil, reason: reason)
     }
 
-    func response(isHead: Bool, requestID: String) -> Response {
+    /// The code, and the answer. The body of the proxy's own names the same request id as the header and the log.
+    func response(isHead: Bool, requestID: String) -> (code: String, Response) {
+        let answer = answer(requestID)
         var fields = answer.head.headerFields
         if let name = HTTPField.Name(HeaderName.requestID) { fields[name] = requestID }
         let body =
             isHead
             ? ResponseBody(contentLength: nil) { try await $0.finish(nil) }
             : ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body))
-        return Response(status: answer.head.status, headers: fields, body: body)
+        return (answer.code, Response(status: answer.head.status, headers: fields, body: body))
     }
 }
 

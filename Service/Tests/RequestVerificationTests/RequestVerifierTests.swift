@@ -241,7 +241,8 @@ import class Bytes.Locked
         #expect(request.headers.values("x-app-id") == ["a", "b"])
         fields.removeIdentityHeaders()
         #expect(fields.map(\.value) == ["a", "b"])
-        let refusal = RefusalAnswer(status: 502, code: "SERVICE_UNAVAILABLE", message: "Later.", retryAfter: 3)
+        let refusal = RefusalAnswer(
+            status: 502, code: .serviceUnavailable, message: "Later.", requestID: "r", retryAfter: 3)
         #expect(refusal.head.status.code == 502)
         #expect(refusal.head.headerFields[.contentLength] == String(refusal.body.count))
         #expect(refusal.head.headerFields[.retryAfter] == "3")

@@ -101,7 +101,7 @@ package enum OpenAPIDocument {
     }
 
     private static var headers: JSONValue {
-        let identity = APIResponse.identityHeaders.map { name in
+        let identity = VerifiedIdentity.headerNames.map { name in
             (name, header("string", "Of the verified identity; empty under observation.", isRequired: true))
         }
         let others = [

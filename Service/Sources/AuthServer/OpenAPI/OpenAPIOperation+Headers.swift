@@ -35,7 +35,7 @@ extension OpenAPIOperation {
         if security == .deviceSignature, path != Route.rotateKey.rawValue { names.append(HeaderName.rotate) }
         if successSchema == "AppRecord" { names.append("ETag") }
         guard security == .forwardingCredential else { return .object(Self.headers(names)) }
-        var headers = Self.headers(names + APIResponse.identityHeaders)
+        var headers = Self.headers(names + VerifiedIdentity.headerNames)
         headers[HeaderName.error] = Self.header("ObservedError")
         return .object(headers)
     }

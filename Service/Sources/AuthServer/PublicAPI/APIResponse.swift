@@ -47,24 +47,20 @@ struct APIResponse: Sendable {
         return answer
     }
 
-    /// The headers of a verified identity: app, device, platform, and assurance as a dictionary of tokens (RFC 9651).
-    static let identityHeaders = ["App", "Device", "Platform", "Assurance"].map { "X-Synheart-Verified-\($0)" }
-
     /// The answer of forward authentication. The identity is in headers, which a gateway copies. They are always there, so that
     /// the copies replace what a client sent.
     static func forwarded(_ verdict: VerifyResponse) -> APIResponse {
         var answer = APIResponse()
-        var values = identityHeaders.map { _ in "" }
+        var values = VerifiedIdentity.headerNames.map { _ in "" }
         switch verdict {
         case .verified(let identity):
             answer.outcome = verified
-            let assurance = "app=\(identity.assurance.app.rawValue), key=\(identity.assurance.key.rawValue)"
-            values = [identity.appID.text, identity.deviceID.text, identity.platform.rawValue, assurance]
+            values = identity.headerValues
         case .observed(let code, _):
             (answer.outcome, answer.code) = (observed(code), code)
             answer.headers.append((HeaderName.error, code.rawValue))
         }
-        answer.headers += zip(identityHeaders, values)
+        answer.headers += zip(VerifiedIdentity.headerNames, values)
         return answer
     }
 

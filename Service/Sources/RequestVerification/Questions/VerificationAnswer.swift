@@ -55,12 +55,12 @@ public struct RefusalAnswer: Error, Sendable, Hashable {
             ] + further)
     }
 
-    /// A refusal of this backend's own, with a new request id.
+    /// A refusal of this backend's own.
     ///
     /// - Parameter retryAfter: in seconds.
-    package init(status: Int, code: String, message: String, retryAfter: Int? = nil) {
+    package init(status: Int, code: ErrorCode, message: String, requestID: String, retryAfter: Int? = nil) {
         let error = ErrorBody(
-            code: code, message: message, requestID: RandomUUID(from: SystemRandom()).text, serverTimestamp: .current)
+            code: code.rawValue, message: message, requestID: requestID, serverTimestamp: .current)
         self.init(status: status, error, retryAfter.map { [("Retry-After", String($0))] } ?? [])
     }
 
