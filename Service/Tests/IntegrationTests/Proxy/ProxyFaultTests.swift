@@ -69,6 +69,7 @@ import Testing
         fixture.backend.reply = .none
         let slow = try await proxy.send(fixture.signed())
         #expect(slow.status == 504 && slow.code == "SERVICE_UNAVAILABLE", "\(slow.text)")
+        #expect(slow.json["request_id"]?.string == slow.value("X-Request-ID"))
         fixture.backend.reply = .bytes("nonsense\r\n\r\n")
         #expect(try await proxy.send(fixture.signed()).status == 502)
         #expect(fixture.backend.seen.count == 2)
