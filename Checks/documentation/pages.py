@@ -76,13 +76,14 @@ def free_port():
 
 
 class Shell:
-    """One bash. It reads a page's blocks, and what they start in the background stays."""
+    """One bash. It reads a page's blocks, and what they start in the background stays. `command` may start it elsewhere, where the folder
+    is called `place`."""
 
-    def __init__(self, folder, environment):
+    def __init__(self, folder, environment, command=("bash", "--noprofile", "--norc"), place=None):
         self.process = subprocess.Popen(
-            ["bash", "--noprofile", "--norc"], cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True)
-        self.folder, self.count = pathlib.Path(folder), 0
+            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=True)
+        self.folder, self.place, self.count = pathlib.Path(folder), place or folder, 0
         self.output, self.changed = b"", threading.Condition()
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -97,12 +98,11 @@ class Shell:
         # A reader is not faster than the service's log.
         time.sleep(0.3)
         self.count += 1
-        script = self.folder / f"block{self.count}"
-        script.write_text(block)
+        (self.folder / f"block{self.count}").write_text(block)
         end = f"\x1e{self.count} ".encode()
         with self.changed:
             self.output = b""
-        self.process.stdin.write(f"failed=0; . {script}; printf '\\036{self.count} %s\\036' $failed\n".encode())
+        self.process.stdin.write(f"failed=0; . {self.place}/block{self.count}; printf '\\036{self.count} %s\\036' $failed\n".encode())
         self.process.stdin.flush()
         deadline = time.monotonic() + seconds
         with self.changed:
@@ -197,4 +197,5 @@ def main(arguments):
         print(f"docs/{name}.md: its commands work, and print what it shows ({compared} outputs)")
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])
