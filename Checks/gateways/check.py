@@ -78,7 +78,7 @@ class Gateway:
             file.write_text(text)
             environment = {**os.environ, "XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder}
             with (pathlib.Path(folder) / "out").open("w+") as out:
-                process = subprocess.Popen(self.command(file, folder), stdout=out, stderr=out, env=environment)
+                process = self.process = subprocess.Popen(self.command(file, folder), stdout=out, stderr=out, env=environment)
                 try:
                     for _ in range(300):
                         with contextlib.suppress(ConnectionRefusedError), Phone(port).connect():
@@ -586,4 +586,5 @@ def main():
     assert not failures, "\n" + "\n".join(failures)
 
 
-main()
+if __name__ == "__main__":
+    main()
