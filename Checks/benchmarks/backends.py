@@ -69,6 +69,7 @@ def measure(options):
                     traffic = traffic.replace("/status", "/verify")
                 watched = [process] if process else []
                 before = processor_time(*watched)
+                assert process is None or process.poll() is None, f"{name} ended: {process.output.with_suffix('.log').read_text()[-2000:]}"
                 got = wrk(url, traffic, options.seconds, 32)
                 spent = processor_time(*watched) - before
                 assert not got["refused"] and not got["failed"], f"{name}: {got}"
@@ -88,7 +89,8 @@ PORT = re.compile(r'"port": ?(\d+)')
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="Checks/benchmarks/backends", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="Checks/benchmarks/backends", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seconds", nargs="?", type=int, default=2)
     parser.add_argument("rounds", nargs="?", type=int, default=9)
     parser.add_argument("--language", action="append", choices=SERVERS)

@@ -31,7 +31,8 @@ TABLES = {
                                   ("of the service", "service us")]),
     "backends": ("caller", [*RATES, ("of wrk", "ratio"), ("its own processor time", "backend us")]),
 }
-# File, title, what the line or the shades are, the figures of a bar, its unit, and the bars: label, section, row. A label alone is a heading.
+# File, title, what the line or the shades are, the figures of a bar, its unit, and the bars: label, section, row. A label alone is a
+# heading.
 CHARTS = [
     ("verification", "What verification costs, in process", "1 = openssl's P-256 verifications on the same core", ["ratio"], "", [
         ("signed request, one core", "verification", "signed request, scheme 1, one after another"),
@@ -62,7 +63,7 @@ CHARTS = [
         ("Redis, pipelines of 64; peer: redis-benchmark", "stores", "GET in Redis, 2 connections, pipelines of 64"),
         ("Redis, 128 tasks with one GET each", "stores", "the same, 128 tasks that wait for one GET each"),
     ]),
-    ("delay", "What asking about each request adds", "dark: half of the requests; light: 99 of 100", ["added p50", "added p99"], " ms", [
+    ("delay", "What asking about each request adds", "p50 / p99, dark / light", ["added p50", "added p99"], " ms", [
         ("nginx", "gateways-delay", "nginx"),
         ("Envoy", "gateways-delay", "Envoy"),
         ("Caddy", "gateways-delay", "Caddy"),
@@ -111,8 +112,11 @@ def ends(figure):
 
 
 def number(value):
-    """At least two digits behind the point of what is below 1."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}" if abs(value) < 1 and round(value, 2) == value else f"{value:g}"
+    """Two or three digits behind the point of what is below 1."""
+    value = round(value, 3)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.2f}" if abs(value) < 1 and round(value, 2) == value else f"{value:g}"
 
 
 def conditions(section):
@@ -169,12 +173,13 @@ def draw(every, title, explained, columns, unit, bars):
             continue
         row = every[bar[1]]["rows"][bar[2]]
         if len(columns) == 2:
-            low, high = (ends(row[column])[0] if not isinstance(row[column], list) else row[column][len(row[column]) // 2] for column in columns)
+            low, high = (row[column][1] for column in columns)
         else:
             low, high = ends(row[columns[0]])
-        values.append((low, high, (number(low) if low == high else f"{number(low)}–{number(high)}") + unit))
+        between = " / " if unit else "–"
+        values.append((low, high, (number(low) if low == high else f"{number(low)}{between}{number(high)}") + unit))
     one = 1 if not unit else None
-    scale = (WIDTH - LEFT - RIGHT) / max(1.05 if one else 0, *(value[1] for value in values if value))
+    scale = (WIDTH - LEFT - RIGHT - 4 * len(unit)) / max(1.05 if one else 0, *(value[1] for value in values if value))
     height = TOP + sum(HEADING if value is None else ROW for value in values) + 30
     line = LEFT + scale if one else None
     described = "; ".join(f"{bar[0]}: {value[2]}" if value else bar[0] for bar, value in zip(bars, values))

@@ -130,7 +130,8 @@ def measure(bench, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="Checks/benchmarks/gateways", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="Checks/benchmarks/gateways", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seconds", nargs="?", type=int, default=2)
     parser.add_argument("rounds", nargs="?", type=int, default=9)
     parser.add_argument("--record", action="store_true", help="write the figures to figures.json, and draw the charts")
