@@ -3,15 +3,13 @@
 
     Checks/gateways/run path/to/synheart-auth                                  every gateway, every case
     Checks/gateways/run path/to/synheart-auth nginx --case paths --case replay
-    Checks/gateways/run path/to/synheart-auth --measure
 
-Every case runs on each gateway. Then each file is broken in the ways of BROKEN, and the case that it names must fail. `--measure` adds
-the delay that asking the service costs. `run` installs what this needs.
+Every case runs on each gateway. Then each file is broken in the ways of BROKEN, and the case that it names must fail. `run`
+installs what this needs. `Checks/benchmarks/gateways` measures the delay.
 """
 
 import argparse
 import contextlib
-import http.client
 import json
 import os
 import pathlib
@@ -78,7 +76,7 @@ class Gateway:
             file.write_text(text)
             environment = {**os.environ, "XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder}
             with (pathlib.Path(folder) / "out").open("w+") as out:
-                process = subprocess.Popen(self.command(file, folder), stdout=out, stderr=out, env=environment)
+                process = self.process = subprocess.Popen(self.command(file, folder), stdout=out, stderr=out, env=environment)
                 try:
                     for _ in range(300):
                         with contextlib.suppress(ConnectionRefusedError), Phone(port).connect():
@@ -497,32 +495,6 @@ HARMLESS = {
     "caddy": [(foreign_body, [("--body headers", "--body whole")]), (chunked_body, [("--body headers", "--body whole")])],
     "envoy": [(body_limit, [("allow_partial_message: false", "allow_partial_message: true")])],
 }
-# The same file without the question to the service.
-PLAIN = {
-    "nginx": (re.escape("proxy_pass http://127.0.0.2:${LISTEN_PORT};"), "proxy_pass http://backend;"),
-    "caddy": (r"route \{.*\}", "reverse_proxy http://${BACKEND_HOST}:${BACKEND_PORT} {\n\t\timport once\n\t}\n}"),
-    "envoy": (r"- name: envoy\.filters\.http\.ext_authz.*(?=- name: envoy\.filters\.http\.router)", ""),
-}
-
-
-def measure(world, gateway):
-    """The delay that the question adds, in milliseconds: of signed requests without a body, one after another."""
-    pattern, replacement = PLAIN[gateway.name]
-    plain = Gateway(gateway.name)
-    plain.text = re.sub(pattern, lambda _: replacement, plain.text, flags=re.DOTALL)
-    times = {}
-    for kind, subject in (("alone", plain), ("asking", gateway)) * 3:
-        with world.behind(subject):
-            connection = http.client.HTTPConnection("127.0.0.1", world.phone.port)
-            for headers in [world.sign("GET", "/measured") for _ in range(400)]:
-                begun = time.perf_counter()
-                connection.request("GET", "/measured", headers=headers)
-                assert connection.getresponse().read() == b"done"
-                times.setdefault(kind, []).append((time.perf_counter() - begun) * 1000)
-            world.backend.take()
-    figures = {kind: [sorted(all)[len(all) * share // 100] for share in (50, 99)] for kind, all in times.items()}
-    for name, alone, asking in zip(("p50", "p99"), figures["alone"], figures["asking"]):
-        print(f"{gateway.name} {name}: {alone:.2f} ms alone, {asking:.2f} ms asking, {asking - alone:.2f} ms added")
 
 
 def notices(case, world):
@@ -534,7 +506,7 @@ def notices(case, world):
         return f"line {error.__traceback__.tb_next.tb_lineno}: {type(error).__name__} {error}"
 
 
-def check(world, names, cases, failures, does_measure):
+def check(world, names, cases, failures):
     begun = time.monotonic()
     for name in names:
         gateway = Gateway(name)
@@ -557,8 +529,6 @@ def check(world, names, cases, failures, does_measure):
                 if failure := notices(case, world):
                     failures.append(f"{name} with {changes}, {case.__name__}, {failure}")
                     world.backend.take()
-        if does_measure:
-            measure(world, gateway)
         print(f"{name}: {len(cases)} cases, {noticed} broken files noticed ({time.monotonic() - begun:.0f} s)")
 
 
@@ -567,7 +537,6 @@ def main():
     parser.add_argument("binary", help="the built service")
     parser.add_argument("gateways", nargs="*", metavar="GATEWAY", help=f"only these: {', '.join(Gateway.FILES)}")
     parser.add_argument("--case", action="append", choices=[case.__name__ for case in CASES], help="only this case; may be repeated")
-    parser.add_argument("--measure", action="store_true", help="measure the delay that asking the service adds")
     options = parser.parse_args()
     if not os.access(options.binary, os.X_OK):
         parser.error(f"no program {options.binary}: name the built service first, such as Service/.build/debug/synheart-auth")
@@ -580,10 +549,11 @@ def main():
         assert Gateway(name).text in page, f"docs/gateways.md does not show {Gateway.FILES[name]}"
     failures, service = [], Service(options.binary)
     try:
-        check(World(service, options.binary), names, cases, failures, options.measure)
+        check(World(service, options.binary), names, cases, failures)
     finally:
         service.stop()
     assert not failures, "\n" + "\n".join(failures)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -37,7 +37,10 @@ function plain() {
   const handlers = Object.fromEntries(Object.entries(verifiers).map(([name, verifier]) => [name, middleware(verifier)]));
   return (request, response) => {
     const name = instance(request.headers.host);
-    const app = async () => response.end(answer(verification(request), await bodyOf(request), names(request)));
+    const app = () => bodyOf(request).then(
+      (body) => response.end(answer(verification(request), body, names(request))),
+      // A client that left.
+      () => response.destroy());
     handlers[name](request, response, () => (name === "twice" ? handlers[name](request, response, app) : app()));
   };
 }

@@ -28,6 +28,8 @@ final class Backend: Sendable {
         configuration.connectionPool.idleTimeout = origin.scheme == .https ? .seconds(30) : .milliseconds(1500)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connections
         configuration.connectionPool.retryConnectionEstablishment = false
+        // The default tracer records nothing, and the client would parse each URL a second time for it.
+        configuration.tracing.tracer = nil
         configuration.http1_1ConnectionDebugInitializer = InvalidStatus.refuse
         configuration.http2StreamChannelDebugInitializer = StreamStatusGuard.add
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)

@@ -40,17 +40,29 @@ final class ServiceHTTP: Sendable {
 
     /// Sends a request and reads the whole answer.
     func exchange(_ request: ServiceRequest) async throws -> ServiceResponse {
-        let timeout = timeout
-        return try await withThrowingTaskGroup(of: ServiceResponse.self) { group in
+        try await withThrowingTaskGroup(of: ServiceResponse.self) { group in
             defer { group.cancelAll() }
             group.addTask { try await self.send(request) }
             group.addTask {
-                try await Task.sleep(for: timeout)
+                try await self.waitForDeadline()
                 throw ServiceTooSlow()
             }
             guard let first = try await group.next() else { throw CancellationError() }
             return first
         }
+    }
+
+    /// Returns after the timeout, or throws as soon as the task is cancelled.
+    ///
+    /// `Task.sleep` would leave a timer of Dispatch behind for each exchange, until the timeout. A timer of the event loop ends with it.
+    private func waitForDeadline() async throws {
+        let timer = client.eventLoopGroup.any().scheduleTask(in: .nanoseconds(timeout.wholeNanoseconds)) {}
+        await withTaskCancellationHandler {
+            try? await timer.futureResult.get()
+        } onCancel: {
+            timer.cancel()
+        }
+        try Task.checkCancellation()
     }
 
     private func send(_ request: ServiceRequest) async throws -> ServiceResponse {

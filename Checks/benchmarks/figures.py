@@ -1,0 +1,70 @@
+"""The figures of the benchmarks. They stand once, in figures.json: the tables and the charts of README.md are made of them.
+
+A figure is a number, or [lowest, highest], or [lower quartile, median, upper quartile] of the rounds of one run.
+"""
+
+import json
+import os
+import pathlib
+import statistics
+import time
+
+FILE = pathlib.Path(__file__).resolve().parent / "figures.json"
+# How many processes wanted a core in the minute before a run.
+LOAD_BEFORE = os.getloadavg()[0]
+
+
+def read():
+    return json.loads(FILE.read_text())
+
+
+def rounded(value):
+    """Three digits are more than two runs agree on."""
+    short = float(f"{value:.3g}")
+    return int(short) if abs(short) >= 100 else short
+
+
+def middle_half(values):
+    """The quartiles and the median between them."""
+    values = sorted(values)
+    return [values[len(values) // 4], statistics.median(values), values[(3 * len(values)) // 4]]
+
+
+def rounds_of(lines):
+    """Rows, and the number of rounds, of lines `row, column, value`."""
+    rows = {}
+    for line in lines:
+        row, column, value = line.rstrip("\n").split("\t")
+        rows.setdefault(row, {}).setdefault(column, []).append(float(value))
+    rounds = max(len(values) for row in rows.values() for values in row.values())
+    return {name: {column: middle_half(values) for column, values in row.items()} for name, row in rows.items()}, rounds
+
+
+def record(section, rows, rounds):
+    """Writes what a run found, and the conditions under which it did."""
+    every = read()
+    every[section] = {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()), "cores": len(os.sched_getaffinity(0)), "rounds": rounds,
+        "load before": rounded(LOAD_BEFORE),
+        "rows": {name: {column: [rounded(value) for value in figure] if isinstance(figure, list) else rounded(figure)
+                        for column, figure in row.items()} for name, row in rows.items()},
+    }
+    FILE.write_text(text(every))
+
+
+def text(every):
+    """A line for each row."""
+    lines = []
+    for name, section in every.items():
+        conditions = "".join(f" {json.dumps(key)}: {json.dumps(value)}," for key, value in section.items() if key != "rows")
+        rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}: {json.dumps(columns)}" for row, columns in section["rows"].items())
+        lines.append(f"{json.dumps(name)}: {{{conditions} \"rows\": {{\n{rows}}}}}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def show(rows):
+    """The medians, as a table on the terminal."""
+    columns = list(next(iter(rows.values())))
+    print(" " * 32 + "".join(f"{column:>14}" for column in columns))
+    for name, row in rows.items():
+        print(f"{name:<32}" + "".join(f"{rounded(row[column][len(row[column]) // 2]):>14}" for column in columns), flush=True)
