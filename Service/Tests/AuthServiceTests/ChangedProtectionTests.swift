@@ -36,15 +36,18 @@ struct ChangedProtectionTests {
         let protection = Protection(ProtectionSettings(), clock: FixedClock(now: now))
         var settings = ProtectionSettings()
         let one = Rate(burst: 1, perMinute: 1)
-        (settings.enrolment, settings.failedSignatures, settings.rereads) = (one, one, one)
-        (settings.device, settings.rotations) = (one, one)
+        (settings.enrolment, settings.failedSignatures, settings.strangers) = (one, one, one)
+        (settings.device, settings.rotations, settings.rereads) = (one, one, one)
         settings.claimsOfOneApp = 1
         protection.apply(settings)
         let (address, device, app) = (ClientAddress("192.0.2.1"), DeviceID(from: SystemRandom()), try AppID("a"))
         try await protection.admitEnrolment(from: address)
         await #expect(throws: Refusal.self) { try await protection.admitEnrolment(from: address) }
-        await protection.countFailure(from: address)
-        #expect(throws: Refusal.self) { try protection.admitUnproven(from: address) }
+        await protection.countFailure(of: device, from: address)
+        #expect(throws: Refusal.self) { try protection.admitUnproven(device, from: address, mayExist: true) }
+        try protection.admitStranger(from: address)
+        await protection.countStranger(from: address)
+        #expect(throws: Refusal.self) { try protection.admitStranger(from: address) }
         #expect(protection.allowsReread(of: device, from: address))
         #expect(!protection.allowsReread(of: device, from: address))
         #expect(protection.allowsReread(of: device, from: nil))

@@ -97,7 +97,7 @@ struct CredentialTests {
 
     @Test("an address that sent too many unknown credentials is refused before the store is read")
     func unknownCredentials() async throws {
-        let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 1) }
+        let world = try await World { $0.strangers = Rate(burst: 3, perMinute: 1) }
         let known = "Bearer \(try await made(world).text.exposed)"
         let fresh = "Bearer \(try await made(world).text.exposed)"
         let credentials = world.service.credentials
@@ -136,7 +136,7 @@ struct CredentialTests {
 
     @Test("a known credential is not refused for failures of others at its address")
     func knownAfterExternalChange() async throws {
-        let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 1) }
+        let world = try await World { $0.strangers = Rate(burst: 3, perMinute: 1) }
         let known = "Bearer \(try await made(world).text.exposed)"
         let fresh = "Bearer \(try await made(world).text.exposed)"
         let credentials = world.service.credentials

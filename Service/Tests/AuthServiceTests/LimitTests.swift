@@ -81,6 +81,7 @@ struct LimitTests {
         let settings = ProtectionSettings()
         #expect(settings.enrolment == Rate(burst: 300, perMinute: 300))
         #expect(settings.failedSignatures == Rate(burst: 100, perMinute: 60))
+        #expect(settings.strangers == Rate(burst: 100, perMinute: 60))
         #expect(settings.rereads == Rate(burst: 200, perMinute: 200))
         #expect(settings.device == Rate(burst: 4000, perMinute: 360))
         #expect(settings.rotations == Rate(burst: 5, perHour: 12))
@@ -138,7 +139,7 @@ struct LimitTests {
 
     // MARK: Devices and evidence
 
-    @Test("an address whose rows were re-read too often is told to come back in a second")
+    @Test("a device whose row was re-read too often is told to come back in a second")
     func rereads() async throws {
         let world = try await World { $0.rereads = Rate(burst: 1, perMinute: 60) }
         let device = try await world.device()

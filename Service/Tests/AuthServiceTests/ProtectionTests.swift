@@ -29,7 +29,7 @@ struct ProtectionTests {
 
     @Test("an address that named too many unknown apps is refused before the store is read: challenge and registration")
     func unknownApps() async throws {
-        let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 1) }
+        let world = try await World { $0.strangers = Rate(burst: 3, perMinute: 1) }
         let enrolment = try await world.enrolment(P256.Signing.PrivateKey())
         for number in 0..<3 { try await expect(.unknownApp) { try await world.challenge("com.example.no\(number)") } }
         await world.stores.fail(.app)
@@ -50,24 +50,26 @@ struct ProtectionTests {
         try await expect(.unknownApp) { try await world.challenge("com.example.no9") }
     }
 
-    @Test("signed requests of unknown apps count as failures on our own routes, and never in other services' requests")
+    @Test("signed requests of unknown apps count as strangers on our own routes, and never in other services' requests")
     func unknownAppsOfSignedRequests() async throws {
-        let world = try await World { $0.failedSignatures = Rate(burst: 2, perMinute: 1) }
+        let world = try await World { $0.strangers = Rate(burst: 2, perMinute: 1) }
         let device = try await world.device()
+        await world.service.updateKnownDevices()
+        let unknown = TestDevice(appID: device.appID, id: DeviceID(from: world.random), key: device.key)
         let stranger = RequestDraft(.status).with { $0.appID = try? AppID("com.example.nobody") }
         for _ in 0..<2 {
-            let request = try world.signed(device, stranger)
+            let request = try world.signed(unknown, stranger)
             try await expect(.unknownApp) { try await world.service.authenticate(request, for: .status) }
         }
         await world.stores.fail(.app)
-        let request = try world.signed(device, stranger)
+        let request = try world.signed(unknown, stranger)
         try await expect(.rateLimited) { try await world.service.authenticate(request, for: .status) }
         try await world.verify(device)
     }
 
     // MARK: Cached rows
 
-    @Test("Re-reads are bounded for each address, and for each device in other services' requests")
+    @Test("Re-reads are bounded for each device at each address, and for each device in other services' requests")
     func rereads() async throws {
         let world = try await World { $0.rereads = Rate(burst: 2, perMinute: 60) }
         let (device, other) = (try await world.device(), try await world.device())

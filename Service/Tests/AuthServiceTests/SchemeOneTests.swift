@@ -241,7 +241,7 @@ struct SchemeOneTests {
 
     // MARK: Rates
 
-    @Test("failed signatures of one address are limited on our own routes")
+    @Test("failed signatures of one device at one address are limited on our own routes")
     func failedSignatures() async throws {
         let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 60) }
         let device = try await world.device()

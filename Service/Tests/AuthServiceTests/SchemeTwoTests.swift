@@ -243,7 +243,7 @@ struct SchemeTwoTests {
         try await expect(.nonceReplay) { _ = try await mended.authenticate(request, for: .status) }
     }
 
-    @Test("misdirected requests count as failures of their address")
+    @Test("misdirected requests count as failures of their device at their address")
     func misdirectedIsAFailure() async throws {
         let world = try await World(origin: "https://auht.example.com") {
             $0.failedSignatures = Rate(burst: 2, perMinute: 1)

@@ -66,9 +66,25 @@ struct SharedLimitTests {
         }
     }
 
-    @Test("an address that failed on other nodes is refused after its first failure here")
+    @Test("a device that failed at an address on other nodes is refused there after its first failure here")
     func failures() async throws {
         let world = try await World(sharesLimits: true) { $0.failedSignatures = Rate(burst: 2, perMinute: 1) }
+        let other = try world.anotherNode()
+        let (device, neighbour) = (try await world.device(), try await world.device())
+        var wrong = device
+        wrong.key = P256.Signing.PrivateKey()
+        for _ in 0..<2 { try await expect(.invalidSignature) { try await world.status(wrong) } }
+        try await expect(.invalidSignature) { try await world.status(wrong, at: other) }
+        let refusal = try await expect(.rateLimited) { try await world.status(device, at: other) }
+        #expect(refusal?.retryAfter == 60)
+        for node in [world.service, other] { try await world.status(neighbour, at: node) }
+        world.clock.advance(60)
+        try await world.status(device, at: other)
+    }
+
+    @Test("an address that named strangers on other nodes is refused after its first stranger here")
+    func strangers() async throws {
+        let world = try await World(sharesLimits: true) { $0.strangers = Rate(burst: 2, perMinute: 1) }
         let other = try world.anotherNode()
         for _ in 0..<2 { try await expect(.unknownApp) { try await world.challenge("com.example.nobody") } }
         func ask() async throws {

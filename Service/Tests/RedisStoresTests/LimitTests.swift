@@ -90,7 +90,11 @@ struct LimitTests {
         }
         #expect(try await first.limits.take(address, at: rate, isQuestion: false) != nil)
         #expect(try await second.limits.take(address, at: rate, isQuestion: false) != nil)
-        for other in [SharedBucket.failures(ClientAddress("192.0.2.1")), .enrolment(ClientAddress("192.0.2.2"))] {
+        let (peer, device) = (ClientAddress("192.0.2.1"), DeviceID(from: SystemRandom()))
+        for other in [
+            SharedBucket.failures(peer, device), .failures(ClientAddress("192.0.2.2"), device),
+            .failures(peer, DeviceID(from: SystemRandom())), .strangers(peer), .enrolment(ClientAddress("192.0.2.2")),
+        ] {
             #expect(try await first.limits.take(other, at: rate, isQuestion: false) == nil)
         }
         // A bucket with a high rate is full again at once, so its key expires.

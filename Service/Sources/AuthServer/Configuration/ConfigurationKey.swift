@@ -34,6 +34,8 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     case enrolmentPerMinute = "protection.enrolment_per_minute"
     case failedSignatureBurst = "protection.failed_signature_burst"
     case failedSignaturePerMinute = "protection.failed_signature_per_minute"
+    case strangerBurst = "protection.stranger_burst"
+    case strangerPerMinute = "protection.stranger_per_minute"
     case deviceBurst = "protection.device_burst"
     case devicePerMinute = "protection.device_per_minute"
     case rotationBurst = "protection.rotation_burst"
@@ -90,7 +92,8 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         case .verifiedBodyBytes: .integer(0...67_108_864)
         case .allBodiesBytes: .integer(1_048_576...1_099_511_627_776)
         case .idleSeconds, .headSeconds, .bodySeconds: .integer(1...3600)
-        case .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute:
+        case .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute, .strangerBurst,
+            .strangerPerMinute:
             .integer(1...1_000_000)
         // With a higher value, one device could hold more live claims than the stores are built for.
         case .deviceBurst, .devicePerMinute: .integer(1...10_000)
@@ -107,8 +110,9 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         case .tlsCertificate, .tlsKey, .operationsTLSCertificate, .operationsTLSKey, .nat64Prefixes,
             .maximumConnections, .maximumConnectionsPerAddress, .headerBytes,
             .deviceBodyBytes, .verifiedBodyBytes, .allBodiesBytes, .idleSeconds, .headSeconds, .bodySeconds,
-            .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute, .deviceBurst,
-            .devicePerMinute, .rotationBurst, .rotationPerHour, .claimsOfOneApp, .appleTeamID, .appleKeyID, .appleKey,
+            .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute, .strangerBurst,
+            .strangerPerMinute, .deviceBurst, .devicePerMinute, .rotationBurst, .rotationPerHour, .claimsOfOneApp,
+            .appleTeamID, .appleKeyID, .appleKey,
             .receiptsPerHour, .appleURL,
             .googleURL, .revocationsDirectory, .revocationsMaximumAge, .logLevel:
             true

@@ -49,6 +49,7 @@ extension ServiceConfiguration {
         var protection = Self.protection
         protection.enrolment = rate(.enrolmentBurst, .enrolmentPerMinute)
         protection.failedSignatures = rate(.failedSignatureBurst, .failedSignaturePerMinute)
+        protection.strangers = rate(.strangerBurst, .strangerPerMinute)
         protection.device = rate(.deviceBurst, .devicePerMinute)
         protection.rotations = Rate(
             burst: Double(number(.rotationBurst)), perHour: Double(number(.rotationPerHour)))

@@ -240,6 +240,8 @@ package struct ServiceConfiguration: Sendable {
         case .enrolmentPerMinute: .integer(Int(protection.enrolment.perMinute))
         case .failedSignatureBurst: .integer(Int(protection.failedSignatures.burst))
         case .failedSignaturePerMinute: .integer(Int(protection.failedSignatures.perMinute))
+        case .strangerBurst: .integer(Int(protection.strangers.burst))
+        case .strangerPerMinute: .integer(Int(protection.strangers.perMinute))
         case .deviceBurst: .integer(Int(protection.device.burst))
         case .devicePerMinute: .integer(Int(protection.device.perMinute))
         case .rotationBurst: .integer(Int(protection.rotations.burst))

@@ -120,9 +120,9 @@ public struct CredentialRules: Sendable {
         guard let token, token.count <= 256, let (id, secret) = Self.parts(of: token) else { throw refused }
         let hash = Self.hash(secret)
         let isKnown = cache.lastKnown(id).map { constantTimeEquals($0.secretHash, hash) } ?? false
-        if !isKnown { try protection.admitUnproven(from: address) }
+        if !isKnown { try protection.admitStranger(from: address) }
         guard let credential = try await credential(id), constantTimeEquals(credential.secretHash, hash) else {
-            await protection.countFailure(from: address)
+            await protection.countStranger(from: address)
             throw refused
         }
         guard credential.revokedAt == nil, clock.now < credential.expiresAt else {

@@ -4,8 +4,10 @@ public import AuthContract
 public enum SharedBucket: Sendable, Hashable {
     /// Challenges and registrations of an address.
     case enrolment(ClientAddress)
-    /// Failures of an address.
-    case failures(ClientAddress)
+    /// Failed signatures of a device at an address.
+    case failures(ClientAddress, DeviceID)
+    /// Unknown devices, apps and credentials that an address named.
+    case strangers(ClientAddress)
     /// Verified requests of a device.
     case device(DeviceID)
     /// Accepted rotations of a device.

@@ -5,9 +5,11 @@ internal import Bytes
 public struct ProtectionSettings: Sendable {
     /// Challenges and registrations of one address.
     public var enrolment = Rate(burst: 300, perMinute: 300)
-    /// Failures of one address: signatures that did not verify, and unknown devices, apps and credentials.
+    /// Signatures that did not verify, of one device at one address.
     public var failedSignatures = Rate(burst: 100, perMinute: 60)
-    /// Rows that were re-read for one address before a refusal.
+    /// Unknown devices, apps and credentials that one address named.
+    public var strangers = Rate(burst: 100, perMinute: 60)
+    /// Reads of one device's row for one address before a refusal.
     public var rereads = Rate(burst: 200, perMinute: 200)
     /// Verified requests of one device, counted before their claims. They bound `liveClaimsOfOneDevice`.
     public var device = Rate(burst: 4000, perMinute: 360)
@@ -34,12 +36,15 @@ public struct ProtectionSettings: Sendable {
 ///
 /// If the store of the shared limits fails, requests fail too (503), even those of clients that have proven nothing: without a
 /// count there would be no limit. Two limits only protect this node's own store, and stay on the node: re-reads, and the check
-/// whether an address has failed too often. This node knows the latter from its own failures, which all nodes count together.
+/// whether there were too many failures or strangers. This node knows the latter from its own refusals, which all nodes count
+/// together.
 final class Protection: Sendable {
     private let enrolment: TokenBuckets<ClientAddress>
-    private let failedSignatures: TokenBuckets<ClientAddress>
-    private let rereads: TokenBuckets<ClientAddress>
-    private let foreignRereads: TokenBuckets<DeviceID>
+    /// Buckets of `SharedBucket.failures`. One client that always fails refuses no other device at its address.
+    private let failedSignatures: TokenBuckets<SharedBucket>
+    /// Buckets of `SharedBucket.strangers`.
+    private let strangers: TokenBuckets<SharedBucket>
+    private let rereads: TokenBuckets<Reader>
     private let devices: TokenBuckets<DeviceID>
     private let rotations: TokenBuckets<DeviceID>
     private let claims: LiveClaimQuota
@@ -47,18 +52,24 @@ final class Protection: Sendable {
     private let clock: any ServiceClock
     /// Nil: each node counts separately.
     let shared: (any LimitStore)?
-    /// Addresses that failed too often on all nodes together, and the end of their refusal.
-    private let spentElsewhere = Locked(BoundedCache<ClientAddress, UnixTime>(capacity: 20_000))
+    /// Buckets of failures and strangers that all nodes together have spent, and the end of their refusal.
+    private let spentElsewhere = Locked(BoundedCache<SharedBucket, UnixTime>(capacity: 20_000))
 
     /// Trusted proxies that named no client, and when an event said so.
     private let unnamed = Locked(BoundedCache<ClientAddress, UnixTime>(capacity: 1000))
+
+    /// For whom a row is re-read. The address is nil if the request has none.
+    private struct Reader: Hashable {
+        let device: DeviceID
+        let address: ClientAddress?
+    }
 
     init(_ settings: ProtectionSettings, shared: (any LimitStore)? = nil, clock: any ServiceClock) {
         self.shared = shared
         enrolment = TokenBuckets(settings.enrolment)
         failedSignatures = TokenBuckets(settings.failedSignatures)
+        strangers = TokenBuckets(settings.strangers)
         rereads = TokenBuckets(settings.rereads)
-        foreignRereads = TokenBuckets(settings.rereads)
         devices = TokenBuckets(settings.device)
         rotations = TokenBuckets(settings.rotations)
         claims = LiveClaimQuota(maximum: settings.claimsOfOneApp)
@@ -70,8 +81,8 @@ final class Protection: Sendable {
     func apply(_ settings: ProtectionSettings) {
         enrolment.apply(settings.enrolment)
         failedSignatures.apply(settings.failedSignatures)
+        strangers.apply(settings.strangers)
         rereads.apply(settings.rereads)
-        foreignRereads.apply(settings.rereads)
         devices.apply(settings.device)
         rotations.apply(settings.rotations)
         claims.apply(maximum: settings.claimsOfOneApp)
@@ -89,34 +100,66 @@ final class Protection: Sendable {
         try admit(wait, "enrolments of \(address)")
     }
 
-    /// Refuses an address with too many failures before the store is read for it.
-    func admitUnproven(from address: ClientAddress) throws(Refusal) {
+    /// Refuses a device's own request before the store is read for it: its signatures failed too often at this address, or the
+    /// address named too many strangers and no device has this id.
+    func admitUnproven(
+        _ device: DeviceID, from address: ClientAddress, mayExist: @autoclosure () -> Bool
+    ) throws(Refusal) {
         guard !address.isUnnamed else { return }
-        let now = clock.now
-        var wait = failedSignatures.waiting(address, now: now)
-        if shared != nil, let end = spentElsewhere.withLock({ $0[address] }), end > now {
-            wait = max(wait ?? 0, end - now)
+        try admit(
+            waiting(.failures(address, device), failedSignatures), "failed signatures of one device at \(address)")
+        if let wait = waiting(.strangers(address), strangers), !mayExist() {
+            try admit(wait, "strangers at \(address)")
         }
-        try admit(wait, "failures of \(address)")
     }
 
-    /// Counts a failed signature, or an unknown device, app or credential.
-    func countFailure(from address: ClientAddress) async {
+    /// Refuses an unknown app or credential before the store is read for it, if the address named too many strangers.
+    func admitStranger(from address: ClientAddress) throws(Refusal) {
         guard !address.isUnnamed else { return }
-        let now = clock.now
-        _ = failedSignatures.take(address, now: now)
-        guard let shared else { return }
-        // The request is refused in any case. If the store fails, this node has still counted the failure.
-        guard let wait = try? await shared.take(.failures(address), at: failedSignatures.rate, isQuestion: false)
-        else { return }
-        spentElsewhere.withLock { $0[address] = now + wait }
+        try admit(waiting(.strangers(address), strangers), "strangers at \(address)")
     }
 
-    /// Whether a row may be re-read for this address. For requests of another service's clients, the address is nil. They, and
-    /// those without a client's address, are counted by device, so that one client cannot use up the re-reads of the others.
+    /// Counts a failed signature of a device that exists.
+    func countFailure(of device: DeviceID, from address: ClientAddress) async {
+        guard !address.isUnnamed else { return }
+        _ = await count(.failures(address, device), failedSignatures)
+    }
+
+    /// Counts an unknown device, app or credential.
+    ///
+    /// - Parameter device: the unknown device; nil: an app or a credential. If the address's bucket was spent, `KnownDevices`
+    ///   wrongly let the id pass. It then has a bucket like a device that exists, so that each id is read a bounded number of
+    ///   times.
+    func countStranger(_ device: DeviceID? = nil, from address: ClientAddress) async {
+        guard !address.isUnnamed else { return }
+        if await count(.strangers(address), strangers), let device { await countFailure(of: device, from: address) }
+    }
+
+    /// The seconds until a bucket of refusals has a token, on this node or on all nodes together.
+    private func waiting(_ bucket: SharedBucket, _ buckets: TokenBuckets<SharedBucket>) -> Int64? {
+        let now = clock.now
+        let wait = buckets.waiting(bucket, now: now)
+        guard shared != nil, let end = spentElsewhere.withLock({ $0[bucket] }), end > now else { return wait }
+        return max(wait ?? 0, end - now)
+    }
+
+    /// Counts a refusal. Returns whether the bucket was spent.
+    private func count(_ bucket: SharedBucket, _ buckets: TokenBuckets<SharedBucket>) async -> Bool {
+        let now = clock.now
+        let isSpent = buckets.take(bucket, now: now) != nil
+        // The request is refused in any case. If the store fails, this node has still counted the refusal.
+        guard let shared, let wait = try? await shared.take(bucket, at: buckets.rate, isQuestion: false) else {
+            return isSpent
+        }
+        spentElsewhere.withLock { $0[bucket] = now + wait }
+        return true
+    }
+
+    /// Whether a row may be re-read. The re-reads of each device are counted for each address, so that one client cannot use up
+    /// those of the others. For requests of another service's clients, the address is nil.
     func allowsReread(of device: DeviceID, from address: ClientAddress?) -> Bool {
-        guard let address, !address.isUnnamed else { return foreignRereads.take(device, now: clock.now) == nil }
-        return rereads.take(address, now: clock.now) == nil
+        let reader = Reader(device: device, address: address?.isUnnamed == true ? nil : address)
+        return rereads.take(reader, now: clock.now) == nil
     }
 
     func admitDevice(_ device: DeviceID) async throws(Refusal) {

@@ -171,12 +171,14 @@ struct RegistrationRules: Sendable {
         let event = AuditEvent(
             device.status == .pending ? .devicePending : .deviceRegistered, at: clock.now, actor: "device",
             appID: device.appID, deviceID: device.deviceID, detail: device.registrationDetail)
-        return try await storeCall { () async throws(StoreError) in
+        let outcome = try await storeCall { () async throws(StoreError) in
             try await store.insert(
                 device, under: app.stored,
                 maximumPending: device.assurance == .unproven ? policy.maximumUnproven : policy.maximumPending,
                 recording: event)
         }
+        if outcome == .inserted { verifier.known.insert(device.deviceID) }
+        return outcome
     }
 
     /// The device of this app and platform that has this current key.

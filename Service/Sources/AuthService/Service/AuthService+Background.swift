@@ -6,9 +6,9 @@ extension AuthService {
     /// Sets new rate limits and bounds while the service runs. The number of cached devices does not change.
     public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
 
-    /// Runs the background work until it is cancelled: follows changes by other processes, writes last-seen times, settles
-    /// pending proofs, erases expired evidence, removes credentials that ended long ago. Each kind has its own loop, so a slow
-    /// provider delays nothing else.
+    /// Runs the background work until it is cancelled: follows changes by other processes, reads which devices exist, writes
+    /// last-seen times, settles pending proofs, erases expired evidence, removes credentials that ended long ago. Each kind has
+    /// its own loop, so a slow provider delays nothing else.
     public func run(noteEvery interval: Duration = .seconds(30)) async {
         await withDiscardingTaskGroup { group in
             group.addTask {
@@ -18,6 +18,11 @@ extension AuthService {
                     credentials.forget()
                     await signingKeys.forget()
                 }
+            }
+            group.addTask {
+                repeat {
+                    await known.update()
+                } while (try? await Task.sleep(for: .seconds(KnownDevices.interval))) != nil
             }
             if protection.shared != nil {
                 group.addTask {
@@ -36,6 +41,9 @@ extension AuthService {
 
     /// Exchanges the numbers of each app's live claims with other nodes. `run` does it every second.
     package func exchangeShares() async { await protection.exchangeShares() }
+
+    /// Reads which devices exist, so that strangers can be refused without the store. `run` does it every 2 s.
+    package func updateKnownDevices() async { await known.update() }
 
     /// Judges pending registrations whose provider can be reached again. `run` does it too.
     public func settlePendingProofs() async { await pendingProofs?.settle() }

@@ -25,6 +25,7 @@ public struct AuthService: Sendable {
     private let challenges: ChallengeRules
     let devices: DeviceDirectory
     let deviceStore: any DeviceStore
+    let known: KnownDevices
     private let changes: DeviceChanges
     private let verifier: RequestVerifier
     private let registration: RegistrationRules
@@ -61,13 +62,14 @@ public struct AuthService: Sendable {
         protection = Protection(settings, shared: stores.limits, clock: clock)
         challenges = ChallengeRules(store: stores.challenges, clock: clock, random: random)
         deviceStore = stores.devices
+        known = KnownDevices(devices: stores.devices, audit: stores.audit, clock: clock)
         devices = DeviceDirectory(store: stores.devices, clock: clock, capacity: settings.cachedDevices)
         changes = DeviceChanges(store: stores.devices, directory: devices, clock: clock)
         recorder = RefusalRecorder(
             store: stores.evidence, writer: writer, key: key, clock: clock, random: random)
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
-            protection: protection, clock: clock, ownOrigins: Self.origins(publicOrigin, otherOrigins),
+            protection: protection, known: known, clock: clock, ownOrigins: Self.origins(publicOrigin, otherOrigins),
             recorder: recorder, seen: seen)
         pendingProofs = stores.pendingProofs.map { [apps, devices, changes, recorder] proofs in
             PendingProofs(

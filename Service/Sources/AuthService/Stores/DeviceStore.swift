@@ -192,6 +192,14 @@ public protocol DeviceStore: Sendable {
     /// One page of devices: the latest `registeredAt` first, and within one second in the order of the ids' texts.
     func devices(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord]
 
+    /// One page of the devices that are not deregistered, in the order of `devices(_:)`. A service reads all pages when it
+    /// starts, so a page must cost little.
+    ///
+    /// - Parameters:
+    ///   - after: continues after this device of the previous page; nil: begins with the newest.
+    ///   - limit: 1 to 1000.
+    func knownIDs(after: DeviceQuery.PageToken?, limit: Int) async throws(StoreError) -> [DeviceQuery.PageToken]
+
     /// The number of devices that the app has in each status; a status without devices is absent.
     func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int]
 

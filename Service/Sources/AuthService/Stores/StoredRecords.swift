@@ -31,6 +31,13 @@ extension DeviceRecord {
     }
 }
 
+extension DeviceQuery.PageToken {
+    package init(row: some StoredColumns) throws(StoreError) {
+        self.init(
+            registeredAt: try row.time("registered_at"), deviceID: try row.parsed("device_id") { try DeviceID($0) })
+    }
+}
+
 extension RotationDemand {
     fileprivate init?(row: some StoredColumns) throws(StoreError) {
         guard let by = try row.optionalTime("must_rotate_by") else { return nil }

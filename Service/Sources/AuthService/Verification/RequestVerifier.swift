@@ -10,6 +10,7 @@ struct RequestVerifier: Sendable {
     let replay: any ReplayStore
     let audit: any AuditLog
     let protection: Protection
+    let known: KnownDevices
     let clock: any ServiceClock
     /// The origins of the service's own routes; empty: scheme 2 works only at loopback.
     let ownOrigins: [RequestOrigin]
@@ -25,14 +26,20 @@ struct RequestVerifier: Sendable {
         let address = request.provenance.address
         var app: ProvisionedApp?
         var signed: VerifiedRequest?
+        /// The device that the request names, and whether it exists.
+        var claimed: (device: DeviceID, exists: Bool)?
         do throws(Refusal) {
             let headers = try wellFormed { try SignatureHeaders(request.headers) }
             // The method is part of the signed message: no line break can be moved into it.
             guard request.method.isMethod else {
                 throw Refusal(malformed: ContractError("the method must be letters"))
             }
+            claimed = (headers.deviceID, false)
             // Clients of another service have no address here. That service limits them itself.
-            if operation != .otherService { try protection.admitUnproven(from: address) }
+            if operation != .otherService {
+                try protection.admitUnproven(
+                    headers.deviceID, from: address, mayExist: known.mayExist(headers.deviceID))
+            }
             let found = try await apps.enabled(headers.appID)
             app = found
             try await refuseDevelopmentHeader(request, of: found)
@@ -50,6 +57,7 @@ struct RequestVerifier: Sendable {
             guard let cached = try await devices.find(headers.deviceID, of: headers.appID) else {
                 throw Refusal(.notRegistered, "no such device")
             }
+            claimed?.exists = true
             let attempt = try SignedRequest(
                 request, headers, of: found, for: operation, origin: origins.first, now: now)
             let tag = verification.map { ClaimTag(of: $0, by: attempt.deviceID) }
@@ -77,7 +85,13 @@ struct RequestVerifier: Sendable {
             seen.record(verified.deviceID, at: verified.at)
             return .accepted(verified)
         } catch {
-            if operation != .otherService, error.code.isCostly { await protection.countFailure(from: address) }
+            if operation != .otherService, error.code.isCostly, let claimed {
+                if claimed.exists {
+                    await protection.countFailure(of: claimed.device, from: address)
+                } else {
+                    await protection.countStranger(claimed.device, from: address)
+                }
+            }
             if let app { await recorder.record(error.proof, .request, of: app, device: signed?.deviceID) }
             return .refused(error, app: app, signed: signed)
         }
@@ -85,7 +99,7 @@ struct RequestVerifier: Sendable {
 
     /// A cached row never refuses a request. Re-read it first: another node may have approved the device or rotated its key.
     ///
-    /// - Parameter address: the address for which the re-read is counted; nil: it is counted for the device.
+    /// - Parameter address: the address for which the re-read is counted; nil: it is counted for the device alone.
     private func neverRefuseByCachedRow(
         _ cached: DeviceDirectory.Found, _ request: SignedRequest, orAt others: ArraySlice<RequestOrigin>,
         from address: ClientAddress?
@@ -107,11 +121,11 @@ struct RequestVerifier: Sendable {
     /// The app of a challenge or a registration. An address that named too many unknown apps is refused before the store is
     /// read.
     func enabledApp(_ id: AppID, for address: ClientAddress) async throws(Refusal) -> ProvisionedApp {
-        if !apps.isKnown(id) { try protection.admitUnproven(from: address) }
+        if !apps.isKnown(id) { try protection.admitStranger(from: address) }
         do {
             return try await apps.enabled(id)
         } catch {
-            if error.code.isCostly { await protection.countFailure(from: address) }
+            if error.code.isCostly { await protection.countStranger(from: address) }
             throw error
         }
     }

@@ -1,9 +1,18 @@
 internal import AuthContract
 internal import AuthService
 
-/// The statement for one page of devices. Each condition adds a column of an index.
+/// The statements for one page of devices. Each condition adds a column of an index.
 enum DeviceListing {
-    static func statement(_ query: DeviceQuery) -> Statement {
+    /// The statement for the ids of one page, without deregistered devices.
+    static func ids(after: DeviceQuery.PageToken?, limit: Int) -> Statement {
+        var query = DeviceQuery(limit: limit)
+        query.after = after
+        return statement(query, selecting: "device_id, registered_at", except: .deregistered)
+    }
+
+    static func statement(
+        _ query: DeviceQuery, selecting columns: String = DeviceRecord.selection, except status: DeviceStatus? = nil
+    ) -> Statement {
         var conditions = ["TRUE"]
         var parameters: [Parameter] = []
         func require(_ condition: (String) -> String, _ value: Parameter) {
@@ -21,10 +30,11 @@ enum DeviceListing {
             let time = parameters.count
             require({ "(registered_at < $\(time) OR device_id > \($0))" }, .uuid(after.deviceID))
         }
+        if let status { require({ "status <> \($0)" }, .text(status.rawValue)) }
         parameters.append(.integer(Int64(query.limit)))
         return Statement(
             """
-            SELECT \(DeviceRecord.selection) FROM devices WHERE \(conditions.joined(separator: " AND "))
+            SELECT \(columns) FROM devices WHERE \(conditions.joined(separator: " AND "))
             ORDER BY registered_at DESC, device_id LIMIT $\(parameters.count)
             """, parameters)
     }

@@ -175,6 +175,17 @@ struct PostgreSQLDeviceStore: DeviceStore {
         }
     }
 
+    func knownIDs(
+        after: DeviceQuery.PageToken?, limit: Int
+    ) async throws(StoreError) -> [DeviceQuery.PageToken] {
+        let statement = DeviceListing.ids(after: after, limit: limit)
+        return try await database.read { (connection) throws(StoreError) in
+            try connection.results([statement])[0].rows.map { (row) throws(StoreError) in
+                try DeviceQuery.PageToken(row: row)
+            }
+        }
+    }
+
     func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int] {
         try await database.read { (connection) throws(StoreError) in
             let rows = try connection.rows(

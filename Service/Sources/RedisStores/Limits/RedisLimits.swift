@@ -100,18 +100,21 @@ struct RedisLimits: LimitStore {
     private func key(_ shared: SharedBucket) -> (partition: Int, key: String) {
         switch shared {
         case .enrolment(let address): named("e:", address)
-        case .failures(let address): named("f:", address)
+        case .failures(let address, let device): named("f:" + Self.text(of: address) + " ", device)
+        case .strangers(let address): named("u:", address)
         case .device(let device): named("d:", device)
         case .rotations(let device): named("r:", device)
         }
     }
 
     private func named(_ kind: String, _ address: ClientAddress) -> (Int, String) {
-        // A client address that is no IP address may be of any length.
-        let text = String(address.network.prefix(64))
+        let text = Self.text(of: address)
         let partition = router.partitions.partition(of: text)
         return (partition, router.partitions[partition].prefix + kind + text)
     }
+
+    /// A client address that is no IP address may be of any length.
+    private static func text(of address: ClientAddress) -> String { String(address.network.prefix(64)) }
 
     private func named(_ kind: String, _ device: DeviceID) -> (Int, String) {
         let partition = router.partitions.partition(of: device)

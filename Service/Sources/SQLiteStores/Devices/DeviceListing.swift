@@ -2,9 +2,18 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// The statement for one page of devices. Each condition adds a column of an index.
+/// The statements for one page of devices. Each condition adds a column of an index.
 enum DeviceListing {
-    static func statement(_ query: DeviceQuery) -> (sql: String, arguments: StatementArguments) {
+    /// The statement for the ids of one page, without deregistered devices.
+    static func ids(after: DeviceQuery.PageToken?, limit: Int) -> (sql: String, arguments: StatementArguments) {
+        var query = DeviceQuery(limit: limit)
+        query.after = after
+        return statement(query, selecting: "device_id, registered_at", except: .deregistered)
+    }
+
+    static func statement(
+        _ query: DeviceQuery, selecting columns: String = "*", except status: DeviceStatus? = nil
+    ) -> (sql: String, arguments: StatementArguments) {
         var conditions = ["TRUE"]
         var arguments: StatementArguments = []
         func require(_ condition: String, _ values: StatementArguments) {
@@ -21,10 +30,11 @@ enum DeviceListing {
             require("registered_at <= ?", [after.registeredAt.seconds])
             require("(registered_at < ? OR device_id > ?)", [after.registeredAt.seconds, after.deviceID.text])
         }
+        if let status { require("status <> ?", [status.rawValue]) }
         arguments += [query.limit]
         return (
             """
-            SELECT * FROM devices WHERE \(conditions.joined(separator: " AND "))
+            SELECT \(columns) FROM devices WHERE \(conditions.joined(separator: " AND "))
             ORDER BY registered_at DESC, device_id LIMIT ?
             """, arguments
         )

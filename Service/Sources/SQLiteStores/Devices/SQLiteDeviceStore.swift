@@ -115,6 +115,17 @@ struct SQLiteDeviceStore: DeviceStore {
         }
     }
 
+    func knownIDs(
+        after: DeviceQuery.PageToken?, limit: Int
+    ) async throws(StoreError) -> [DeviceQuery.PageToken] {
+        let (sql, arguments) = DeviceListing.ids(after: after, limit: limit)
+        return try await database.read { database in
+            try Row.fetchAll(database, sql: sql, arguments: arguments).map {
+                try DeviceQuery.PageToken(row: StoredRow($0))
+            }
+        }
+    }
+
     func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int] {
         try await database.read { database in
             let rows = try Row.fetchAll(

@@ -23,6 +23,38 @@ extension StoreConformance {
                 try expect(pages.map(\.count), is: [4, 4, 4, 4, 4, 4, 1, 0], "the sizes of the pages")
                 try expect(pages.flatMap { $0 }, is: wanted, "the devices")
             },
+            ConformanceCheck("Pages of known ids list every device once that is not deregistered, of all apps") {
+                stores in
+                let (samples, other) = (try Samples(stores), try Samples(stores))
+                var (wanted, hidden) = (Set<DeviceID>(), Set<DeviceID>())
+                for number in 0..<9 {
+                    let status = DeviceStatus.allCases[number % DeviceStatus.allCases.count]
+                    let owner = number < 5 ? samples : other
+                    let device = owner.device(status: status, registeredAt: stores.now + Int64(number / 3))
+                    try await stores.add(device, owner)
+                    if status == .deregistered {
+                        hidden.insert(device.deviceID)
+                    } else {
+                        wanted.insert(device.deviceID)
+                    }
+                }
+                var (ids, after) = ([DeviceQuery.PageToken](), DeviceQuery.PageToken?.none)
+                repeat {
+                    let page = try await stores.devices.knownIDs(after: after, limit: 2)
+                    try expect(page.count <= 2, is: true, "a page within its limit")
+                    ids += page
+                    after = page.last
+                } while after != nil
+                let sorted = ids.sorted { left, right in
+                    left.registeredAt == right.registeredAt
+                        ? left.deviceID.text < right.deviceID.text : left.registeredAt > right.registeredAt
+                }
+                try expect(ids, is: sorted, "the order")
+                let found = Set(ids.map(\.deviceID))
+                try expect(found.count, is: ids.count, "the number of different ids")
+                try expect(found.intersection(wanted), is: wanted, "what was found of the devices")
+                try expect(found.intersection(hidden), is: [], "what was found of the deregistered devices")
+            },
             ConformanceCheck("A query applies status, platform and time together") { stores in
                 let samples = try Samples(stores)
                 let now = stores.now

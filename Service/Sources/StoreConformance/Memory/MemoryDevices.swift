@@ -123,6 +123,14 @@ extension MemoryStores: DeviceStore {
     }
 
     /// See `DeviceStore`.
+    public func knownIDs(after: DeviceQuery.PageToken?, limit: Int) throws(StoreError) -> [DeviceQuery.PageToken] {
+        try check(.knownIDs)
+        let known = deviceRecords.values.filter { $0.status != .deregistered }.map { DeviceQuery.PageToken($0) }
+        let later = known.filter { token in after.map { precedes($0, token) } ?? true }
+        return Array(later.sorted { precedes($0, $1) }.prefix(min(max(limit, 1), 1000)))
+    }
+
+    /// See `DeviceStore`.
     public func count(of app: AppID) throws(StoreError) -> [DeviceStatus: Int] {
         try check(.count)
         return deviceRecords.values.filter { $0.appID == app }.reduce(into: [:]) { $0[$1.status, default: 0] += 1 }

@@ -18,7 +18,7 @@ public actor MemoryStores {
         /// A call of `DeviceStore`.
         case raise, observedDevices, writeLastSeen
         /// A call of `DeviceStore`.
-        case devices, count, riskMetrics
+        case devices, knownIDs, count, riskMetrics
         /// A call of `AuditLog`.
         case append, events, firstBrokenLink, link
         /// A call of `ReceiptStore`.

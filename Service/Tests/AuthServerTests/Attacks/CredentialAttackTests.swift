@@ -86,18 +86,52 @@ import Testing
         }
     }
 
-    /// Unknown ids count like failed signatures: each costs a read of the store.
+    /// Each unknown id costs a read of the store.
     @Test func `guessing device ids is limited`() async throws {
         var protection = ProtectionSettings()
-        protection.failedSignatures = Rate(burst: 3, perMinute: 1)
+        protection.strangers = Rate(burst: 3, perMinute: 1)
         try await TestServer.with(protection: protection) { server in
             let device = try await TestDevice.register(at: server)
+            await server.service.updateKnownDevices()
             var codes: [String?] = []
             for _ in 0..<5 {
                 let guess = TestDevice(key: device.key, id: DeviceID(from: SystemRandom()).text)
                 codes.append(try await guess.send(.status, to: server).code)
             }
             #expect(codes == ["NOT_REGISTERED", "NOT_REGISTERED", "NOT_REGISTERED", "RATE_LIMITED", "RATE_LIMITED"])
+            #expect(try await device.send(.status, to: server).status == 200)
+        }
+    }
+
+    /// One phone of many behind an address, with everything that a client without a valid signature can send.
+    @Test func `a client that always fails makes no request of a neighbour fail`() async throws {
+        var protection = ProtectionSettings()
+        let few = Rate(burst: 2, perMinute: 1)
+        (protection.failedSignatures, protection.strangers, protection.rereads) = (few, few, few)
+        try await TestServer.with(protection: protection) { server in
+            let (bad, neighbour) = (
+                try await TestDevice.register(at: server), try await TestDevice.register(at: server)
+            )
+            await server.service.updateKnownDevices()
+            let wrong = TestDevice(key: neighbour.key, id: bad.id)
+            var codes: Set<String?> = []
+            for number in 0..<10 {
+                let invented = TestDevice(key: bad.key, id: DeviceID(from: SystemRandom()).text)
+                let unknown = try await invented.send(.status, to: server) { headers in
+                    headers = headers.map { $0.0 == HeaderName.appID ? ($0.0, "com.example.no\(number)") : $0 }
+                }
+                let refused = [
+                    try await wrong.send(.status, to: server), try await invented.send(.status, to: server), unknown,
+                    try await server.post(.challenge, ["app_id": "com.example.nobody"]),
+                    try await server.administer("GET", "/apps", "sya_00_wrong"),
+                ]
+                #expect(refused.allSatisfy { $0.status >= 400 && $0.status < 500 })
+                codes.formUnion(refused.map(\.code))
+                #expect(try await neighbour.send(.status, to: server).status == 200)
+                #expect(try await server.post(.challenge, ["app_id": .string(TestServer.appID)]).status == 200)
+            }
+            #expect(codes.contains("RATE_LIMITED") && codes.contains("INVALID_SIGNATURE"))
+            #expect(try await bad.send(.status, to: server).code == "RATE_LIMITED")
         }
     }
 

@@ -83,6 +83,9 @@ import Testing
             Case("protection: {failed_signature_burst: 3}") { $0.protection.failedSignatures.burst == 3 }
         case .failedSignaturePerMinute:
             Case("protection: {failed_signature_per_minute: 3}") { $0.protection.failedSignatures.perMinute == 3 }
+        case .strangerBurst: Case("protection: {stranger_burst: 3}") { $0.protection.strangers.burst == 3 }
+        case .strangerPerMinute:
+            Case("protection: {stranger_per_minute: 3}") { $0.protection.strangers.perMinute == 3 }
         case .deviceBurst: Case("protection: {device_burst: 3}") { $0.protection.device.burst == 3 }
         case .devicePerMinute: Case("protection: {device_per_minute: 3}") { $0.protection.device.perMinute == 3 }
         case .rotationBurst: Case("protection: {rotation_burst: 3}") { $0.protection.rotations.burst == 3 }

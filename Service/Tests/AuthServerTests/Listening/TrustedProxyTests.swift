@@ -77,9 +77,8 @@ import Testing
         forwarded: [String]
     ) async throws {
         var protection = ProtectionSettings()
-        (protection.enrolment, protection.failedSignatures) = (
-            Rate(burst: 1, perMinute: 1), Rate(burst: 1, perMinute: 1)
-        )
+        let one = Rate(burst: 1, perMinute: 1)
+        (protection.enrolment, protection.failedSignatures, protection.strangers) = (one, one, one)
         var settings = ServerSettings()
         settings.trustedProxies = try TrustedProxies(["127.0.0.1", "10.0.0.0/8"])
         let lines = LogLines()
@@ -168,7 +167,7 @@ import Testing
 
     @Test func `failed credentials count for the forwarded address on the operations listener too`() async throws {
         var protection = ProtectionSettings()
-        protection.failedSignatures = Rate(burst: 1, perMinute: 1)
+        protection.strangers = Rate(burst: 1, perMinute: 1)
         for (trusted, expected) in [(["127.0.0.1"], 401), ([], 429)] {
             var settings = ServerSettings()
             settings.trustedProxies = try TrustedProxies(trusted)

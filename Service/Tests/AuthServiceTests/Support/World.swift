@@ -43,6 +43,7 @@ struct World {
         settings.device = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.rereads = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.failedSignatures = Rate(burst: 1_000_000, perMinute: 1_000_000)
+        settings.strangers = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.rotations = Rate(burst: 1_000_000, perMinute: 1_000_000)
         protection(&settings)
         self.settings = settings

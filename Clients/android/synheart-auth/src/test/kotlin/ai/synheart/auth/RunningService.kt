@@ -39,6 +39,7 @@ internal class RunningService(vararg environment: Pair<String, String>, movesIts
                     "SYNHEART_AUTH_PROTECTION_ENROLMENT_BURST" to "100000", "SYNHEART_AUTH_PROTECTION_ENROLMENT_PER_MINUTE" to "10000",
                     "SYNHEART_AUTH_PROTECTION_ROTATION_BURST" to "10000", "SYNHEART_AUTH_PROTECTION_DEVICE_BURST" to "10000",
                     "SYNHEART_AUTH_PROTECTION_FAILED_SIGNATURE_BURST" to "10000",
+                    "SYNHEART_AUTH_PROTECTION_STRANGER_BURST" to "10000",
                 ) + environment
                 if (movesItsClock) {
                     clock.writeText("+0")

@@ -1,0 +1,81 @@
+internal import AuthContract
+
+/// A set of device ids that contains every id that was added, and a few that were not: a Bloom filter.
+///
+/// An id takes 12 bits and sets 8 of them, so a full layer wrongly contains one id in 300. The hash is seeded at random in each
+/// process, so a client cannot compute ids that the set wrongly contains. The set grows by layers, each twice as large as the one
+/// before.
+struct KnownIDs: Sendable {
+    private struct Layer: Sendable {
+        private var words: [UInt64]
+        private(set) var room: Int
+        let capacity: Int
+
+        init(capacity: Int) {
+            (self.capacity, room) = (capacity, capacity)
+            words = [UInt64](repeating: 0, count: capacity * KnownIDs.bitsOfOneID / 64)
+        }
+
+        func contains(_ hash: UInt64) -> Bool {
+            KnownIDs.probes.allSatisfy { probe in
+                let bit = place(probe, of: hash)
+                return words[Int(bit / 64)] & 1 << (bit % 64) != 0
+            }
+        }
+
+        mutating func insert(_ hash: UInt64) {
+            for probe in KnownIDs.probes {
+                let bit = place(probe, of: hash)
+                words[Int(bit / 64)] |= 1 << (bit % 64)
+            }
+            room -= 1
+        }
+
+        /// The bit of a probe, by double hashing: the two halves of the hash are the start and the step.
+        private func place(_ probe: UInt64, of hash: UInt64) -> UInt64 {
+            let step = hash << 32 | hash >> 32 | 1
+            return (hash &+ probe &* step).multipliedFullWidth(by: UInt64(words.count) * 64).high
+        }
+    }
+
+    private static let bitsOfOneID = 12
+    private static let probes: Range<UInt64> = 0..<8
+    /// The ids of the first layer, which takes 96 KiB.
+    static let smallest = 1 << 16
+
+    private let maximum: Int
+    private var layers: [Layer] = []
+    /// Whether there were more ids than `maximum`. Then every id may be known.
+    private var isOverfull = false
+
+    /// An empty set.
+    ///
+    /// - Parameter maximum: the bound of the layers together, in ids: 200 MB by default.
+    init(maximum: Int = 1 << 27) { self.maximum = maximum }
+
+    /// Whether the id was added. A wrong answer is always `true`.
+    func contains(_ id: DeviceID) -> Bool { isOverfull || contains(Self.hash(id)) }
+
+    /// Adds an id.
+    mutating func insert(_ id: DeviceID) {
+        let hash = Self.hash(id)
+        guard !isOverfull, !contains(hash) else { return }
+        if layers.last?.room ?? 0 == 0 {
+            let capacity = (layers.last?.capacity).map { $0 * 2 } ?? Self.smallest
+            guard capacity <= maximum - layers.reduce(0, { $0 + $1.capacity }) else {
+                (isOverfull, layers) = (true, [])
+                return
+            }
+            layers.append(Layer(capacity: capacity))
+        }
+        layers[layers.count - 1].insert(hash)
+    }
+
+    private func contains(_ hash: UInt64) -> Bool { layers.contains { $0.contains(hash) } }
+
+    private static func hash(_ id: DeviceID) -> UInt64 {
+        var hasher = Hasher()
+        hasher.combine(id)
+        return UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+}

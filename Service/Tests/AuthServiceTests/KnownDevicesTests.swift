@@ -1,0 +1,202 @@
+import AuthContract
+import Bytes
+import Crypto
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import AuthService
+
+@Suite("What a node knows of the devices that exist")
+struct KnownDevicesTests {
+    /// An audit log that can be exchanged for another one, as a restored database has.
+    private struct ExchangedLog: AuditLog {
+        let log: Locked<MemoryStores>
+        /// Whether its events are no longer there.
+        let isArchived = Locked(false)
+
+        init(_ log: MemoryStores) { self.log = Locked(log) }
+
+        private var current: MemoryStores { log.withLock { $0 } }
+
+        func append(_ event: AuditEvent) async throws(StoreError) { try await current.append(event) }
+
+        func events(
+            app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+        ) async throws(StoreError) -> [RecordedAuditEvent] {
+            if isArchived.withLock({ $0 }) { return [] }
+            return try await current.events(app: app, device: device, before: before, limit: limit)
+        }
+
+        func firstBrokenLink() async throws(StoreError) -> Int64? { try await current.firstBrokenLink() }
+
+        func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? { try await current.link(at: sequence) }
+    }
+
+    /// A store with one app, and what a node knows of its devices.
+    private struct Bench {
+        let clock = TestClock(at: World.start)
+        let random = SeededRandom(seed: 9)
+        let stores: MemoryStores
+        let log: ExchangedLog
+        let known: KnownDevices
+        let app: StoredApp
+
+        init() async throws {
+            stores = MemoryStores(clock: clock)
+            log = ExchangedLog(stores)
+            known = KnownDevices(devices: stores, audit: log, clock: clock)
+            app = StoredApp(appID: try AppID(World.appID), sealedJSON: "{}")
+            let event = AuditEvent(.appAdded, at: clock.now, actor: "test", appID: app.appID)
+            try #require(try await stores.insert(app, recording: event))
+        }
+
+        @discardableResult
+        func add(_ status: DeviceStatus = .registered) async throws -> DeviceID {
+            let (device, event) = sample(status)
+            let outcome = try await stores.insert(device, under: app, maximumPending: .max, recording: event)
+            try #require(outcome == .inserted)
+            return device.deviceID
+        }
+
+        /// A device and the event of its registration, a second ahead of the clock.
+        func sample(_ status: DeviceStatus = .registered) -> (DeviceRecord, AuditEvent) {
+            let device = DeviceRecord(
+                appID: app.appID, deviceID: DeviceID(from: random), platform: .ios, status: status,
+                key: DevicePublicKey(P256.Signing.PrivateKey().publicKey), assurance: .unproven,
+                registeredAt: clock.now + 1)
+            let event = AuditEvent(
+                status == .pending ? .devicePending : .deviceRegistered, at: clock.now, actor: "device",
+                appID: app.appID, deviceID: device.deviceID)
+            return (device, event)
+        }
+
+        var stranger: DeviceID { DeviceID(from: random) }
+    }
+
+    @Test("until all ids were read, every id may exist; then only those of devices that are not deregistered")
+    func loading() async throws {
+        let bench = try await Bench()
+        var ids: [DeviceID] = []
+        for _ in 0..<5 { ids.append(try await bench.add()) }
+        let gone = try await bench.add(.deregistered)
+        await bench.stores.fail(.knownIDs)
+        await bench.known.update()
+        #expect(bench.known.mayExist(bench.stranger))
+        await bench.stores.recover()
+        await bench.stores.fail(.link)
+        await bench.known.update()
+        #expect(bench.known.mayExist(bench.stranger))
+        await bench.stores.recover()
+        await bench.known.update()
+        #expect(ids.allSatisfy(bench.known.mayExist))
+        #expect(!bench.known.mayExist(bench.stranger))
+        #expect(!bench.known.mayExist(gone))
+    }
+
+    @Test("more devices than one page are read, and more events than one page")
+    func pages() async throws {
+        let bench = try await Bench()
+        for _ in 0..<1001 { try await bench.add() }
+        await bench.known.update()
+        var later: [DeviceID] = []
+        for number in 0..<2001 { later.append(try await bench.add(number.isMultiple(of: 2) ? .pending : .registered)) }
+        await bench.known.update()
+        #expect(later.allSatisfy(bench.known.mayExist))
+        #expect(!bench.known.mayExist(bench.stranger))
+    }
+
+    @Test("a device that registers while all ids are read is known")
+    func meanwhile() async throws {
+        let bench = try await Bench()
+        try await bench.add()
+        bench.clock.advance(1)
+        let (device, event) = bench.sample()
+        await bench.stores.interrupt(.knownIDs) { [app = bench.app] stores in
+            // After the first page, which begins with the newest device: the second page does not have it.
+            stores.interrupt(.knownIDs) { stores in
+                _ = try? stores.insert(device, under: app, maximumPending: .max, recording: event)
+            }
+        }
+        await bench.known.update()
+        #expect(try await bench.stores.device(device.deviceID, of: device.appID) == device)
+        #expect(bench.known.mayExist(device.deviceID))
+        #expect(!bench.known.mayExist(bench.stranger))
+    }
+
+    @Test("what is older than five seconds refuses nothing, whatever the clock did")
+    func age() async throws {
+        let bench = try await Bench()
+        await bench.known.update()
+        bench.clock.advance(5)
+        #expect(!bench.known.mayExist(bench.stranger))
+        bench.clock.advance(1)
+        #expect(bench.known.mayExist(bench.stranger))
+        await bench.stores.fail(.link)
+        await bench.known.update()
+        #expect(bench.known.mayExist(bench.stranger))
+        await bench.stores.recover()
+        await bench.known.update()
+        #expect(!bench.known.mayExist(bench.stranger))
+        bench.clock.advance(-1)
+        #expect(bench.known.mayExist(bench.stranger))
+    }
+
+    @Test("after a restore, whose log does not continue the known one, all ids are read again")
+    func restored() async throws {
+        let bench = try await Bench()
+        try await bench.add()
+        await bench.known.update()
+        // The restored log has other events and is longer. It does not tell of the device.
+        let other = MemoryStores(clock: bench.clock)
+        for _ in 0..<9 { try await other.append(AuditEvent(.securityEvent, at: bench.clock.now, actor: "test")) }
+        let id = try await bench.add()
+        bench.log.log.withLock { $0 = other }
+        await bench.known.update()
+        #expect(bench.known.mayExist(bench.stranger))
+        await bench.known.update()
+        #expect(bench.known.mayExist(id))
+        #expect(!bench.known.mayExist(bench.stranger))
+    }
+
+    @Test("a log of which events are missing makes all ids be read again")
+    func missingEvents() async throws {
+        let bench = try await Bench()
+        await bench.known.update()
+        let id = try await bench.add()
+        bench.log.isArchived.withLock { $0 = true }
+        await bench.known.update()
+        #expect(bench.known.mayExist(bench.stranger))
+        await bench.known.update()
+        #expect(bench.known.mayExist(id))
+        #expect(!bench.known.mayExist(bench.stranger))
+    }
+
+    /// Registrations on any node, readings that fail, and a clock that jumps, in a random order.
+    @Test("a device that existed at the last reading is never unknown", arguments: 0..<20 as Range<UInt64>)
+    func property(seed: UInt64) async throws {
+        let bench = try await Bench()
+        let random = SeededRandom(seed: seed)
+        var (read, later) = ([DeviceID](), [DeviceID]())
+        for _ in 0..<60 {
+            switch random.below(10) {
+            case 0..<4: later.append(try await bench.add(random.below(2) == 0 ? .registered : .pending))
+            case 4:
+                let id = try await bench.add()
+                bench.known.insert(id)
+                read.append(id)
+            case 5:
+                await bench.stores.fail([.link, .events, .knownIDs][random.below(3)])
+                await bench.known.update()
+                await bench.stores.recover()
+            case 6: bench.clock.advance(Int64(random.below(13)) - 3)
+            default:
+                await bench.known.update()
+                read += later
+                later = []
+                #expect(!bench.known.mayExist(bench.stranger))
+            }
+            for id in read { #expect(bench.known.mayExist(id)) }
+        }
+    }
+}
