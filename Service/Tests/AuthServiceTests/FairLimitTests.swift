@@ -2,6 +2,7 @@ import AuthContract
 import AuthService
 import Crypto
 import StoreConformance
+import StrictJSON
 import Testing
 
 /// One client that fails all the time makes no request of another registered device at its address fail.

@@ -71,7 +71,9 @@ import Testing
         let areDone = Locked(false)
         async let bad = Self.attack(phones[0], port: port) { areDone.withLock { $0 } }
         // The attack has spent its limits before the first request of the others.
-        while await Self.sent(by: phones[0], port: port) != "RATE_LIMITED" {}
+        var code: String?
+        for _ in 0..<2000 where code != "RATE_LIMITED" { code = await Self.sent(by: phones[0], port: port) }
+        #expect(code == "RATE_LIMITED")
         var good = Seen()
         try await withThrowingTaskGroup(of: Seen.self) { tasks in
             for start in stride(from: 1, to: Self.phones, by: 20) {
@@ -105,13 +107,13 @@ import Testing
     private static func attack(
         _ phone: DevelopmentDevice, port: Int, until isDone: @escaping @Sendable () -> Bool
     ) async throws -> Seen {
-        let connection = try #require(WireConnection(port: port))
         var (seen, number) = (Seen(), 0)
         while !isDone() {
             let batch = try (0..<8).flatMap { try badRequests(of: phone, number: number + $0) }
             number += 8
-            let answers = await connection.exchange(batch)
-            try #require(answers.count == batch.count)
+            // The service may close a connection after a refusal.
+            let answers = await WireConnection(port: port)?.exchange(batch) ?? []
+            #expect(!answers.isEmpty)
             seen.note(answers)
         }
         return seen
