@@ -115,6 +115,10 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
 
     func devices(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord] { try await memory.devices(query) }
 
+    func knownIDs(after: DeviceQuery.PageToken?, limit: Int) async throws(StoreError) -> [DeviceQuery.PageToken] {
+        try await memory.knownIDs(after: after, limit: limit)
+    }
+
     func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int] { try await memory.count(of: app) }
 
     func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int] { try await memory.riskMetrics(of: app) }
