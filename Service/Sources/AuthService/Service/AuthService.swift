@@ -26,7 +26,7 @@ public struct AuthService: Sendable {
     let devices: DeviceDirectory
     let deviceStore: any DeviceStore
     private let changes: DeviceChanges
-    private let verifier: RequestVerifier
+    let verifier: RequestVerifier
     private let registration: RegistrationRules
     let pendingProofs: PendingProofs?
     let recorder: RefusalRecorder
