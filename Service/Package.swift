@@ -110,8 +110,12 @@ let package = Package(
 
         // The rules, without HTTP and SQL; what every store must do; the default stores.
         room(
-            "AuthService", [bytes, contract, json, appAttest, playIntegrity, keyAttestation, crypto, logging],
-            tests: [helpers, bytes, contract, json, "StoreConformance", testKit, "AttestationInspection", crypto]),
+            "AuthService",
+            [bytes, contract, json, appAttest, playIntegrity, keyAttestation, crypto, x509, asn1, logging],
+            tests: [
+                helpers, bytes, contract, json, "StoreConformance", testKit, "AttestationInspection", crypto, x509,
+                asn1,
+            ]),
         room("StoreConformance", ["AuthService", contract, json, crypto], tests: ["AuthService"]),
         room(
             "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, logging, atomics],
@@ -178,7 +182,7 @@ let package = Package(
             "AuthServer",
             ["AuthService", bytes, contract, json, crypto, logging, nioSSL, nioPosix, yams] + hummingbird,
             tests: [
-                "AuthService", contract, keyAttestation, playIntegrity, json,
+                "AuthService", contract, keyAttestation, playIntegrity, json, testKit,
                 "StoreConformance",
                 crypto, asn1, x509, logging, nioPosix,
                 nioSSL,

@@ -64,6 +64,15 @@ public struct KeyAttestationTrustAnchors: Sendable {
         }
     }
 
+    /// The label of a known software root among them, found by its key or its name; nil: there is none. No chain under such a
+    /// root is accepted.
+    @_spi(Service) public var softwareRoot: String? {
+        GoogleRoots.software.first { root in
+            let digest = Array(SHA256.hash(data: root.spki))
+            return anchors.contains { $0.keyDigest == digest || $0.subject == root.subject }
+        }?.label
+    }
+
     /// These keys and others.
     public func adding(_ others: KeyAttestationTrustAnchors) -> KeyAttestationTrustAnchors {
         KeyAttestationTrustAnchors(anchors: anchors + others.anchors)

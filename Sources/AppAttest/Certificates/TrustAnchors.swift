@@ -34,6 +34,12 @@ public struct TrustAnchors: Sendable {
         self.init(attestation: certificates, receipts: certificates)
     }
 
+    /// The roots of attestations, DER.
+    @_spi(Service) public var attestationRoots: [[UInt8]] { attestation.map(\.bytes) }
+
+    /// The roots of receipts, DER.
+    @_spi(Service) public var receiptRoots: [[UInt8]] { receipts.map(\.bytes) }
+
     /// These roots and others.
     public func adding(_ others: TrustAnchors) -> TrustAnchors {
         TrustAnchors(attestation: attestation + others.attestation, receipts: receipts + others.receipts)

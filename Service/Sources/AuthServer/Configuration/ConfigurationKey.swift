@@ -48,6 +48,9 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     case receiptsPerHour = "providers.receipts_per_hour"
     case appleURL = "providers.apple_url"
     case googleURL = "providers.google_url"
+    case appleRoots = "providers.apple_roots"
+    case appleReceiptRoots = "providers.apple_receipt_roots"
+    case googleRoots = "providers.google_roots"
     case revocationsDirectory = "providers.revocations_directory"
     case revocationsMaximumAge = "providers.revocations_maximum_age_seconds"
     case database
@@ -75,7 +78,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         switch self {
         case .host, .publicOrigin, .tlsCertificate, .tlsKey, .operationsHost, .operationsTLSCertificate,
             .operationsTLSKey, .metricsHost, .database, .appleTeamID, .appleKeyID, .appleURL, .googleURL,
-            .revocationsDirectory:
+            .appleRoots, .appleReceiptRoots, .googleRoots, .revocationsDirectory:
             .text
         case .serviceKey: .secrets
         // The URLs contain passwords.
@@ -114,7 +117,8 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
             .strangerPerMinute, .deviceBurst, .devicePerMinute, .rotationBurst, .rotationPerHour, .claimsOfOneApp,
             .appleTeamID, .appleKeyID, .appleKey,
             .receiptsPerHour, .appleURL,
-            .googleURL, .revocationsDirectory, .revocationsMaximumAge, .logLevel:
+            .googleURL, .appleRoots, .appleReceiptRoots, .googleRoots, .revocationsDirectory, .revocationsMaximumAge,
+            .logLevel:
             true
         case .host, .port, .publicOrigin, .otherOrigins, .trustedProxies, .insecureHTTP, .drainSeconds,
             .shutdownSeconds, .operationsHost, .operationsPort, .operationsHosts, .operationsInsecureHTTP,

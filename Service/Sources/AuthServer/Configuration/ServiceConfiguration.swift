@@ -215,7 +215,8 @@ package struct ServiceConfiguration: Sendable {
         case .host: .string(server.host)
         case .port: .integer(server.port)
         case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey, .appleTeamID, .appleKeyID, .appleKey,
-            .appleURL, .googleURL, .revocationsDirectory, .maximumConnectionsPerAddress,
+            .appleURL, .googleURL, .appleRoots, .appleReceiptRoots, .googleRoots, .revocationsDirectory,
+            .maximumConnectionsPerAddress,
             .operationsTLSCertificate, .operationsTLSKey, .metricsPort, .postgresql, .redis:
             .null
         case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)

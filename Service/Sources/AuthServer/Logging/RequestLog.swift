@@ -18,6 +18,17 @@ struct RequestLog: Sendable {
             metadata: ["address": .string(proxy.network)])
     }
 
+    /// Logs, once a minute for a provider, that an attestation led to an unknown root.
+    func write(_ root: UntrustedRoot, app: AppID?) {
+        guard warnings.isDue(root.provider.rawValue, "untrusted_root") else { return }
+        logger.warning(
+            "an attestation leads to an unknown root",
+            metadata: [
+                "app": .string(app?.text ?? ""), "name": .string(root.name),
+                "provider": .string(root.provider.rawValue), "sha256": .string(root.lastCertificate),
+            ])
+    }
+
     /// Logs a request.
     ///
     /// - Parameters:

@@ -5,6 +5,7 @@ extension ServerMetrics {
         static let latency = "synheart_request_duration_seconds"
         static let registrations = "synheart_registrations_total"
         static let attestations = "synheart_attestations_total"
+        static let untrustedRoots = "synheart_untrusted_roots_total"
         static let verdicts = "synheart_verdicts_total"
         static let schemes = "synheart_verified_requests_total"
         static let replays = "synheart_replay_refusals_total"
@@ -39,6 +40,10 @@ extension ServerMetrics {
         ),
         (Name.registrations, .counter, "Registrations whose form was right, by platform and result."),
         (Name.attestations, .counter, "Proofs that came with registrations, by who vouches and what came of it."),
+        (
+            Name.untrustedRoots, .counter,
+            "Attestations refused because their chain leads to no trusted root, by who would vouch."
+        ),
         (
             Name.verdicts, .counter,
             "Verdicts on other services' requests, by app: the 200 busiest apps, the rest as other."

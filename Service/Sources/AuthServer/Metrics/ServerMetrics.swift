@@ -65,6 +65,9 @@ package struct ServerMetrics: Sendable {
         for (provider, result) in InitialSeries.attestations {
             start(Name.attestations, [("provider", provider), ("result", result)])
         }
+        for provider in UntrustedRoot.Provider.allCases {
+            start(Name.untrustedRoots, [("provider", provider.rawValue)])
+        }
         for cache in ["devices", "apps"] {
             for result in ["hit", "miss"] { start(Name.caches, [("cache", cache), ("result", result)]) }
         }
@@ -92,6 +95,9 @@ package struct ServerMetrics: Sendable {
         latencies[outcome.route]?.observe(took.inSeconds)
         if case .failure(let refusal) = outcome.result {
             if refusal.code == .nonceReplay { registry.count(Name.replays) }
+            if let root = refusal.untrustedRoot {
+                registry.count(Name.untrustedRoots, [("provider", root.provider.rawValue)])
+            }
             if let event = refusal.code.securityEvent.flatMap(SecurityEvent.init) { securityEvent(event) }
         }
         if outcome.hasDevelopmentHeader { registry.count(Name.development, [("outcome", answer.outcome)]) }

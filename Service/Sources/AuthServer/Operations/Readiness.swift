@@ -182,7 +182,7 @@ extension Readiness {
                     _ = try await service.apps.records()
                     _ = try await service.signingKeys.keySet()
                 },
-                Check("trust_anchors") { try await Self.checkAnchors(of: service.apps) },
+                Check("trust_anchors") { try await Self.checkAnchors(of: service) },
                 Check("clock") { try await Self.compareClock(clock.now, with: stores.audit) },
             ] + further)
     }
@@ -241,7 +241,11 @@ extension Readiness {
 
     /// Checks the operators' trust anchors. Apple's and Google's are built in, and tests cover them. An app with unusable
     /// anchors does not affect other apps.
-    private static func checkAnchors(of apps: AppRegistry) async throws {
+    private static func checkAnchors(of service: AuthService) async throws {
+        if let expired = service.roots.added.first(where: { $0.notAfter < service.clock.now }) {
+            throw Degraded("\(expired.use.rawValue): \(expired.subject) expired at \(expired.notAfter.iso8601)")
+        }
+        let apps = service.apps
         for record in try await apps.records() where record.enabled {
             guard !(record.ios?.trustAnchors ?? []).isEmpty || !(record.android?.trustAnchors ?? []).isEmpty else {
                 continue

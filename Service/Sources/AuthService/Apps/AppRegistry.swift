@@ -1,4 +1,5 @@
 public import AuthContract
+internal import Bytes
 internal import Foundation
 internal import StrictJSON
 
@@ -10,6 +11,7 @@ public final class AppRegistry: Sendable {
     private let key: ServiceKey
     private let clock: any ServiceClock
     private let providers: any EvidenceProviders
+    private let addedRoots = Locked(AddedRoots())
     private let cache: ReadThroughCache<AppID, ProvisionedApp>
     /// Masks the secrets of records.
     public let mask: SecretMask
@@ -27,6 +29,16 @@ public final class AppRegistry: Sendable {
         self.clock = clock
         self.providers = providers
         cache = ReadThroughCache(capacity: Self.maximumCached, clock: clock)
+    }
+
+    /// The roots that are trusted in addition to the built-in ones.
+    var roots: AddedRoots { addedRoots.withLock { $0 } }
+
+    /// Trusts these roots from now on, in place of the ones before. A proof that is being verified is judged by the old ones.
+    func trust(_ roots: AddedRoots) {
+        addedRoots.withLock { $0 = roots }
+        // The verifiers of cached apps have the old roots.
+        forget()
     }
 
     /// Hits and misses of the cache.
@@ -54,7 +66,7 @@ public final class AppRegistry: Sendable {
     private func read(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
         do {
             return try await store.app(id).map { stored in
-                try ProvisionedApp(try opened(stored), stored: stored, providers: providers)
+                try ProvisionedApp(try opened(stored), stored: stored, providers: providers, roots: roots)
             }
         } catch let error as StoreError {
             throw Refusal(error)
@@ -153,7 +165,8 @@ public final class AppRegistry: Sendable {
             throw ContractError(
                 "the record has a policy that its JSON cannot express: set the members of an app record")
         }
-        _ = try ProvisionedApp(record, stored: StoredApp(appID: record.appID, sealedJSON: ""), providers: providers)
+        _ = try ProvisionedApp(
+            record, stored: StoredApp(appID: record.appID, sealedJSON: ""), providers: providers, roots: roots)
     }
 
     /// Removes an app. False if it has devices, does not exist, or its record is not `expected` (nil: any).

@@ -18,12 +18,12 @@ public final class ProvisionedApp: Sendable {
     /// Prepares a record.
     ///
     /// - Throws: if a part of the record cannot be used, such as an anchor that is not a certificate.
-    init(_ record: AppRecord, stored: StoredApp, providers: any EvidenceProviders) throws {
+    init(_ record: AppRecord, stored: StoredApp, providers: any EvidenceProviders, roots: AddedRoots) throws {
         self.record = record
         self.stored = stored
         self.providers = providers
-        apple = try record.ios.map { try AppleEvidence($0) }
-        google = try record.android.map { try GoogleEvidence($0, of: record.appID) }
+        apple = try record.ios.map { try AppleEvidence($0, roots) }
+        google = try record.android.map { try GoogleEvidence($0, of: record.appID, roots) }
         assertionPaths = AssertionPaths(record.ios)
         authorities = try Set(record.signature.authorities.map { try RequestOrigin(authorityOfApp: $0) })
     }
@@ -100,7 +100,8 @@ public final class ProvisionedApp: Sendable {
                 platform: .android, proof: body.proof, keyAttestation: body.keyAttestation, challenge: challenge,
                 key: key, nonce: nonce, at: at)
             let assurance = try await google.verify(input, providers).assurance
-            return Reattestation(app: assurance.app == .none ? nil : assurance, key: assurance.key)
+            return Reattestation(
+                app: assurance.app == .none ? nil : assurance, key: assurance.key, attestation: assurance)
         }
     }
 

@@ -144,6 +144,7 @@ extension DeviceRecord {
         if let vouched = rotation.reattestation?.app {
             (assurance.app, assurance.labels) = (vouched.app, vouched.labels)
         }
+        if let attested = rotation.reattestation?.attestation { assurance.addRootLabels(of: attested) }
         if rotation.reattestation != nil { assurance.labels.removeAll { $0 == Assurance.unprovenLabel } }
         if let newEvidence { appAttest = newEvidence }
         return (.keyRotated, detail)

@@ -9,7 +9,8 @@ internal import StrictJSON
 public struct ReceiptRefreshJob: Sendable {
     private let store: any ReceiptStore
     private let exchange: any ReceiptExchange
-    private let rules: ReceiptRefreshRules
+    private let policy: ReceiptRefreshPolicy
+    private let verifier: ReceiptVerifier
     private let clock: any ServiceClock
     private let random: any RandomSource
     private let pause: @Sendable (Duration) async throws -> Void
@@ -35,7 +36,8 @@ public struct ReceiptRefreshJob: Sendable {
     ) {
         self.store = store
         self.exchange = exchange
-        self.rules = ReceiptRefreshRules(policy: policy, verifier: verifier)
+        self.policy = policy
+        self.verifier = verifier
         self.clock = clock
         self.random = random
         self.pause = pause
@@ -46,6 +48,8 @@ public struct ReceiptRefreshJob: Sendable {
     private struct Watch: Sendable {
         let threshold: @Sendable (AuthContract.AppID) async -> Int?
         let record: @Sendable (_ proof: @escaping @Sendable () -> RefusedProof, _ due: DueReceipt) async -> Void
+        /// Verifies receipts under the added roots too; nil: the job's own verifier does.
+        let verifier: @Sendable () -> ReceiptVerifier?
     }
 
     /// Runs until the task is cancelled. Flags devices by the apps' thresholds, and records refused receipts for apps that ask
@@ -54,7 +58,8 @@ public struct ReceiptRefreshJob: Sendable {
         await run(
             Watch(
                 threshold: { app in ((try? await service.apps.record(app)) ?? nil)?.ios?.flagRiskMetricAbove },
-                record: { proof, due in await service.record(proof, of: due) }))
+                record: { proof, due in await service.record(proof, of: due) },
+                verifier: { service.roots.receiptVerifier }))
     }
 
     /// Runs until the task is cancelled.
@@ -63,7 +68,7 @@ public struct ReceiptRefreshJob: Sendable {
     public func run(
         flaggingAbove threshold: @escaping @Sendable (AuthContract.AppID) async -> Int? = { _ in nil }
     ) async {
-        await run(Watch(threshold: threshold, record: { _, _ in }))
+        await run(Watch(threshold: threshold, record: { _, _ in }, verifier: { nil }))
     }
 
     private func run(_ watch: Watch) async {
@@ -86,6 +91,7 @@ public struct ReceiptRefreshJob: Sendable {
             let answer = await ask(due)
             // The answer to a cancelled request is meaningless. The receipt is due again after its lease.
             guard !Task.isCancelled else { return .zero }
+            let rules = ReceiptRefreshRules(policy: policy, verifier: watch.verifier() ?? verifier)
             let decision = rules.decide(answer, on: due, at: clock.now, jitter: random.fraction())
             try await record(decision, of: due, flaggingAbove: await watch.threshold(due.appID))
             if let proof = decision.proof { await watch.record(proof, due) }
@@ -133,7 +139,7 @@ public struct ReceiptRefreshJob: Sendable {
         case .goOn:
             streak = 0
             // Jitter only lengthens the pause, because the budget is a bound and not an average.
-            return .seconds(3600 / Double(rules.policy.requestsPerHour) * (1 + random.fraction() / 4))
+            return .seconds(3600 / Double(policy.requestsPerHour) * (1 + random.fraction() / 4))
         case .backOff(let seconds):
             if streak == 0 {
                 let level: Logger.Level = answer == .unauthorized ? .error : .warning

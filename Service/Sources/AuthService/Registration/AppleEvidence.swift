@@ -6,34 +6,56 @@ internal import StrictJSON
 
 /// App Attest for one app: its policy and its anchors, prepared once.
 struct AppleEvidence: Sendable {
-    /// An authority: Apple, or a test authority of a development or staging app.
+    /// An authority: Apple under a built-in or an added root, or a test authority of a development or staging app.
     private struct Authority: Sendable {
+        /// Which one it is.
+        enum Kind: Sendable {
+            case builtIn
+            case added(AddedRoot)
+            /// With its roots in PEM.
+            case test(String)
+        }
+
         let attestations: AttestationVerifier
         let receipts: ReceiptVerifier
-        /// Its roots in PEM; nil: Apple.
-        let pem: String?
+        let kind: Kind
 
-        var isApple: Bool { pem == nil }
+        var isApple: Bool { if case .test = kind { false } else { true } }
+
+        /// The label of an added root.
+        var labels: [String] { if case .added(let root) = kind { [root.label] } else { [] } }
     }
 
     private let app: IOSApp
     private let authorities: [Authority]
     private let assertions: AssertionVerifier
+    /// The added roots in PEM; nil: there are none.
+    private let addedPEM: String?
 
-    init(_ app: IOSApp) throws {
+    init(_ app: IOSApp, _ roots: AddedRoots) throws {
         self.app = app
-        var anchors: [(TrustAnchors, pem: String?)] = [(.apple, nil)]
+        addedPEM = roots.applePEM
+        let receipts = roots.receiptVerifier ?? ReceiptVerifier()
+        func authority(_ kind: Authority.Kind, _ anchors: TrustAnchors, _ receipts: ReceiptVerifier) -> Authority {
+            Authority(
+                attestations: AttestationVerifier(policy: app.policy, trustAnchors: anchors), receipts: receipts,
+                kind: kind)
+        }
+        var authorities = [authority(.builtIn, .apple, receipts)]
+        // Before the added roots: what a test authority vouches for is a test, also if it was added by mistake.
         for pem in app.trustAnchors {
-            guard let roots = TrustAnchors(pem: pem) else {
+            guard let anchors = TrustAnchors(pem: pem) else {
                 throw ContractError("ios.trust_anchors: not certificates in PEM")
             }
-            anchors.append((roots, pem))
+            authorities.append(authority(.test(pem), anchors, ReceiptVerifier(trustAnchors: anchors)))
         }
-        authorities = anchors.map { anchors, pem in
-            Authority(
-                attestations: AttestationVerifier(policy: app.policy, trustAnchors: anchors),
-                receipts: ReceiptVerifier(trustAnchors: anchors), pem: pem)
+        for root in roots.added(for: .appleAttestations) {
+            guard let anchors = TrustAnchors(pem: root.pem) else {
+                throw ContractError("\(root.use.rawValue): not a certificate")
+            }
+            authorities.append(authority(.added(root), anchors, receipts))
         }
+        self.authorities = authorities
         assertions = AssertionVerifier(policy: app.policy)
     }
 
@@ -52,7 +74,8 @@ struct AppleEvidence: Sendable {
             }
         var evidence = VerifiedEvidence(
             assurance: Assurance(
-                app: app, key: .appVouched, labels: attestation.category.map { ["category:\($0.rawValue)"] } ?? []),
+                app: app, key: .appVouched,
+                labels: (attestation.category.map { ["category:\($0.rawValue)"] } ?? []) + authority.labels),
             appAttest: AppAttestKeyState(
                 keyID: attestation.keyID.bytes, publicKey: Array(attestation.publicKey.x963Representation),
                 appID: attestation.appID.text, environment: attestation.environment.rawValue,
@@ -99,7 +122,8 @@ struct AppleEvidence: Sendable {
         guard let first = refusals.first(where: { $0.error.code != .untrustedChain }) ?? refusals.first else {
             throw Refusal(.invalidAttestation, "no authority")
         }
-        throw refusal(first.error, by: first.authority)
+        let isUntrusted = first.error.code == .untrustedChain
+        throw refusal(first.error, by: first.authority).of(isUntrusted ? UntrustedRoot(of: object) : nil)
     }
 
     /// Judges the receipt. A bad receipt does not fail a registration.
@@ -142,7 +166,12 @@ extension AppleEvidence {
     private func refused(_ error: AppAttestError, _ line: JSONObject, by authority: Authority?) -> RefusedProof {
         var proof = RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line)
         proof.policy = ["ios": .object(assertions.policy.json)]
-        proof.rootsPEM = authority?.pem
+        switch authority?.kind {
+        case .test(let pem): proof.rootsPEM = pem
+        case .builtIn, .added, nil:
+            proof.keepsBuiltInRoots = addedPEM != nil
+            proof.rootsPEM = addedPEM
+        }
         return proof
     }
 

@@ -16,6 +16,8 @@ extension Assurance {
         if takesApp { joined = newer.marked(as: self) }
         // A weaker app assurance says nothing about the key. But hardware attests the key independently of the app.
         if takesApp || newer.key.isAttested { joined.key = max(key, newer.key) { $0.rank } }
+        // The level of the key may be the other proof's, and that may depend on an added root.
+        if joined.key != (takesApp ? newer : self).key { joined.addRootLabels(of: takesApp ? self : newer) }
         return (joined, takesApp)
     }
 
@@ -38,6 +40,11 @@ extension Assurance {
     /// Keeps the label `rebound`: no later proof removes it.
     private func marked(as older: Assurance) -> Assurance {
         older.labels.contains(Reattestation.rebound) ? rebound : self
+    }
+
+    /// Adds the labels of the added roots (``AddedRoot/label``) under which another proof verified.
+    mutating func addRootLabels(of other: Assurance) {
+        labels += other.labels.filter { $0.hasPrefix(AddedRoot.labelPrefix) && !labels.contains($0) }
     }
 
     /// The same assurance with the label `rebound`, for a device with a replaced App Attest key.

@@ -13,19 +13,31 @@ struct GoogleEvidence: Sendable {
     private let responseKeys: [ResponseKeys]
     /// Has no status list. Each verification sets the newest list on a copy.
     private let keyAttestation: KeyAttestationVerifier
+    /// The added roots by the digests of their keys, without those that the app's record names as test authorities.
+    private let addedRoots: [[UInt8]: AddedRoot]
+    /// The app's test authorities and the added roots in PEM; nil: there are none.
+    private let rootsPEM: String?
 
-    init(_ app: AndroidApp, of appID: AppID) throws {
+    init(_ app: AndroidApp, of appID: AppID, _ roots: AddedRoots) throws {
         self.appID = appID
         self.app = app
         integrity = PlayIntegrityVerifier(policy: app.integrityPolicy, packages: Set(app.packages))
         responseKeys = try app.playIntegrity.keys.map {
             try ResponseKeys(decryptionKey: $0.decryptionKey.exposed, verificationKey: $0.verificationKey)
         }
+        let added = roots.added(for: .googleKeyAttestations)
+        let pems = app.trustAnchors + added.map(\.pem)
+        rootsPEM = pems.isEmpty ? nil : pems.joined(separator: "\n")
+        let anchors = try app.trustAnchors.reduce(KeyAttestationTrustAnchors.google) {
+            try $0.adding(KeyAttestationTrustAnchors(pem: $1))
+        }
+        // What a test authority vouches for is a test, also if it was added by mistake.
+        let known = Set(anchors.anchors.map(\.keyDigest))
+        let further = added.filter { !known.contains($0.keyDigest) }
+        addedRoots = Dictionary(further.map { ($0.keyDigest, $0) }) { first, _ in first }
         keyAttestation = KeyAttestationVerifier(
             policy: app.keyAttestationPolicy,
-            trustAnchors: try app.trustAnchors.reduce(.google) {
-                try $0.adding(KeyAttestationTrustAnchors(pem: $1))
-            },
+            trustAnchors: try further.reduce(anchors) { try $0.adding(KeyAttestationTrustAnchors(pem: $1.pem)) },
             statusList: nil)
     }
 
@@ -96,6 +108,7 @@ struct GoogleEvidence: Sendable {
             throw Refusal(.invalidAttestation, "key attestation: \(error)") {
                 refused(error, chain, input, revocations)
             }.ofSetUp(configured(isPackage: error.code == .packageMismatch, error.code == .certificateDigestMismatch))
+                .of(error.code == .untrustedRoot ? UntrustedRoot(of: chain) : nil)
         }
     }
 
@@ -180,8 +193,9 @@ struct GoogleEvidence: Sendable {
     private var countsKeyAttestations: Bool { app.keyAttestation.statusList.map { $0 != "none" } ?? false }
 
     private func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {
+        let added = attested.flatMap { addedRoots[$0.anchor.keyDigest] }
         let app: Assurance.App =
-            if attested?.anchor.origin == .configured || vouched?.verdict.isTestingResponse == true {
+            if (attested?.anchor.origin == .configured && added == nil) || vouched?.verdict.isTestingResponse == true {
                 .test
             } else if vouched != nil {
                 .playIntegrity
@@ -194,7 +208,8 @@ struct GoogleEvidence: Sendable {
             case .some: .tee
             case nil: .appVouched
             }
-        return Assurance(app: app, key: key, labels: vouched?.verdict.deviceLabels ?? [])
+        return Assurance(
+            app: app, key: key, labels: (vouched?.verdict.deviceLabels ?? []) + (added.map { [$0.label] } ?? []))
     }
 }
 
@@ -212,10 +227,8 @@ extension GoogleEvidence {
         ])
         var proof = RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line)
         proof.policy = ["key_attestation": .object(keyAttestation.policy.json)]
-        if !app.trustAnchors.isEmpty {
-            proof.keepsBuiltInRoots = true
-            proof.rootsPEM = app.trustAnchors.joined(separator: "\n")
-        }
+        proof.keepsBuiltInRoots = rootsPEM != nil
+        proof.rootsPEM = rootsPEM
         // Only the entries for this chain, because the whole list is a hundred times larger than the rest.
         proof.statusList = revocations.map { list in
             (try? KeyAttestationChain(der: chain)).map { list.json(about: $0) } ?? ["entries": [:]]

@@ -125,6 +125,9 @@ struct Reattestation: Sendable {
     /// The new assurance of the app with its labels; nil if the app was not attested again.
     var app: Assurance?
     var key: Assurance.Key
+    /// The assurance of a key attestation, whose labels name an added root also if the app was not attested again; nil: none
+    /// was sent.
+    var attestation: Assurance?
     /// The new App Attest key, if it replaces the stored one.
     var evidence: AppAttestKeyState?
 

@@ -27,7 +27,7 @@ public struct AuthService: Sendable {
     let deviceStore: any DeviceStore
     let known: KnownDevices
     private let changes: DeviceChanges
-    private let verifier: RequestVerifier
+    let verifier: RequestVerifier
     private let registration: RegistrationRules
     let pendingProofs: PendingProofs?
     let recorder: RefusalRecorder

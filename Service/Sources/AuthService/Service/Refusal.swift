@@ -13,6 +13,8 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     /// Whether an operator's setting may cause it. Its log line is a warning then, and the reason says what came and what is
     /// configured.
     package private(set) var tellsOfSetUp = false
+    /// The unknown root that the refused attestation leads to; nil: the refusal is about something else.
+    package private(set) var untrustedRoot: UntrustedRoot?
     /// Makes the record of the refused proof; nil if the refusal is not about a proof. Most apps record nothing, so the record is
     /// made on demand.
     let proof: (@Sendable () -> RefusedProof)?
@@ -39,6 +41,13 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
         var told = Refusal(code, "\(reason), and \(configured)", retryAfter: retryAfter, hint: hint, proof: proof)
         told.tellsOfSetUp = true
         return told
+    }
+
+    /// The same refusal, of an attestation under an unknown root; nil: the refusal is about something else.
+    func of(_ root: UntrustedRoot?) -> Refusal {
+        var refusal = self
+        refusal.untrustedRoot = root
+        return refusal
     }
 
     init(

@@ -1,5 +1,7 @@
 import ArgumentParser
+import AuthContract
 import AuthServer
+import AuthService
 import StrictJSON
 
 /// Checks and shows the configuration without starting the service.
@@ -26,8 +28,16 @@ struct ConfigCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await reporting {
-                try await options.checkedConfiguration()
-                try output.done("the configuration is good", JSONObject([("valid", true)]))
+                let roots = try await options.checkedConfiguration().addedRoots().all
+                for root in roots where !output.json {
+                    let state = root.isBuiltIn ? "is built in: remove it" : "is trusted as \(root.label)"
+                    try StandardOutput.print(
+                        "\(root.use.rawValue): \(root.subject), SHA-256 \(root.thumbprint), \(root.notBefore.iso8601) to \(root.notAfter.iso8601), \(state)"
+                            .withoutControls)
+                }
+                var result = JSONObject([("valid", true)])
+                if !roots.isEmpty { result["roots"] = .array(roots.map { .object($0.json) }) }
+                try output.done("the configuration is good", result)
             }
         }
     }

@@ -10,6 +10,7 @@ extension ServiceConfiguration {
     /// Refuses settings that `serve` refuses beyond the checks of reading the settings.
     func checkStart() async throws(ConfigurationError) {
         _ = try await deviceCheckKey()
+        _ = try addedRoots()
         try await checkServers()
         try checkDatabasePlace()
         guard secret(.postgresql) == nil else { return }
@@ -38,6 +39,21 @@ extension ServiceConfiguration {
         } catch {
             throw ConfigurationError(ConfigurationKey.appleKey.rawValue, error.description)
         }
+    }
+
+    /// The roots that the settings add to the built-in ones. The files are read anew.
+    func addedRoots() throws(ConfigurationError) -> AddedRoots {
+        var roots = AddedRoots()
+        for use in AddedRoot.Use.allCases {
+            guard let path = ConfigurationKey(rawValue: use.rawValue).flatMap({ text($0) }) else { continue }
+            do {
+                let text = String(decoding: try FileContents.read(path, maximum: 256 << 10), as: UTF8.self)
+                try roots.add(text, for: use, at: SystemClock().now)
+            } catch {
+                throw ConfigurationError(use.rawValue, "\(path): \(error)")
+            }
+        }
+        return roots
     }
 
     /// Refuses a database that is not a file: SQLite would wait forever for the writer of a named pipe.

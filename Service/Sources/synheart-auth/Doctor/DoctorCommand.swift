@@ -1,5 +1,7 @@
 import ArgumentParser
+import AuthContract
 import AuthServer
+import AuthService
 import StrictJSON
 
 /// Checks everything that a service needs, and says what to do.
@@ -40,8 +42,10 @@ struct DoctorCommand: AsyncParsableCommand {
         do {
             let settings = try options.configuration()
             _ = try await settings.deviceCheckKey()
+            let roots = try settings.addedRoots()
             configuration = settings
             diagnosis.ok("configuration", "everything is understood and holds together")
+            for root in roots.all { check(root, &diagnosis) }
         } catch {
             diagnosis.fail("configuration", "\(error)", do: "mend it; `config check` says the same")
             // The checks of the store are still possible.
@@ -62,6 +66,20 @@ struct DoctorCommand: AsyncParsableCommand {
         }
         if let url { await ServiceChecks(url: url).run(&diagnosis) }
         return diagnosis
+    }
+
+    /// Shows a root that the configuration adds, and warns if it ends soon or is not needed.
+    private func check(_ root: AddedRoot, _ diagnosis: inout Diagnosis) {
+        let what = "\(root.subject), SHA-256 \(root.thumbprint), until \(root.notAfter.iso8601)"
+        if root.isBuiltIn {
+            diagnosis.warn(root.use.rawValue, "\(what): it is built in", do: "remove it from the file")
+        } else if root.notAfter - SystemClock().now < 90 * 86_400 {
+            diagnosis.warn(
+                root.use.rawValue, "\(what): it ends soon, and the service does not start with an expired root",
+                do: "add its successor to the file, or remove it")
+        } else {
+            diagnosis.ok(root.use.rawValue, "\(what): trusted as \(root.label)")
+        }
     }
 
     /// Prints a line for each result, followed by what to do.

@@ -35,6 +35,7 @@ struct Reloading {
         _ new: ServiceConfiguration, replacing old: ServiceConfiguration, startedWith started: ServiceConfiguration
     ) async throws {
         let changes = new.changes(from: old)
+        let roots = try new.addedRoots()
         var settings = try new.server
         settings.maximumConnections = min(settings.maximumConnections, OpenFiles.makeRoomForConnections())
         let replacement = changes.contains(where: \.isProviders) ? try await providers.prepare(new) : nil
@@ -48,6 +49,7 @@ struct Reloading {
         service.apply(new.protection)
         level.current = new.logLevel
         if let replacement { providers.use(replacement) }
+        await trust(roots)
 
         func needsRestart(_ key: ConfigurationKey) -> Bool {
             !key.isReloadable || fixed.contains(key)
@@ -60,8 +62,34 @@ struct Reloading {
             ])
     }
 
+    /// Trusts the roots of the new configuration. If the audit log cannot name them, the old ones stay.
+    private func trust(_ roots: AddedRoots) async {
+        let old = service.roots.added
+        do {
+            try await service.trust(roots)
+        } catch {
+            return logger.error(
+                "the added roots stay as they were: the audit log could not be written",
+                metadata: ["reason": "\(error)"])
+        }
+        guard old != roots.added else { return }
+        if !roots.added.isEmpty { logger.notice("roots were added to the built-in ones", metadata: roots.logged) }
+        let removed = old.filter { !roots.added.contains($0) }
+        guard !removed.isEmpty else { return }
+        logger.warning(
+            "added roots were removed: devices that attested under them stay registered",
+            metadata: ["labels": "\(removed.map(\.label).joined(separator: ", "))"])
+    }
+
     private static func names(_ keys: [ConfigurationKey]) -> String {
         keys.isEmpty ? "nothing" : keys.map(\.rawValue).joined(separator: ", ")
+    }
+}
+
+extension AddedRoots {
+    /// What a log line about them has.
+    var logged: Logger.Metadata {
+        ["roots": "\(added.map { "\($0.use.rawValue) \($0.label) \($0.subject)" }.joined(separator: "; "))"]
     }
 }
 

@@ -33,6 +33,7 @@ struct ServeCommand: AsyncParsableCommand {
         try await reporting {
             let configuration = try options.configuration()
             _ = try await configuration.deviceCheckKey()
+            _ = try configuration.addedRoots()
             let log = ServiceLog(configuration)
             defer { log.flush() }
             do { try await serve(configuration, log, hangups) } catch {
@@ -69,6 +70,9 @@ struct ServeCommand: AsyncParsableCommand {
             stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
             otherOrigins: try configuration.otherOrigins,
             providers: providers, evidence: EvidenceFiles(), protection: configuration.protection)
+        let roots = try configuration.addedRoots()
+        try await service.trust(roots)
+        if !roots.added.isEmpty { log.logger.notice("roots were added to the built-in ones", metadata: roots.logged) }
         let dropped = MetricsSource(
             "synheart_log_lines_dropped_total", kind: .counter,
             help: "Log lines dropped because their reader was too slow."

@@ -102,6 +102,11 @@ import Testing
             Case("providers: {revocations_maximum_age_seconds: 3600}") { $0.revocationsMaximumAge == 3600 }
         case .appleURL: Case("providers: {apple_url: 'http://a'}") { $0.text(.appleURL) == "http://a" }
         case .googleURL: Case("providers: {google_url: 'http://a'}") { $0.text(.googleURL) == "http://a" }
+        // AddedRootsTests of IntegrationTests covers their use and reload.
+        case .appleRoots: Case("providers: {apple_roots: a.pem}") { $0.text(.appleRoots) == "a.pem" }
+        case .appleReceiptRoots:
+            Case("providers: {apple_receipt_roots: a.pem}") { $0.text(.appleReceiptRoots) == "a.pem" }
+        case .googleRoots: Case("providers: {google_roots: a.pem}") { $0.text(.googleRoots) == "a.pem" }
         case .revocationsDirectory:
             Case("providers: {revocations_directory: /r}") { $0.text(.revocationsDirectory) == "/r" }
         case .database: Case("database: other.sqlite") { $0.text(.database) == "other.sqlite" }

@@ -1,0 +1,124 @@
+public import AuthContract
+internal import Bytes
+internal import Crypto
+internal import Foundation
+public import StrictJSON
+internal import SwiftASN1
+internal import X509
+
+/// A root of Apple or Google that an operator trusts in addition to the built-in ones, also on channel `production`.
+///
+/// It is the operator's decision that the certificate is the vendor's. So its label is in the assurance of each device that
+/// attested under it, and the audit log names it at each start and reload.
+public struct AddedRoot: Sendable, Hashable {
+    /// What the root signs.
+    public enum Use: String, Sendable, Hashable, CaseIterable {
+        /// Apple's App Attest attestations.
+        case appleAttestations = "providers.apple_roots"
+        /// Apple's App Attest receipts.
+        case appleReceipts = "providers.apple_receipt_roots"
+        /// Google's key attestations.
+        case googleKeyAttestations = "providers.google_roots"
+    }
+
+    /// What it signs. The raw value is the setting that named it.
+    public let use: Use
+    /// The subject, at most 256 characters.
+    public let subject: String
+    /// The SHA-256 of the certificate's DER, hexadecimal.
+    public let thumbprint: String
+    /// The first second at which it is valid.
+    public let notBefore: UnixTime
+    /// The last second at which it is valid.
+    public let notAfter: UnixTime
+    /// Whether its key is one of the built-in ones for this use. Such a root changes nothing, and can be removed from the file.
+    public let isBuiltIn: Bool
+    /// The SHA-256 of the SubjectPublicKeyInfo.
+    let keyDigest: [UInt8]
+    /// The certificate in PEM.
+    let pem: String
+
+    /// The label in assurances: `root:` and the first 8 digits of ``thumbprint``.
+    public var label: String { "\(Self.labelPrefix)\(thumbprint.prefix(8))" }
+
+    static let labelPrefix = "root:"
+
+    /// Setting, subject, thumbprint and dates.
+    public var json: JSONObject {
+        JSONObject([
+            ("setting", .string(use.rawValue)), ("subject", .string(subject)), ("sha256", .string(thumbprint)),
+            ("not_before", .string(notBefore.iso8601)), ("not_after", .string(notAfter.iso8601)),
+            ("label", .string(label)), ("built_in", .bool(isBuiltIn)),
+        ])
+    }
+}
+
+extension AddedRoot {
+    /// Reads a certificate that may become a trust anchor.
+    ///
+    /// The key, not the name, decides what the certificate is: each built-in key and each known software key is recognised.
+    ///
+    /// - Throws: `ContractError`, which says what was found and what to do.
+    init(der: [UInt8], for use: Use, at now: UnixTime) throws(ContractError) {
+        guard let certificate = try? Certificate(derEncoded: der), let subject = Self.text(certificate.subject),
+            let keyDigest = BuiltInRoots.keyDigest(of: der)
+        else {
+            throw ContractError("is not a certificate (X.509 in DER): download it again from the vendor")
+        }
+        self.use = use
+        self.subject = subject
+        thumbprint = Hexadecimal.encode(SHA256.hash(data: der))
+        notBefore = UnixTime(Int64(certificate.notValidBefore.timeIntervalSince1970))
+        notAfter = UnixTime(Int64(certificate.notValidAfter.timeIntervalSince1970))
+        self.keyDigest = keyDigest
+        pem = PEM.encode(der, label: "CERTIFICATE")
+        let builtIn = BuiltInRoots.use(ofKey: keyDigest)
+        isBuiltIn = builtIn == use
+        // Also if it has expired: Google's list contains expired certificates of keys that are valid.
+        if isBuiltIn { return }
+        if let builtIn {
+            throw ContractError("\(subject): comes with the service as one of \(builtIn.rawValue): remove it here")
+        }
+        try Self.requireRoot(certificate, subject)
+        try Self.requireVendor(of: certificate, subject, for: use)
+        try BuiltInRoots.requireUsableKey(of: certificate, pem: pem, subject, for: use)
+        guard notAfter >= now else {
+            throw ContractError("\(subject): expired at \(notAfter.iso8601): remove it, or add its successor")
+        }
+    }
+
+    /// Refuses a certificate that another one issued, or that may not issue others.
+    private static func requireRoot(_ certificate: Certificate, _ subject: String) throws(ContractError) {
+        guard certificate.issuer == certificate.subject,
+            certificate.publicKey.isValidSignature(certificate.signature, for: certificate)
+        else {
+            throw ContractError(
+                "\(subject): is not self-signed, so it is no root: add the root, not what it issued")
+        }
+        guard case .isCertificateAuthority? = try? certificate.extensions.basicConstraints else {
+            throw ContractError("\(subject): is not an authority, such as a leaf: add the root of the chain")
+        }
+        guard let usage = try? certificate.extensions.keyUsage, usage.keyCertSign else {
+            throw ContractError("\(subject): may not sign certificates (key usage): add the root of the chain")
+        }
+    }
+
+    /// Refuses a certificate that names the other vendor. A name proves nothing; this only finds a mistake.
+    private static func requireVendor(
+        of certificate: Certificate, _ subject: String, for use: Use
+    ) throws(ContractError) {
+        let other = use == .googleKeyAttestations ? "apple" : "google"
+        let organizations = certificate.subject.flatMap { $0 }.filter {
+            $0.type == .RDNAttributeType.organizationName
+        }
+        guard organizations.contains(where: { String($0.value)?.lowercased().hasPrefix(other) ?? false }) else {
+            return
+        }
+        throw ContractError("\(subject): is of the other vendor: move it to the setting of that vendor")
+    }
+
+    private static func text(_ name: DistinguishedName) -> String? {
+        let text = String("\(name)".prefix(256))
+        return text.unicodeScalars.contains { $0.properties.generalCategory == .control } ? nil : text
+    }
+}
