@@ -211,7 +211,7 @@ let package = Package(
                     "PostgreSQLStores", "RedisStores", bytes, contract, json,
                     sdk,
                     "SoftwareDevice", testKit, "AttestationInspection", playIntegrity, logging, x509,
-                    asn1,
+                    asn1, nioPosix,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ] + httpClient, swiftSettings: settings),
             // The servers that tests start: PostgreSQL.

@@ -12,6 +12,10 @@ import SynheartAuth
 /// `register`, `rotate` and `reset` do one operation. The latter two register first, without crash points. The process dies at
 /// the point that CRASH_AT names. Without CRASH_AT, it prints the number of points. `recover` does what an app does at its next
 /// launch, and prints the state of the device.
+///
+///     CrashingDevice conformance [MISBEHAVIOUR]
+///
+/// does what `synheart-auth conformance client` asks for: `ConformanceClient`.
 @main struct CrashingDevice {
     let app: String
     let directory: String
@@ -20,6 +24,7 @@ import SynheartAuth
 
     static func main() async throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
+        if arguments.first == "conformance" { return try await ConformanceClient.run(arguments.dropFirst().first) }
         guard arguments.count == 5 || (arguments.count == 6 && arguments[5] == "android") else {
             print("CrashingDevice register|rotate|reset|recover URL APP DIRECTORY AUTHORITY [android]")
             exit(2)

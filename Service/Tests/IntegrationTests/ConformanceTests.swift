@@ -14,8 +14,9 @@ import Testing
     private static let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../../docs/")
 
-    private func list() async throws -> [JSONObject] {
-        let listed = try await Binary.run(["conformance", "--list", "--json"])
+    /// The cases for services, or those for clients.
+    private func list(_ command: [String] = []) async throws -> [JSONObject] {
+        let listed = try await Binary.run(["conformance"] + command + ["--list", "--json"])
         #expect(listed.status == 0, "\(listed.errors)")
         return try listed.output.split(separator: "\n").map {
             try #require(try JSONValue(parsing: Array($0.utf8)).object)
@@ -25,7 +26,7 @@ import Testing
     @Test func `the page lists the cases as the program does`() async throws {
         let text = try String(contentsOf: Self.page.appendingPathComponent("conformance.md"), encoding: .utf8)
         let rows = text.split(separator: "\n").filter { $0.contains("](protocol.md#") }
-        let expected = try await list().map { row in
+        let expected = (try await list() + list(["client"])).map { row in
             let (id, section) = (row["case"]?.string ?? "", row["section"]?.string ?? "")
             let anchor = section.lowercased().replacing(" ", with: "-")
             return "| `\(id)` | [\(section)](protocol.md#\(anchor)) | \(row["sentence"]?.string ?? "") |"
@@ -34,8 +35,11 @@ import Testing
     }
 
     @Test func `each case has an id of its own and a section of the protocol`() async throws {
-        let rows = try await list()
-        #expect(Set(rows.map { $0["case"]?.string }).count == rows.count)
+        let rows = try await list() + list(["client"])
+        for command in [[], ["client"]] {
+            let ids = try await list(command).map { $0["case"]?.string }
+            #expect(Set(ids).count == ids.count)
+        }
         let text = try String(contentsOf: Self.page.appendingPathComponent("protocol.md"), encoding: .utf8)
         let headings = Set(
             text.split(separator: "\n").filter { $0.hasPrefix("#") }.map {

@@ -1,5 +1,5 @@
 /// A rule of the protocol that a program can check from outside.
-struct ConformanceCase: Sendable {
+struct ConformanceCase: ListedCase {
     /// The name on the command line and in results. It does not change between versions.
     let id: String
     /// The heading of `docs/protocol.md` that has the rule.

@@ -30,10 +30,12 @@ struct ConformanceCommand: AsyncParsableCommand {
               synheart-auth conformance --url https://auth.example.com \\
                   --case clock --case path-slashes
               synheart-auth conformance --list
+              synheart-auth conformance client -- ./my-client
 
             With --json, each case is an object on a line of its own. Exit code 0: no case fails; 1: a case fails; 2: no service \
             answers, the app is unknown, or no case could be played.
-            """)
+            """,
+        subcommands: [ClientConformanceCommand.self])
 
     @Option(help: "The service, as phones reach it.") var url: String?
     @Option(name: .customLong("second-url"), help: "Another node of the same service.") var secondURL: String?
@@ -61,9 +63,6 @@ struct ConformanceCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-        guard list || url != nil else {
-            throw ValidationError("name the service with --url, or see the cases with --list")
-        }
         for (option, text) in [("--url", url), ("--second-url", secondURL)] {
             guard let text, (try? RequestOrigin(Self.origin(text))) == nil else { continue }
             throw ValidationError("\(option) is such as https://auth.example.com, without a path")
@@ -84,24 +83,15 @@ struct ConformanceCommand: AsyncParsableCommand {
     func run() async throws {
         try await reporting {
             let chosen = ConformanceCase.all.filter { cases.isEmpty || cases.contains($0.id) }
-            guard !list, let url else { return try show(chosen) }
+            guard !list else { return try ConformanceReport.list(chosen, output) }
+            guard let url else {
+                throw ValidationError("name the service with --url, or see the cases with --list")
+            }
             let transport = LoadTransport(concurrency: 32)
             try await closing(transport.shutdown) {
                 try await play(chosen, on: try stage(at: Self.origin(url), transport))
             }
         }
-    }
-
-    private func show(_ cases: [ConformanceCase]) throws {
-        let rows = cases.map {
-            JSONObject([
-                ("case", .string($0.id)), ("section", .string($0.section)), ("sentence", .string($0.sentence)),
-            ])
-        }
-        guard output.json else {
-            return try output.list(rows, columns: ["case", "section", "sentence"], empty: "no cases")
-        }
-        for row in rows { try StandardOutput.print(json: JSONValue.object(row).text()) }
     }
 
     private func stage(at url: String, _ transport: LoadTransport) throws -> Stage {
@@ -122,7 +112,7 @@ struct ConformanceCommand: AsyncParsableCommand {
     }
 
     private func play(_ cases: [ConformanceCase], on stage: Stage) async throws {
-        var counts: [CaseResult.State: Int] = [:]
+        var report = ConformanceReport(ConformanceCase.all, output)
         try await interruptible {
             let run: ConformanceRun
             do { run = try await ConformanceRun(stage) } catch {
@@ -136,45 +126,16 @@ struct ConformanceCommand: AsyncParsableCommand {
             }
             let leave = { await tellLeft(ConformanceRun.leave(stage)) }
             try await closing(leave) {
-                try await run.play(cases) { item, result in
-                    counts[result.state, default: 0] += 1
-                    try tell(item, result)
-                }
+                try await run.play(cases) { item, result in try report.tell(item, result) }
             }
         }
-        let (held, failed, skipped) = (counts[.holds] ?? 0, counts[.fails] ?? 0, counts[.skipped] ?? 0)
-        StandardError.print("\(held) hold, \(failed) fail, \(skipped) were skipped")
-        guard failed == 0 else { throw CommandFailure(.refused, failed == 1 ? "1 case fails" : "\(failed) cases fail") }
-        guard held > 0 else { throw CommandFailure(.impossible, "no case could be played") }
+        try report.end()
     }
 
     private func tellLeft(_ left: Int) {
         guard left > 0 else { return }
         StandardError.print("\(left) phones could not be deregistered: `devices list` names them")
     }
-
-    /// Prints a result: a line, and below it what went wrong.
-    private func tell(_ item: ConformanceCase, _ result: CaseResult) throws {
-        guard !output.json else {
-            return try StandardOutput.print(
-                json: JSONValue.object(
-                    JSONObject([
-                        ("case", .string(item.id)), ("section", .string(item.section)),
-                        ("sentence", .string(item.sentence)), ("result", .string(result.state.rawValue)),
-                        ("reason", .string(result.reason)),
-                        ("exchanges", .array(result.exchanges.map { .object($0.json) })),
-                    ])
-                ).text())
-        }
-        let state = result.state.rawValue.padded(to: 7)
-        try StandardOutput.print("\(state)  \(item.id.padded(to: Self.width))  \(item.sentence)")
-        guard result.state != .holds else { return }
-        let indent = "".padded(to: 9)
-        try StandardOutput.print("\(indent)\(result.reason.withoutControls)")
-        for exchange in result.exchanges { try StandardOutput.print("\(indent)\(exchange.line.withoutControls)") }
-    }
-
-    private static let width = ConformanceCase.all.map(\.id.count).max() ?? 0
 
     private static func origin(_ url: String) -> String { url.hasSuffix("/") ? String(url.dropLast()) : url }
 }

@@ -164,7 +164,7 @@ struct SimulateCommand: AsyncParsableCommand {
 
 extension ProtectionSettings {
     /// Rates without address limits: all devices of a fleet have one address.
-    fileprivate static var unlimited: ProtectionSettings {
+    static var unlimited: ProtectionSettings {
         var settings = ProtectionSettings()
         settings.enrolment = Rate(burst: 1e9, perMinute: 1e9)
         settings.device = Rate(burst: 1e9, perMinute: 1e9)

@@ -48,6 +48,7 @@ import Testing
         "device register": Case(noService), "device sign": Case(), "device status": Case(), "device rotate": Case(),
         "device reset": Case(),
         "conformance": Case(["--list"], failing: noService),
+        "conformance client": Case(["--list"], failing: ["--", "/nonexistent/client"]),
         "simulate": Case(["--devices", "1", "--requests", "1", "--platform", "development"], failing: noService),
         "evidence list": Case(), "evidence export": Case(["--app", "com.example.app", "1"]),
         "evidence delete": Case(["--app", "com.example.app", "--all"]),

@@ -1,0 +1,73 @@
+import Bytes
+import Foundation
+import Glibc
+
+/// One start of the client's command.
+struct ClientProcess {
+    let command: [String]
+    let environment: [String: String]
+    /// Where its output goes.
+    let folder: String
+    /// The longest time of a start.
+    let limit: Duration
+
+    struct Ending: Sendable {
+        /// The exit code; nil if a signal ended it.
+        let code: Int32?
+        let isTooLate: Bool
+        let output: String
+        /// The end of standard error.
+        let errors: String
+    }
+
+    /// The most bytes of output that are read.
+    private static let maximumOutput = 256 * 1024
+
+    /// Starts the command, and waits for its end.
+    ///
+    /// - Parameter started: gets a function that kills it.
+    func run(_ started: (@escaping @Sendable () -> Void) -> Void) async throws -> Ending {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = command
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let files = try ["output", "errors"].map { name in
+            let path = "\(folder)/\(name)"
+            try Data().write(to: URL(fileURLWithPath: path))
+            return try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        }
+        defer { for file in files { try? file.close() } }
+        (process.standardOutput, process.standardError) = (files[0], files[1])
+        process.standardInput = FileHandle.nullDevice
+        let (ended, end) = AsyncStream.makeStream(of: Void.self)
+        process.terminationHandler = { _ in end.finish() }
+        do { try process.run() } catch {
+            throw CommandFailure(.impossible, "\(command[0]) cannot be started: \(error.localizedDescription)")
+        }
+        let number = process.processIdentifier
+        // Foundation starts each process in a group of its own. It may be a script that started others.
+        let kill = { @Sendable () -> Void in if Glibc.kill(-number, SIGKILL) != 0 { Glibc.kill(number, SIGKILL) } }
+        started(kill)
+        let isTooLate = Locked(false)
+        let limit = limit
+        let watch = Task {
+            try await Task.sleep(for: limit)
+            isTooLate.withLock { $0 = true }
+            kill()
+        }
+        await withTaskCancellationHandler {
+            // A cancelled task reads no stream to its end, and the process must have ended before its folder is removed.
+            await Task { for await _ in ended {} }.value
+        } onCancel: {
+            kill()
+        }
+        watch.cancel()
+        let texts = try files.map { file in
+            try file.seek(toOffset: 0)
+            return String(decoding: try file.read(upToCount: Self.maximumOutput) ?? Data(), as: UTF8.self)
+        }
+        return Ending(
+            code: process.terminationReason == .exit ? process.terminationStatus : nil,
+            isTooLate: isTooLate.withLock { $0 }, output: texts[0], errors: String(texts[1].suffix(400)))
+    }
+}
