@@ -179,7 +179,9 @@ package struct AuthServer: Sendable {
         return ListenerChannel(
             listener: responder, settings: live, connections: connections, certificate: certificate,
             stopping: stopping, malformed: malformed
-        ).service(host: host, port: port, settings: live, logger: quietLogger) { address in
+        ).service(host: host, port: port, settings: live, logger: quietLogger) { channel, address in
+            // The operations listener answers until the end.
+            if name == "public" { stopping.began(listening: channel) }
             await listeners.listening(name, at: "\(scheme)://\(address)")
         }
     }

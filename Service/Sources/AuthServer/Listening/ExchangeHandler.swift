@@ -115,7 +115,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
             guard isLast else { return }
             if deadline.phase != .body { deadline.ignoreInput() }
             context.flush()
-            context.close(mode: isQuiescing ? .all : .output, promise: nil)
+            // Closed with an unread body, the connection would be reset, and the client might lose the answer.
+            context.close(mode: isQuiescing && deadline.phase != .body ? .all : .output, promise: nil)
         }
     }
 
@@ -145,7 +146,14 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is ChannelShouldQuiesceEvent else { return context.fireUserInboundEventTriggered(event) }
         isQuiescing = true
-        if waiting.isEmpty { context.close(promise: nil) }
+        guard waiting.isEmpty else { return }
+        switch deadline.phase {
+        // A load balancer opens a connection to send a request at once.
+        case .opened: deadline.hasten(.seconds(1))
+        // The request has begun to arrive.
+        case .head: break
+        case .idle, .body, .answer: context.close(promise: nil)
+        }
     }
 }
 

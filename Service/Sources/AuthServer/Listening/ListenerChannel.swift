@@ -110,10 +110,10 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
 extension ListenerChannel {
     /// The service that accepts connections at an address.
     ///
-    /// - Parameter onRunning: gets `HOST:PORT` when it accepts connections.
+    /// - Parameter onRunning: gets the listening socket and `HOST:PORT` when it accepts connections.
     func service(
         host: String, port: Int, settings: ReloadableSettings, logger: Logger,
-        onRunning: @escaping @Sendable (String) async -> Void
+        onRunning: @escaping @Sendable (any Channel, String) async -> Void
     ) -> any Service {
         server(
             configuration: .init(
@@ -121,7 +121,7 @@ extension ListenerChannel {
                 availableConnectionsDelegate: ConnectionLimit(settings: settings)),
             onServerRunning: { channel in
                 let host = host.contains(":") ? "[\(host)]" : host
-                await onRunning("\(host):\(channel.localAddress?.port ?? port)")
+                await onRunning(channel, "\(host):\(channel.localAddress?.port ?? port)")
             }, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger)
     }
 }

@@ -22,6 +22,8 @@ package struct ReadDeadlines: Sendable {
 /// An idle timeout is not enough: a client that sends a byte now and then is never idle.
 final class ConnectionDeadline {
     enum Phase {
+        /// Before the first byte of the first request.
+        case opened
         case idle, head, body, answer
     }
 
@@ -29,7 +31,7 @@ final class ConnectionDeadline {
     private let head: TimeAmount
     private let body: TimeAmount
     private let answer: TimeAmount
-    private(set) var phase = Phase.head
+    private(set) var phase = Phase.opened
     /// Whether arriving bytes are discarded. The decoder no longer consumes them, so they would fill the memory.
     private(set) var ignoresInput = false
     private var deadline: NIODeadline
@@ -52,12 +54,25 @@ final class ConnectionDeadline {
 
     func ignoreInput() { ignoresInput = true }
 
+    /// Notes the first byte of a request.
+    func beginHead() {
+        switch phase {
+        // The deadline of the first head counts from the connection's start.
+        case .opened: phase = .head
+        case .idle: enter(.head)
+        case .head, .body, .answer: break
+        }
+    }
+
+    /// Waits no longer than this for the first byte of the first request.
+    func hasten(_ limit: TimeAmount) { deadline = min(deadline, .now() + limit) }
+
     func enter(_ phase: Phase) {
         self.phase = phase
         let limit =
             switch phase {
             case .idle: idle
-            case .head: head
+            case .opened, .head: head
             case .body: body
             case .answer: answer
             }
@@ -94,7 +109,7 @@ final class DeadlineHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !deadline.ignoresInput else { return }
-        if deadline.phase == .idle { deadline.enter(.head) }
+        deadline.beginHead()
         context.fireChannelRead(data)
     }
 }

@@ -1,5 +1,7 @@
 internal import AuthService
 internal import Logging
+internal import NIOConcurrencyHelpers
+internal import NIOCore
 internal import ServiceLifecycle
 internal import Synchronization
 
@@ -31,18 +33,27 @@ struct Draining: Service {
     func run() async throws {
         try await gracefulShutdown()
         readiness.beginDraining()
-        stopping.begin()
-        // Cancelled only if the server ends at once.
-        try? await Task.sleep(for: time)
+        await stopping.drain(for: time)
     }
 }
 
 /// Whether the server has begun to stop. Every connection asks at each answer.
 final class Stopping: Sendable {
     private let flag = Atomic(false)
+    private let listener = NIOLockedValueBox<(any Channel)?>(nil)
 
-    /// From now on each answer ends its connection, so that no pooled connection is used again.
-    func begin() { flag.store(true, ordering: .sequentiallyConsistent) }
+    /// - Parameter listener: the listening socket that must lose no request.
+    func began(listening listener: any Channel) { self.listener.withLockedValue { $0 = listener } }
+
+    /// From now on each answer ends its connection, so that no pooled connection is used again. Returns when the listener may
+    /// be closed.
+    func drain(for time: Duration) async {
+        flag.store(true, ordering: .sequentiallyConsistent)
+        guard time > .zero else { return }
+        // Cancelled only if the server ends at once.
+        try? await Task.sleep(for: time)
+        await listener.withLockedValue { $0 }?.acceptLastConnections()
+    }
 
     var hasBegun: Bool { flag.load(ordering: .relaxed) }
 }

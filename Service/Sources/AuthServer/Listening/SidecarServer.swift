@@ -73,7 +73,10 @@ package struct SidecarServer: Sendable {
             name, SidecarResponder(proxies: settings.trustedProxies, random: random, respond: respond),
             host: settings.host,
             port: settings.port, live, stopping, endsWithClient: true
-        ) { await found.requests(at: $0) }
+        ) { channel, address in
+            stopping.began(listening: channel)
+            await found.requests(at: address)
+        }
         // Shut down in reverse order.
         var services = [requests, SidecarDraining(stopping: stopping, time: settings.drain)]
         if hasOperations {
@@ -81,7 +84,7 @@ package struct SidecarServer: Sendable {
                 "operations",
                 SidecarOperations(metrics: metrics, stopping: stopping, degraded: degraded, random: random),
                 host: settings.operations.host, port: settings.operations.port, live, stopping, endsWithClient: false
-            ) { await found.operations(at: $0) }
+            ) { await found.operations(at: $1) }
             services.insert(operations, at: 0)
         }
         var configuration = ServiceGroupConfiguration(services: services, logger: quietLogger)
@@ -98,7 +101,7 @@ package struct SidecarServer: Sendable {
 
     private func listener(
         _ name: String, _ responder: some ListenerResponder, host: String, port: Int, _ live: ReloadableSettings,
-        _ stopping: Stopping, endsWithClient: Bool, onRunning: @escaping @Sendable (String) async -> Void
+        _ stopping: Stopping, endsWithClient: Bool, onRunning: @escaping @Sendable (any Channel, String) async -> Void
     ) -> any Service {
         ListenerChannel(
             listener: responder, settings: live,
@@ -165,9 +168,7 @@ private struct SidecarDraining: Service {
 
     func run() async throws {
         try await gracefulShutdown()
-        stopping.begin()
-        // Cancelled only if the server ends at once.
-        try? await Task.sleep(for: time)
+        await stopping.drain(for: time)
     }
 }
 

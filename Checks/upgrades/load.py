@@ -1,0 +1,146 @@
+"""Devices that use the service through a load balancer, and count each request that was not answered as it must be."""
+
+import collections
+import http.client
+import json
+import random
+import threading
+import time
+import urllib.parse
+
+from third_client import V1, Backend, Client, Refusal, demand
+
+# Not the balancer's address, which the nodes trust.
+CLIENT = "127.0.0.4"
+
+
+class Lost(Exception):
+    """A request that got no answer, or another one than it must."""
+
+
+class Wire:
+    """One kept connection to the balancer. It never sends a request twice."""
+
+    def __init__(self, origin, record):
+        url = urllib.parse.urlsplit(origin)
+        self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30, source_address=(CLIENT, 0))
+        self.record = record
+
+    def exchange(self, client, method, path, body, headers):
+        lines = dict(headers) | ({"Content-Type": "application/json"} if body is not None else {})
+        began = time.monotonic()
+        try:
+            self.connection.request(method, path, body, lines)
+            answer = self.connection.getresponse()
+            data = answer.read(65536)
+        except (OSError, http.client.HTTPException) as error:
+            self.connection.close()
+            self.record.note(method, path, began, repr(error))
+            raise Lost(repr(error)) from error
+        fields = {name.lower(): value for name, value in answer.getheaders()}
+        if 200 <= answer.status < 300:
+            self.record.note(method, path, began)
+            client.rotate_demand = demand(fields.get("x-synheart-rotate"))
+            return json.loads(data) if data else None
+        what = fields.get("x-synheart-error", "without a code")
+        expected = what == client.expects
+        self.record.note(method, path, began, None if expected else f"{answer.status} {what} from {fields.get('x-upstream')}")
+        if answer.status >= 500 or "x-synheart-error" not in fields:
+            raise Lost(str(answer.status))
+        raise Refusal(answer.status, fields, data)
+
+
+class Record:
+    """What became of each request."""
+
+    def __init__(self):
+        self.lock, self.answered, self.lost, self.slowest = threading.Lock(), collections.Counter(), [], 0.0
+
+    def note(self, method, path, began, loss=None):
+        ended = time.monotonic()
+        with self.lock:
+            self.slowest = max(self.slowest, ended - began)
+            if loss is None:
+                self.answered[f"{method} {path.removeprefix(V1)}"] += 1
+            else:
+                self.lost.append((began, ended, f"{method} {path}: {loss}"))
+
+    @property
+    def writes(self):
+        return sum(count for name, count in self.answered.items() if name.split("/")[-1] in ("register", "rotate-key", "device"))
+
+
+class Device(Client):
+    """A device that reads and writes, with signature scheme 2."""
+
+    def __init__(self, origin, app, wire):
+        super().__init__(origin, app)
+        self.wire, self.scheme, self.expects = wire, 2, None
+
+    def exchange(self, method, path, body=None, headers=()):
+        return self.wire.exchange(self, method, path, body, headers)
+
+
+class Fleet:
+    """Devices side by side. Together they send `rate` requests a second."""
+
+    def __init__(self, origin, app, credential, devices, rate):
+        self.origin, self.app, self.credential = origin, app, credential
+        self.record, self.pause, self.ends = Record(), devices / rate, threading.Event()
+        self.errors = []
+        self.threads = [threading.Thread(target=self.live, daemon=True) for _ in range(devices)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ends.set()
+        for thread in self.threads:
+            thread.join(timeout=60)
+
+    def live(self):
+        wire = Wire(self.origin, self.record)
+        backend = Backend(self.origin, self.credential)
+        backend.client = Device(self.origin, "com.example.backend", wire)
+        while not self.ends.is_set():
+            try:
+                self.life(Device(self.origin, self.app, wire), backend)
+            except (Lost, Refusal):
+                self.ends.wait(0.5)  # it is counted; another device begins anew, whatever became of this one
+            except Exception as error:  # an answer that says something else
+                self.errors.append(repr(error))
+
+    def life(self, device, backend):
+        """One device's life, until it ends or the fleet does."""
+        if device.register() != "registered":
+            raise ValueError("a device was not registered")
+        for _ in range(random.randrange(20, 60)):
+            if self.ends.wait(random.uniform(0, 2 * self.pause)):
+                return
+            # Half of them are writes.
+            random.choice([device.status, device.token, lambda: self.ask_twice(device, backend), device.rotate, device.rotate,
+                           lambda: self.come_and_go(device)])()
+        device.deregister()
+
+    def ask_twice(self, device, backend):
+        """A backend asks about a request, and again, most often at the other node: the copy is refused."""
+        question = backend.question(device.sign("POST", f"https://{backend.authority}/v1/hsi", b"{}"), body=b"{}")
+        if backend.ask(question)["verified"] is not True:
+            raise ValueError("a request was not verified")
+        backend.client.expects = "NONCE_REPLAY"
+        try:
+            backend.ask(question)
+            raise ValueError("a replay was accepted")
+        except Refusal as refusal:
+            if refusal.code != "NONCE_REPLAY":
+                raise
+        finally:
+            backend.client.expects = None
+
+    def come_and_go(self, device):
+        """A further device registers, and deregisters."""
+        guest = Device(self.origin, self.app, device.wire)
+        guest.register()
+        guest.deregister()
