@@ -75,7 +75,7 @@ def requests(binary):
 
         for name in range(12):
             node.run("device", "register", *node.phone(f"forged{name}", "other.pem"), check=False)
-        yield fault("AttestationsRefused")
+        yield fault("AttestationsRefused", "UnknownRoots")
 
         # By hand: another version, and what the hourly comparison of the audit log's heads counts.
         after = node.scrape()
