@@ -24,6 +24,8 @@ extension ServerMetrics {
         static let overThreshold = "synheart_devices_over_risk_threshold"
         static let readiness = "synheart_ready"
         static let degraded = "synheart_degraded"
+        static let historyLosses = "synheart_history_losses_total"
+        static let historyLost = "synheart_history_lost_seconds_total"
         static let start = "synheart_start_time_seconds"
         static let build = "synheart_build_info"
         static let connections = "synheart_connections"
@@ -77,6 +79,8 @@ extension ServerMetrics {
         ),
         (Name.readiness, .gauge, "Whether a thing that the service needs works, by name; asked at each scrape."),
         (Name.degraded, .gauge, "Whether a thing works and makes the service refuse some requests, by name."),
+        (Name.historyLosses, .counter, "Losses of the history of replay claims; noticed at scrapes and by /readyz."),
+        (Name.historyLost, .counter, "Seconds in which such losses made the service refuse requests dated now."),
         (Name.start, .gauge, "When the process began, unix time."),
         (Name.build, .gauge, "1, with the version of the service."),
         (Name.connections, .gauge, "Open connections, by listener."),

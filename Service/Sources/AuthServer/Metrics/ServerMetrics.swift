@@ -12,6 +12,8 @@ package struct ServerMetrics: Sendable {
     private let requests: MetricsRegistry.Counters<InitialSeries.Outcome>
     private let verdicts = VerdictCounts()
     private let uses = NIOLockedValueBox<[String: UnixTime]>([:])
+    /// When the present loss of history ends; nil: there is none.
+    private let lossEnds = NIOLockedValueBox<UnixTime?>(nil)
 
     /// Metrics of a process that started at this time.
     package init(startedAt: UnixTime = SystemClock().now) {
@@ -56,7 +58,9 @@ package struct ServerMetrics: Sendable {
 
     /// Creates every series that is known at the start.
     private func startSeries() {
-        for name in [Name.replays, Name.signingKeyAge, Name.auditEvents] { registry.count(name, by: 0) }
+        for name in [Name.replays, Name.signingKeyAge, Name.auditEvents, Name.historyLosses, Name.historyLost] {
+            registry.count(name, by: 0)
+        }
         for outcome in InitialSeries.outcomes { requests.count(outcome, by: 0) }
         func start(_ name: String, _ labels: MetricsRegistry.Labels) { registry.count(name, labels, by: 0) }
         for (platform, result) in InitialSeries.registrations {
@@ -172,6 +176,22 @@ package struct ServerMetrics: Sendable {
 
     func degraded(_ name: String, _ isDegraded: Bool) {
         registry.value(Name.degraded, [("check", name)]).set(isDegraded ? 1 : 0)
+    }
+
+    /// Counts each loss of history once, and its length as far as it is known.
+    ///
+    /// - Parameter end: when the present loss ends; nil: there is none.
+    func historyLost(until end: UnixTime?, at now: UnixTime) {
+        let (losses, seconds) = lossEnds.withLockedValue { known -> (Double, Int64) in
+            guard let end else {
+                known = nil
+                return (0, 0)
+            }
+            defer { known = max(end, known ?? end) }
+            return (known == nil ? 1 : 0, max(0, end - max(known ?? now, now)))
+        }
+        registry.count(Name.historyLosses, by: losses)
+        registry.count(Name.historyLost, by: Double(seconds))
     }
 
     /// Adds further metrics.

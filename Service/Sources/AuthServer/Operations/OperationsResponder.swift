@@ -139,6 +139,10 @@ struct OperationsResponder: ListenerResponder {
             metrics.ready(finding.name, finding.failure == nil)
             metrics.degraded(finding.name, finding.degraded != nil)
         }
+        // A store that did not answer says nothing about its history.
+        if let replay = findings.first(where: { $0.name == "replay" }), replay.failure == nil {
+            metrics.historyLost(until: replay.degraded?.until, at: service.clock.now)
+        }
         return findings
     }
 

@@ -92,6 +92,14 @@ struct ServerStores: StoreEngine {
                 help: "Calls that were refused because too many waited for PostgreSQL."
             ) { Double(pool.use.refused) },
             MetricsSource(
+                "synheart_postgresql_waits_total", kind: .counter,
+                help: "Calls that had to wait for a connection to PostgreSQL."
+            ) { Double(pool.use.waits) },
+            MetricsSource(
+                "synheart_postgresql_connect_failures_total", kind: .counter,
+                help: "Attempts to connect to PostgreSQL that failed."
+            ) { Double(pool.use.failedConnects) },
+            MetricsSource(
                 "synheart_postgresql_listening",
                 help: "1 while PostgreSQL tells this node about changes of other nodes."
             ) { pool.use.isListening ? 1 : 0 },

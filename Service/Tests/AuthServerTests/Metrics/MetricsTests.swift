@@ -21,6 +21,16 @@ import Testing
         try ExpositionText(try await server.operations("/metrics").text)
     }
 
+    @Test func `a loss of history counts once, with its length as far as it is known`() throws {
+        let metrics = ServerMetrics()
+        for (end, now) in [(nil, 0), (20, 10), (25, 12), (24, 13), (nil, 26), (40, 30)] as [(Int64?, Int64)] {
+            metrics.historyLost(until: end.map { UnixTime($0) }, at: UnixTime(now))
+        }
+        let series = try ExpositionText(metrics.text()).series
+        #expect(series["synheart_history_losses_total"] == 2)
+        #expect(series["synheart_history_lost_seconds_total"] == 10 + 5 + 10)
+    }
+
     /// Requests of every kind, most of them refused.
     private static func traffic(_ server: TestServer) async throws {
         let device = try await TestDevice.register(at: server)

@@ -137,8 +137,10 @@ import Testing
                 let degraded = response.json["degraded"]?.object?["replay"]?.object
                 #expect(degraded?["until"]?.string == (lost + seconds + 1).iso8601, "\(window): \(response.text)")
                 #expect(degraded?["reason"]?.string?.contains("history was lost") == true)
-                #expect(
-                    try await server.operations("/metrics").text.contains("synheart_degraded{check=\"replay\"} 1\n"))
+                let metrics = try await server.operations("/metrics").text
+                #expect(metrics.contains("synheart_degraded{check=\"replay\"} 1\n"))
+                #expect(metrics.contains("synheart_history_losses_total 1\n"))
+                #expect(metrics.contains("synheart_history_lost_seconds_total \(seconds + 1)\n"))
             }
         }
     }
