@@ -28,6 +28,25 @@ import Testing
         }
         try MarkdownPage("AuthService/AuthService.docc/AppRecordMembers.md").expect(tables)
     }
+
+    private static let settingHeader = ["key", "variable", "flag", "type", "default", "reload", "meaning"]
+
+    @Test func `the first page of the configuration has what everybody sets`() throws {
+        let rows = ConfigurationKey.allCases.filter(\.row.isEveryday).map(\.cells)
+        try MarkdownPage("AuthServer/AuthServer.docc/Configuration.md").expect([
+            MarkdownTable(heading: "## What everybody sets", header: Self.settingHeader, rows: rows)
+        ])
+    }
+
+    @Test func `the second page of the configuration has every other setting`() throws {
+        var tables: [MarkdownTable] = []
+        for key in ConfigurationKey.allCases where !key.row.isEveryday {
+            let heading = "## " + (key.rawValue.contains(".") ? key.rawValue.prefix { $0 != "." } : "The rest")
+            let previous = tables.last?.heading == heading ? tables.removeLast().rows : []
+            tables.append(MarkdownTable(heading: heading, header: Self.settingHeader, rows: previous + [key.cells]))
+        }
+        try MarkdownPage("AuthServer/AuthServer.docc/AdvancedSettings.md").expect(tables)
+    }
 }
 
 extension JSONMemberDescription {
@@ -55,6 +74,27 @@ extension JSONType {
         case .either(let types): types.map(\.sentence).joined(separator: " or ")
         case .named(_, let type): type.sentence
         }
+    }
+}
+
+extension ConfigurationKey {
+    fileprivate var cells: [String] {
+        let variable = variable.dropFirst(Self.prefix.count)
+        let type =
+            switch kind {
+            case .text: "text"
+            case .secret: "secret"
+            case .secrets: "secret or list of secrets"
+            case .boolean: "boolean"
+            case .integer(let range): "\(range.lowerBound)…\(range.upperBound)"
+            case .texts: "list of texts"
+            case .choice(let words): words.map { "`\($0)`" }.joined(separator: ", ")
+            }
+        return [
+            "`\(rawValue)`", kind.isSecret ? "`\(variable)`, `\(variable)_FILE`" : "`\(variable)`",
+            flag.map { "`\($0)`" } ?? "", type, row.standard.isNull ? "none" : "`\(row.standard.text())`",
+            isReloadable ? "yes" : "", row.meaning,
+        ]
     }
 }
 
