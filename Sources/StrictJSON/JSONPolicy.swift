@@ -1,4 +1,4 @@
-/// A policy with a JSON form. A table of members is the one place that names, reads and writes them.
+/// A policy with a JSON form. A table of members is the one place that names, reads, writes and describes them.
 ///
 /// There are two forms of an object:
 /// - An *audit* lays an object over a policy (``applying(_:ignoring:)``). It may name every member. `null` means: not
@@ -22,9 +22,7 @@ extension JSONPolicy {
         try fields.allowOnly(Self.jsonMembers.map(\.name) + ["description", "note"] + others)
         var policy = self
         for member in Self.jsonMembers where fields.names.contains(member.name) {
-            guard member.read(fields.optionalValue(member.name), false, &policy) else {
-                throw JSONError(.wrongType, path: fields.pathOf(member.name))
-            }
+            try member.read(fields.optionalValue(member.name), fields.pathOf(member.name), &policy)
         }
         return policy
     }
@@ -34,16 +32,17 @@ extension JSONPolicy {
     /// - Parameters:
     ///   - fields: the object.
     ///   - others: names of members that the record has beside the policy.
-    /// - Throws: `unknownName` for any other member, `wrongType` for a value that is not understood or that an app record
-    ///   may not have, with the member's path.
+    /// - Throws: `unknownName` for any other member, `missing` for a required one, `wrongType` for a value that is not
+    ///   understood or that an app record may not have, with the member's path.
     public func applying(appRecord fields: JSONFields, ignoring others: [String] = []) throws(JSONError) -> Self {
         try fields.allowOnly(Self.appRecordNames + others)
         var policy = self
         for member in Self.appRecordMembers {
-            guard let value = fields.optionalValue(member.name) else { continue }
-            guard member.read(value, true, &policy) else {
-                throw JSONError(.wrongType, path: fields.pathOf(member.name))
+            guard let value = fields.optionalValue(member.name) else {
+                guard !member.isRequired else { throw JSONError(.missing, path: fields.pathOf(member.name)) }
+                continue
             }
+            try member.readAppRecord(value, fields.pathOf(member.name), &policy)
         }
         return policy
     }
@@ -61,10 +60,36 @@ extension JSONPolicy {
             })
     }
 
+    /// The members of an app record. The values of this policy are their defaults.
+    public var appRecordDescription: [JSONMemberDescription] {
+        Self.appRecordMembers.map { member in
+            JSONMemberDescription(
+                name: member.name, type: member.appRecordType, isRequired: member.isRequired,
+                defaultValue: member.hasDefault ? member.writeAppRecord(self) ?? member.write(self) : nil,
+                meaning: member.text.sentence, isEveryday: member.text.isEveryday)
+        }
+    }
+
     /// The names of the members that an app record has, in the order in which they are written.
     public static var appRecordNames: [String] { appRecordMembers.map(\.name) }
 
     private static var appRecordMembers: [JSONMember<Self>] { jsonMembers.filter(\.isInAppRecord) }
+}
+
+/// What a member of an app record decides, and who sets it.
+public enum JSONMemberText: Sendable, Hashable {
+    /// Everybody sets it.
+    case everyday(String)
+    /// Its default is right for most apps. The documentation has it on a page of its own.
+    case advanced(String)
+
+    fileprivate var sentence: String {
+        switch self {
+        case .everyday(let sentence), .advanced(let sentence): sentence
+        }
+    }
+
+    fileprivate var isEveryday: Bool { self == .everyday(sentence) }
 }
 
 /// One member of a policy's JSON.
@@ -73,8 +98,8 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     public enum AppRecordRule<Value: Sendable>: Sendable {
         /// Every value that is understood.
         case any
-        /// Only these.
-        case only(@Sendable (Value) -> Bool)
+        /// Only those that this coding understands.
+        case only(JSONCoding<Value>)
         /// None: app records do not have the member.
         case none
     }
@@ -83,16 +108,110 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     public let name: String
     /// Whether app records have it.
     public let isInAppRecord: Bool
-    /// Sets the value, or what stands for `null`. Returns false for a value that is refused.
-    fileprivate let read: @Sendable (_ value: JSONValue?, _ isOfAppRecord: Bool, inout Policy) -> Bool
+    /// Whether app records must have it.
+    public private(set) var isRequired = false
+    fileprivate let text: JSONMemberText
+    fileprivate let appRecordType: JSONType
+    fileprivate private(set) var hasDefault = true
+    /// Sets the value, or what `null` means.
+    fileprivate let read: @Sendable (JSONValue?, _ path: String, inout Policy) throws(JSONError) -> Void
+    fileprivate private(set) var readAppRecord:
+        @Sendable (JSONValue, _ path: String, inout Policy) throws(JSONError) -> Void
     fileprivate let write: @Sendable (Policy) -> JSONValue
-    /// Whether the value is a default, which app records write as `defaultForm`.
-    private var isAppRecordDefault: @Sendable (Policy) -> Bool = { _ in false }
-    /// How an app record writes the default; nil: it leaves the member out.
-    private var defaultForm: JSONValue? = .null
+    /// Nil: an app record leaves the member out.
+    fileprivate private(set) var writeAppRecord: @Sendable (Policy) -> JSONValue?
+}
 
-    fileprivate func writeAppRecord(_ policy: Policy) -> JSONValue? {
-        isAppRecordDefault(policy) ? defaultForm : write(policy)
+extension JSONMember {
+    /// A member that is always set.
+    ///
+    /// - Parameters:
+    ///   - name: its name.
+    ///   - path: where the policy keeps it.
+    ///   - coding: how it is read and written.
+    ///   - null: what `null` means in an audit; nil: it is refused.
+    ///   - inAppRecord: what an app record may say.
+    ///   - text: what it decides, for members of app records.
+    public init<Value>(
+        _ name: String, _ path: any WritableKeyPath<Policy, Value> & Sendable, _ coding: JSONCoding<Value>,
+        null: Value? = nil, inAppRecord: AppRecordRule<Value> = .any, _ text: JSONMemberText = .advanced("")
+    ) {
+        self.init(
+            name, coding, inAppRecord, text, write: { coding.write($0[keyPath: path]) },
+            set: { policy, value in
+                guard let value = value ?? null else { return false }
+                policy[keyPath: path] = value
+                return true
+            })
+    }
+
+    /// A member that may be nil: not checked, or without a value. Written as `null`.
+    public init<Value>(
+        _ name: String, _ path: any WritableKeyPath<Policy, Value?> & Sendable, _ coding: JSONCoding<Value>,
+        inAppRecord: AppRecordRule<Value> = .any, _ text: JSONMemberText = .advanced("")
+    ) {
+        self.init(
+            name, coding, inAppRecord, text, write: { $0[keyPath: path].map(coding.write) ?? .null },
+            set: { policy, value in
+                policy[keyPath: path] = value
+                return true
+            })
+    }
+
+    /// - Parameter set: sets a value, or what `null` means; false if `null` is refused.
+    private init<Value>(
+        _ name: String, _ coding: JSONCoding<Value>, _ inAppRecord: AppRecordRule<Value>, _ text: JSONMemberText,
+        write: @escaping @Sendable (Policy) -> JSONValue, set: @escaping @Sendable (inout Policy, Value?) -> Bool
+    ) {
+        let rule = inAppRecord.coding ?? coding
+        self.init(
+            name: name, isInAppRecord: inAppRecord.isPresent, text: text, appRecordType: rule.type,
+            read: { json, path, policy throws(JSONError) in
+                var value: Value?
+                if let json { value = try coding.parse(json, path) }
+                guard set(&policy, value) else { throw JSONError(.wrongType, path: path) }
+            },
+            readAppRecord: { json, path, policy throws(JSONError) in
+                _ = set(&policy, try rule.parse(json, path))
+            }, write: write, writeAppRecord: write)
+    }
+
+    /// This member of a policy that is part of another one.
+    public func within<Outer: Sendable>(_ path: any WritableKeyPath<Outer, Policy> & Sendable) -> JSONMember<Outer> {
+        var member = JSONMember<Outer>(
+            name: name, isInAppRecord: isInAppRecord, text: text, appRecordType: appRecordType,
+            read: { [read] json, place, outer throws(JSONError) in try read(json, place, &outer[keyPath: path]) },
+            readAppRecord: { [readAppRecord] json, place, outer throws(JSONError) in
+                try readAppRecord(json, place, &outer[keyPath: path])
+            },
+            write: { [write] in write($0[keyPath: path]) },
+            writeAppRecord: { [writeAppRecord] in writeAppRecord($0[keyPath: path]) })
+        (member.isRequired, member.hasDefault) = (isRequired, hasDefault)
+        return member
+    }
+
+    /// This member, which every app record must have.
+    public func required() -> Self {
+        var member = withoutDefault()
+        member.isRequired = true
+        return member
+    }
+
+    /// This member, whose default depends on other members, as its text says.
+    public func withoutDefault() -> Self {
+        var member = self
+        member.hasDefault = false
+        return member
+    }
+
+    /// This member, whose value in an app record must agree with the members before it.
+    public func agreeing(_ agrees: @escaping @Sendable (Policy) -> Bool) -> Self {
+        var member = self
+        member.readAppRecord = { [readAppRecord] json, place, policy throws(JSONError) in
+            try readAppRecord(json, place, &policy)
+            guard agrees(policy) else { throw JSONError(.wrongType, path: place) }
+        }
+        return member
     }
 
     /// This member, written as `null` in an app record whose policy has the default: the record then follows the default of
@@ -101,7 +220,7 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     /// - Parameter isDefault: whether a policy has the default.
     public func nullInAppRecord(where isDefault: @escaping @Sendable (Policy) -> Bool) -> Self {
         var member = self
-        member.isAppRecordDefault = isDefault
+        member.writeAppRecord = { [write] in isDefault($0) ? .null : write($0) }
         return member
     }
 
@@ -110,54 +229,9 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     ///
     /// - Parameter isDefault: whether a policy has the default.
     public func absentFromAppRecord(where isDefault: @escaping @Sendable (Policy) -> Bool) -> Self {
-        var member = nullInAppRecord(where: isDefault)
-        member.defaultForm = nil
+        var member = self
+        member.writeAppRecord = { [write] in isDefault($0) ? nil : write($0) }
         return member
-    }
-
-    /// A member that is always set.
-    ///
-    /// - Parameters:
-    ///   - name: its name.
-    ///   - path: where the policy keeps it.
-    ///   - coding: how it is read and written.
-    ///   - null: what `null` means.
-    ///   - inAppRecord: what an app record may say.
-    public init<Value>(
-        _ name: String, _ path: any WritableKeyPath<Policy, Value> & Sendable, _ coding: JSONCoding<Value>,
-        null: Value, inAppRecord: AppRecordRule<Value> = .any
-    ) {
-        self.name = name
-        isInAppRecord = inAppRecord.isPresent
-        read = { json, isOfAppRecord, policy in
-            guard let json else {
-                policy[keyPath: path] = null
-                return true
-            }
-            guard let value = coding.read(json), !isOfAppRecord || inAppRecord.allows(value) else { return false }
-            policy[keyPath: path] = value
-            return true
-        }
-        write = { coding.write($0[keyPath: path]) }
-    }
-
-    /// A member that may be nil: not checked, or without a value. Written as `null`.
-    public init<Value>(
-        _ name: String, _ path: any WritableKeyPath<Policy, Value?> & Sendable, _ coding: JSONCoding<Value>,
-        inAppRecord: AppRecordRule<Value> = .any
-    ) {
-        self.name = name
-        isInAppRecord = inAppRecord.isPresent
-        read = { json, isOfAppRecord, policy in
-            guard let json else {
-                policy[keyPath: path] = nil
-                return true
-            }
-            guard let value = coding.read(json), !isOfAppRecord || inAppRecord.allows(value) else { return false }
-            policy[keyPath: path] = value
-            return true
-        }
-        write = { policy in policy[keyPath: path].map(coding.write) ?? .null }
     }
 }
 
@@ -166,11 +240,7 @@ extension JSONMember.AppRecordRule {
         if case .none = self { false } else { true }
     }
 
-    fileprivate func allows(_ value: Value) -> Bool {
-        switch self {
-        case .any: true
-        case .only(let isAllowed): isAllowed(value)
-        case .none: false
-        }
+    fileprivate var coding: JSONCoding<Value>? {
+        if case .only(let coding) = self { coding } else { nil }
     }
 }

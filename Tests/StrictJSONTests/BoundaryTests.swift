@@ -183,24 +183,6 @@ struct FieldTests {
 
     private enum Bad: Error { case bad }
 
-    @Test("an overlay keeps what is absent, takes null for none, and refuses what it cannot read")
-    func overlays() throws {
-        var number: Int64? = 1
-        try fields.overlay("absent", on: &number) { $0.integer }
-        #expect(number == 1)
-        try fields.overlay("i", on: &number) { $0.integer }
-        #expect(number == 5)
-        #expect(throws: JSONError(.wrongType, path: "word")) { try fields.overlay("word", on: &number) { $0.integer } }
-        try fields.overlay("null", on: &number) { $0.integer }
-        #expect(number == nil)
-        var flag = true
-        try fields.overlay("null", on: &flag, none: false) { $0.bool }
-        #expect(!flag)
-        #expect(JSONValue.array([1, 2, 1]).set(of: \.integer) == [1, 2])
-        #expect(JSONValue.array([1, "a"]).set(of: \.integer) == nil)
-        #expect(JSONValue.integer(1).set(of: \.integer) == nil)
-    }
-
     @Test("a member is set, replaced and removed by its name")
     func members() {
         var object = JSONObject([("a", 1), ("b", 2), ("a", 3)])

@@ -8,7 +8,7 @@ private struct DoorPolicy: JSONPolicy, Equatable {
     var isOpen = false
 
     static let jsonMembers: [JSONMember<DoorPolicy>] = [
-        JSONMember("guests", \.guests, .set(of: .text), null: [], inAppRecord: .only { !$0.isEmpty }),
+        JSONMember("guests", \.guests, .set(of: .text), null: [], inAppRecord: .only(.set(of: .text, atLeast: 1))),
         JSONMember("maximum_age", \.maximumAge, .integer(in: 0...100)),
         JSONMember("open", \.isOpen, .bool, null: false, inAppRecord: .none),
     ]

@@ -1,9 +1,6 @@
 import StrictJSON
 import Testing
 
-import struct Foundation.Data
-import struct Foundation.URL
-
 @testable import AuthService
 
 /// Each member of an app record is in exactly one table of the policies.
@@ -16,33 +13,35 @@ import struct Foundation.URL
         }
     }
 
-    @Test func `the page about app records lists the members of the tables, and no others`() throws {
-        let page = try Self.page("Sources/AuthService/AuthService.docc/AppRecords.md")
-        for (path, names) in AppRecord.memberNames {
-            let heading =
-                path.isEmpty ? "## The app" : "\(path.count == 1 ? "##" : "###") \(path.joined(separator: "."))"
-            #expect(page.section(heading).sorted() == names.sorted(), "\(heading)")
+    @Test func `a newcomer sets at most 15 members, and an object belongs to them if one of its members does`() throws {
+        func check(_ members: [JSONMemberDescription]) -> Int {
+            var everyday = 0
+            for member in members {
+                #expect(member.meaning.hasSuffix("."), "\(member.name)")
+                var count = member.isEveryday ? 1 : 0
+                if case .object(let own) = member.type { count = check(own) }
+                #expect(member.isEveryday == (count > 0), "\(member.name)")
+                everyday += count
+            }
+            return everyday
         }
+        #expect((1...15).contains(check(AppRecord.members)))
     }
 
-    private static func page(_ path: String) throws -> MarkdownPage {
-        let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        return MarkdownPage(text: String(decoding: try Data(contentsOf: package.appending(path: path)), as: UTF8.self))
-    }
-}
-
-/// A page with tables. The first column of each row names a member.
-private struct MarkdownPage {
-    let text: String
-
-    /// The members in the table below a heading.
-    func section(_ heading: String) -> [String] {
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        guard let start = lines.firstIndex(where: { $0 == heading }) else { return [] }
-        return lines[(start + 1)...].prefix { !$0.hasPrefix("#") }.compactMap { line in
-            guard line.hasPrefix("| `") else { return nil }
-            return line.dropFirst(3).split(separator: "`").first.map(String.init)
+    @Test func `a record without a member has the default that the table names`() throws {
+        let smallest: JSONValue = [
+            "app_id": "com.example.app", "build_channel": "staging", "ios": ["app_ids": ["TEAMID1234.com.example.app"]],
+            "android": ["packages": ["p"], "certificate_digests": [.string(World.certificateDigest)]],
+        ]
+        let record = try AppRecord(JSONFields(smallest))
+        let written = JSONValue.object(record.json(secrets: .plain))
+        for (path, members) in AppRecord.objects where path != ["keys", "compromise"] {
+            let object = path.reduce(Optional(written)) { $0?.object?[$1] }?.object
+            for member in members where member.members == nil && member.name != "build_channel" {
+                guard let expected = member.defaultValue else { continue }
+                // `token_type` is not written while it has its default.
+                #expect((object?[member.name] ?? expected) == expected, "\(path) \(member.name)")
+            }
         }
     }
 }

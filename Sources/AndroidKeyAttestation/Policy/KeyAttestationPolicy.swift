@@ -3,7 +3,7 @@
 /// Everything about key and device is read from `hardwareEnforced` alone. Only Android asserts the application.
 public struct KeyAttestationPolicy: Sendable, Hashable {
     /// How validity is judged.
-    public enum Dates: String, Sendable {
+    public enum Dates: String, Sendable, CaseIterable {
         /// Not at all.
         case ignore
         /// By Google's rules. The leaf's dates are ignored. A certificate that is not valid yet refuses. An expired

@@ -48,18 +48,32 @@ extension PlayIntegrityPolicy: JSONPolicy {
         JSONMember("certificate_digests", \.certificateDigests, .set(of: CertificateDigest.coding), inAppRecord: .none),
         JSONMember("recognition_verdicts", \.recognitionVerdicts, .set(of: .text), inAppRecord: .none),
         JSONMember("minimum_version_code", \.minimumVersionCode, .integer(in: 0...Int64.max), inAppRecord: .none),
-        JSONMember("device_labels", \.deviceLabels, .set(of: .text), null: []),
+        JSONMember(
+            "device_labels", \.deviceLabels, .set(of: .text), null: [],
+            .advanced("The device labels that a verdict must have, all of them.")),
         JSONMember("minimum_sdk_version", \.minimumSDKVersion, .integer(in: 0...Int64.max), inAppRecord: .none),
-        JSONMember("require_licensed", \.requiresLicense, .bool, null: false),
+        JSONMember(
+            "require_licensed", \.requiresLicense, .bool, null: false,
+            .advanced("Whether the account must have a licence of the app.")),
         JSONMember(
             "maximum_age_seconds", \.maximumAgeSeconds, .integer(in: 0...Int64.max),
-            inAppRecord: .only { 1...86_400 ~= $0 }),
+            inAppRecord: .only(.integer(in: 1...86_400)), .advanced("The maximum age of a verdict.")),
         JSONMember("maximum_future_seconds", \.maximumFutureSeconds, .integer(in: 0...Int64.max), inAppRecord: .none),
-        JSONMember("allow_test_responses", \.allowsTestResponses, .bool, null: false),
-        JSONMember("refuse_play_protect", \.refusedPlayProtect, .set(of: .text), null: []),
-        JSONMember("refuse_app_access_risk", \.refusedAppAccessRisk, .set(of: .text), null: []),
-        JSONMember("maximum_activity_level", \.maximumActivityLevel, ActivityLevel.coding),
-        JSONMember("refuse_device_recall", \.refusedDeviceRecall, .set(of: .text), null: []),
+        JSONMember(
+            "allow_test_responses", \.allowsTestResponses, .bool, null: false,
+            .advanced("Whether responses that were configured for testing are accepted. Not on channel `production`.")),
+        JSONMember(
+            "refuse_play_protect", \.refusedPlayProtect, .set(of: .text), null: [],
+            .advanced("Play Protect verdicts to refuse.")),
+        JSONMember(
+            "refuse_app_access_risk", \.refusedAppAccessRisk, .set(of: .text), null: [],
+            .advanced("App access risk verdicts to refuse.")),
+        JSONMember(
+            "maximum_activity_level", \.maximumActivityLevel, ActivityLevel.coding,
+            .advanced("The highest level of recent device activity that is accepted.")),
+        JSONMember(
+            "refuse_device_recall", \.refusedDeviceRecall, .set(of: .text), null: [],
+            .advanced("Device recall bits to refuse when set.")),
     ]
 }
 
@@ -70,8 +84,7 @@ enum CertificateDigest {
         JSONCoding.sha256.read(.string(text.utf8.count == 64 ? text : Base64.normalized(text)))
     }
 
-    static let coding = JSONCoding<[UInt8]>(
-        read: { $0.string.flatMap(octets) }, write: { .string(Hexadecimal.encode($0)) })
+    static let coding = JSONCoding<[UInt8]>.text({ octets($0) }, { Hexadecimal.encode($0) })
 }
 
 /// `LEVEL_1` to `LEVEL_4`.
@@ -79,6 +92,7 @@ enum ActivityLevel {
     static func number(_ name: String) -> Int64? { (1...4).first { name == "LEVEL_\($0)" } }
 
     static let coding = JSONCoding<Int64>(
+        .choice((1...4).map { JSONValue.string("LEVEL_\($0)") } + (1...4).map { JSONValue.integer($0) }),
         read: { value in value.string.flatMap(number) ?? value.integer.flatMap { 1...4 ~= $0 ? $0 : nil } },
         write: { .string("LEVEL_\($0)") })
 }

@@ -1,6 +1,4 @@
-internal import Logging
-
-/// Every setting of the service: its name in a file, in the environment and as a flag, its type, its default.
+/// Every setting of the service by its name in a file. ``row`` has the rest.
 package enum ConfigurationKey: String, Sendable, CaseIterable {
     case host = "server.host"
     case port = "server.port"
@@ -74,95 +72,23 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     }
 
     /// The type of the value.
-    package var kind: Kind {
-        switch self {
-        case .host, .publicOrigin, .tlsCertificate, .tlsKey, .operationsHost, .operationsTLSCertificate,
-            .operationsTLSKey, .metricsHost, .database, .appleTeamID, .appleKeyID, .appleURL, .googleURL,
-            .appleRoots, .appleReceiptRoots, .googleRoots, .revocationsDirectory:
-            .text
-        case .serviceKey: .secrets
-        // The URLs contain passwords.
-        case .appleKey, .postgresql, .redis: .secret
-        case .receiptsPerHour: .integer(1...1_000_000)
-        case .revocationsMaximumAge: .integer(60...31_622_400)
-        case .insecureHTTP, .operationsInsecureHTTP: .boolean
-        case .otherOrigins, .trustedProxies, .nat64Prefixes, .operationsHosts: .texts
-        case .port, .operationsPort, .metricsPort: .integer(0...65_535)
-        case .maximumConnections, .maximumConnectionsPerAddress: .integer(1...1_000_000)
-        case .drainSeconds, .shutdownSeconds: .integer(0...3600)
-        case .headerBytes: .integer(1024...65_536)
-        case .deviceBodyBytes: .integer(1024...1_048_576)
-        case .verifiedBodyBytes: .integer(0...67_108_864)
-        case .allBodiesBytes: .integer(1_048_576...1_099_511_627_776)
-        case .idleSeconds, .headSeconds, .bodySeconds: .integer(1...3600)
-        case .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute, .strangerBurst,
-            .strangerPerMinute:
-            .integer(1...1_000_000)
-        // With a higher value, one device could hold more live claims than the stores are built for.
-        case .deviceBurst, .devicePerMinute: .integer(1...10_000)
-        case .rotationBurst, .rotationPerHour: .integer(1...10_000)
-        case .claimsOfOneApp: .integer(1...1_000_000_000)
-        case .cachedDevices: .integer(1...10_000_000)
-        case .logLevel: .choice(Logger.Level.allCases.map(\.rawValue))
-        }
-    }
+    package var kind: Kind { row.kind }
 
     /// Whether SIGHUP applies a new value. Other settings need a restart.
-    package var isReloadable: Bool {
-        switch self {
-        case .tlsCertificate, .tlsKey, .operationsTLSCertificate, .operationsTLSKey, .nat64Prefixes,
-            .maximumConnections, .maximumConnectionsPerAddress, .headerBytes,
-            .deviceBodyBytes, .verifiedBodyBytes, .allBodiesBytes, .idleSeconds, .headSeconds, .bodySeconds,
-            .enrolmentBurst, .enrolmentPerMinute, .failedSignatureBurst, .failedSignaturePerMinute, .strangerBurst,
-            .strangerPerMinute, .deviceBurst, .devicePerMinute, .rotationBurst, .rotationPerHour, .claimsOfOneApp,
-            .appleTeamID, .appleKeyID, .appleKey,
-            .receiptsPerHour, .appleURL,
-            .googleURL, .appleRoots, .appleReceiptRoots, .googleRoots, .revocationsDirectory, .revocationsMaximumAge,
-            .logLevel:
-            true
-        case .host, .port, .publicOrigin, .otherOrigins, .trustedProxies, .insecureHTTP, .drainSeconds,
-            .shutdownSeconds, .operationsHost, .operationsPort, .operationsHosts, .operationsInsecureHTTP,
-            .metricsHost, .metricsPort, .cachedDevices, .database,
-            .postgresql, .redis,
-            .serviceKey:
-            false
-        }
-    }
+    package var isReloadable: Bool { row.isReloadable }
+
+    /// The flag of `serve`; nil if there is none.
+    package var flag: String? { row.flag }
 
     /// Whether the key is about Apple's and Google's services.
     package var isProviders: Bool { rawValue.hasPrefix("providers.") }
 
     /// The environment variable.
     package var variable: String {
-        let name =
-            switch self {
-            case .host, .port, .publicOrigin, .otherOrigins, .tlsCertificate, .tlsKey, .trustedProxies, .nat64Prefixes,
-                .insecureHTTP, .maximumConnections, .maximumConnectionsPerAddress, .drainSeconds, .shutdownSeconds:
-                String(rawValue.dropFirst("server.".count))
-            default: rawValue.split(separator: ".").joined(separator: "_")
-            }
-        return Self.prefix + name.uppercased()
+        let name = rawValue.hasPrefix("server.") ? rawValue.dropFirst("server.".count) : rawValue[...]
+        return Self.prefix + name.split(separator: ".").joined(separator: "_").uppercased()
     }
 
     /// The prefix of every variable.
     package static let prefix = "SYNHEART_AUTH_"
-
-    /// The flag of `serve`; nil if there is none.
-    package var flag: String? {
-        switch self {
-        case .host: "--host"
-        case .port: "--port"
-        case .publicOrigin: "--public-origin"
-        case .tlsCertificate: "--tls-certificate"
-        case .tlsKey: "--tls-key"
-        case .trustedProxies: "--trusted-proxy"
-        case .insecureHTTP: "--insecure-http"
-        case .operationsPort: "--operations-port"
-        case .database: "--database"
-        case .postgresql: "--postgresql"
-        case .redis: "--redis"
-        case .logLevel: "--log-level"
-        default: nil
-        }
-    }
 }

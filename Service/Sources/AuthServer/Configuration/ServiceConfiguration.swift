@@ -1,4 +1,3 @@
-internal import AuthService
 internal import Foundation
 package import StrictJSON
 
@@ -65,7 +64,7 @@ package struct ServiceConfiguration: Sendable {
     ) throws(ConfigurationError) {
         try Self.refuseUnknown(environment)
         for key in scope.keys {
-            var setting = Setting(key: key, value: Self.standard(key), origin: .standard)
+            var setting = Setting(key: key, value: key.row.standard, origin: .standard)
             if let file, let written = try Self.setting(key, file: file) { setting = written }
             if let written = try Self.setting(key, credentials: environment["CREDENTIALS_DIRECTORY"]) {
                 setting = written
@@ -207,51 +206,6 @@ package struct ServiceConfiguration: Sendable {
             }
         guard let value, key.kind.allows(value) else { throw ConfigurationError(name, key.kind.sentence) }
         return value
-    }
-
-    private static func standard(_ key: ConfigurationKey) -> JSONValue {
-        let server = ServerSettings()
-        return switch key {
-        case .host: .string(server.host)
-        case .port: .integer(server.port)
-        case .publicOrigin, .tlsCertificate, .tlsKey, .serviceKey, .appleTeamID, .appleKeyID, .appleKey,
-            .appleURL, .googleURL, .appleRoots, .appleReceiptRoots, .googleRoots, .revocationsDirectory,
-            .maximumConnectionsPerAddress,
-            .operationsTLSCertificate, .operationsTLSKey, .metricsPort, .postgresql, .redis:
-            .null
-        case .receiptsPerHour: .integer(ReceiptRefreshPolicy().requestsPerHour)
-        case .revocationsMaximumAge: .integer(RevocationListState.maximumAge)
-        case .otherOrigins, .trustedProxies, .nat64Prefixes: []
-        case .insecureHTTP, .operationsInsecureHTTP: false
-        case .maximumConnections: .integer(server.maximumConnections)
-        case .drainSeconds: .integer(server.drain.components.seconds)
-        case .shutdownSeconds: .integer(server.shutdown.components.seconds)
-        case .operationsHost: .string(server.operations.host)
-        case .metricsHost: .string(MetricsListenerSettings(port: 0).host)
-        case .operationsPort: .integer(server.operations.port)
-        case .operationsHosts: .array(server.operations.hosts.map { .string($0) })
-        case .headerBytes: .integer(server.limits.headerBlock)
-        case .deviceBodyBytes: .integer(server.limits.deviceBody)
-        case .verifiedBodyBytes: .integer(server.limits.verifiedBody)
-        case .allBodiesBytes: .integer(server.limits.allBodies)
-        case .idleSeconds: .integer(server.deadlines.idle.components.seconds)
-        case .headSeconds: .integer(server.deadlines.head.components.seconds)
-        case .bodySeconds: .integer(server.deadlines.body.components.seconds)
-        case .enrolmentBurst: .integer(Int(protection.enrolment.burst))
-        case .enrolmentPerMinute: .integer(Int(protection.enrolment.perMinute))
-        case .failedSignatureBurst: .integer(Int(protection.failedSignatures.burst))
-        case .failedSignaturePerMinute: .integer(Int(protection.failedSignatures.perMinute))
-        case .strangerBurst: .integer(Int(protection.strangers.burst))
-        case .strangerPerMinute: .integer(Int(protection.strangers.perMinute))
-        case .deviceBurst: .integer(Int(protection.device.burst))
-        case .devicePerMinute: .integer(Int(protection.device.perMinute))
-        case .rotationBurst: .integer(Int(protection.rotations.burst))
-        case .rotationPerHour: .integer(Int(protection.rotations.perHour.rounded()))
-        case .claimsOfOneApp: .integer(protection.claimsOfOneApp)
-        case .cachedDevices: .integer(protection.cachedDevices)
-        case .database: "synheart-auth.sqlite"
-        case .logLevel: "info"
-        }
     }
 }
 

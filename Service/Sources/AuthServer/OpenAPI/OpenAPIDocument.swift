@@ -89,6 +89,10 @@ package enum OpenAPIDocument {
         var schemas =
             (try? JSONValue(parsing: OpenAPISchemas.text, limits: .init(bytes: 1 << 20, depth: 32)))?.object
             ?? JSONObject()
+        schemas["AppRecord"] = JSONType.object(AppRecord.members).schema
+        schemas["Compromise"] = AppRecord.objects.first { $0.path == ["keys", "compromise"] }.map {
+            JSONType.object($0.members).schema
+        }
         schemas["ErrorCode"] = words(ErrorCode.allCases.map(\.rawValue))
         schemas["AuditCode"] = words(AuditEvent.Code.allCases.map(\.rawValue))
         schemas["Role"] = words(CredentialRole.allCases.map(\.rawValue))

@@ -21,7 +21,7 @@ public struct AndroidApp: Sendable, Hashable {
     public var keyAttestation = KeyAttestationSettings()
 
     /// Which of Google's two proofs a registration needs.
-    public enum Proof: String, Sendable, Hashable {
+    public enum Proof: String, Sendable, Hashable, CaseIterable {
         /// A Play Integrity token. A key attestation that is sent too must verify.
         case playIntegrity = "play_integrity"
         /// A key attestation. A Play Integrity token that is sent too must verify.
@@ -62,9 +62,9 @@ public struct PlayIntegritySettings: Sendable, Hashable {
     /// A pair of response encryption keys, as Play Console issues them.
     public struct ResponseKeys: Sendable, Hashable {
         /// Base64 of 32 bytes.
-        public let decryptionKey: Secret
+        public internal(set) var decryptionKey: Secret
         /// Base64 of a P-256 key's SPKI.
-        public let verificationKey: String
+        public internal(set) var verificationKey: String
     }
 }
 
@@ -80,103 +80,106 @@ public struct KeyAttestationSettings: Sendable, Hashable {
 // MARK: JSON
 
 extension AndroidApp: JSONPolicy {
-    /// The members other than `play_integrity` and `key_attestation`.
+    /// The members of the `android` object.
     public static let jsonMembers: [JSONMember<AndroidApp>] = [
-        JSONMember("packages", \.packages, .array(of: .text), null: [], inAppRecord: .only { !$0.isEmpty }),
         JSONMember(
-            "certificate_digests", \.certificateDigests, .array(of: .certificateDigest), null: [],
-            inAppRecord: .only { !$0.isEmpty }),
-        JSONMember("minimum_version_code", \.minimumVersionCode, .integer(in: 0...Int64.max)),
-        JSONMember("proof", \.proof, .choice, null: .playIntegrity),
-        JSONMember("trust_anchors", \.trustAnchors, .array(of: .text), null: []),
+            "packages", \.packages, .array(of: .text, atLeast: 1),
+            .everyday("The package names that are accepted. Google is asked about them in this order.")
+        ).required(),
+        JSONMember(
+            "certificate_digests", \.certificateDigests, .array(of: .certificateDigest, atLeast: 1),
+            .everyday("SHA-256 of the signing certificates that are accepted, base64url.")
+        ).required(),
+        JSONMember(
+            "minimum_version_code", \.minimumVersionCode, .integer(in: 0...Int64.max),
+            .advanced("The lowest version code that is accepted in a Play Integrity verdict.")),
+        JSONMember(
+            "proof", \.proof, .choice,
+            .advanced("Which proof a registration needs. A proof that is sent too is verified.")),
+        JSONMember(
+            "trust_anchors", \.trustAnchors, .array(of: .text),
+            .advanced("Further roots, PEM, beside Google's. Not on channel `production`.")),
+        JSONMember(
+            "play_integrity", \.playIntegrity, .object(over: PlayIntegritySettings()),
+            .everyday("How a Play Integrity token is decoded, and the requirements for its verdict.")),
+        JSONMember(
+            "key_attestation", \.keyAttestation, .object(over: KeyAttestationSettings()),
+            .advanced("The requirements for a key attestation.")),
+    ]
+}
+
+extension PlayIntegritySettings: JSONPolicy {
+    /// The members of the `play_integrity` object.
+    public static let jsonMembers: [JSONMember<PlayIntegritySettings>] =
+        ownMembers + PlayIntegrityPolicy.jsonMembers.map { $0.within(\PlayIntegritySettings.policy) }
+
+    private static let ownMembers: [JSONMember<PlayIntegritySettings>] = [
+        JSONMember(
+            "keys", \.keys, .objects(of: .object(over: ResponseKeys(decryptionKey: Secret(""), verificationKey: ""))),
+            .everyday(
+                "Secret: pairs of `decryption_key` (32 bytes) and `verification_key` (P-256), base64, as Play Console shows them. The service decodes tokens with them."
+            )),
+        JSONMember(
+            "service_account", \.serviceAccount, .serviceAccount,
+            .everyday("Secret: the service account's file. Google decodes with it what the keys cannot.")),
     ]
 
-    init(_ fields: JSONFields) throws {
-        self = try AndroidApp().applying(appRecord: fields, ignoring: ["play_integrity", "key_attestation"])
-        for member in ["packages", "certificate_digests"] { _ = try fields.value(member) }
-        if let object = try fields.optionalObject("play_integrity") {
-            playIntegrity = try PlayIntegritySettings(object)
-        }
-        if let object = try fields.optionalObject("key_attestation") {
-            keyAttestation = try KeyAttestationSettings(object)
-        }
-    }
-
-    /// The `android` object, every member written out.
-    func recordJSON(secrets: AppRecord.SecretsForm) -> JSONObject {
-        var json = appRecordJSON
-        json["play_integrity"] = .object(playIntegrity.recordJSON(secrets: secrets))
-        json["key_attestation"] = .object(keyAttestation.recordJSON)
-        return json
+    /// Replaces each secret by its mask.
+    mutating func mask(with mask: SecretMask) {
+        for index in keys.indices { keys[index].decryptionKey = Secret(mask.text(of: keys[index].decryptionKey)) }
+        serviceAccount = serviceAccount.map { Secret(mask.text(of: $0)) }
     }
 }
 
-extension PlayIntegritySettings {
-    static let ownNames = ["keys", "service_account"]
-
-    init(_ fields: JSONFields) throws {
-        policy = try policy.applying(appRecord: fields, ignoring: Self.ownNames)
-        keys = try (fields.optionalArray("keys") ?? []).enumerated().map { index, value in
-            try ResponseKeys(JSONFields(value, path: "\(fields.pathOf("keys"))[\(index)]"))
-        }
-        serviceAccount = try Self.serviceAccount(fields)
-    }
-
-    /// The account's file, pasted as an object or kept as its text.
-    private static func serviceAccount(_ fields: JSONFields) throws -> Secret? {
-        guard let value = fields.optionalValue("service_account") else { return nil }
-        let account = try value.string.map { try JSONValue(parsing: $0) } ?? value
-        let members = try JSONFields(account, path: fields.pathOf("service_account"))
-        _ = (try members.string("client_email"), try members.string("private_key"), try members.string("token_uri"))
-        return Secret(account.text())
-    }
-
-    func recordJSON(secrets: AppRecord.SecretsForm) -> JSONObject {
-        let keys = keys.map { JSONValue.object($0.recordJSON(secrets: secrets)) }
-        let account = serviceAccount.map { JSONValue.string($0.text(in: secrets)) } ?? .null
-        return JSONObject(
-            members: [.init("keys", .array(keys)), .init("service_account", account)] + policy.appRecordJSON.members)
-    }
+extension PlayIntegritySettings.ResponseKeys: JSONPolicy {
+    /// The members of an object of `keys`.
+    public static let jsonMembers: [JSONMember<Self>] = [
+        JSONMember("decryption_key", \.decryptionKey, .decryptionKey, .advanced("Secret: base64 of 32 bytes."))
+            .required(),
+        JSONMember(
+            "verification_key", \.verificationKey,
+            .text({ (try? DevicePublicKey(base64: $0)) == nil ? nil : $0 }, { $0 }),
+            .advanced("Base64 of a P-256 key's SPKI.")
+        ).required(),
+    ]
 }
 
-extension PlayIntegritySettings.ResponseKeys {
-    init(_ fields: JSONFields) throws(JSONError) {
-        try fields.allowOnly("decryption_key", "verification_key")
-        let decryptionKey = try fields.string("decryption_key")
-        guard Base64.standard.decode(decryptionKey)?.count == 32 else {
-            throw JSONError(.wrongType, path: fields.pathOf("decryption_key"))
-        }
-        self.decryptionKey = Secret(decryptionKey)
-        verificationKey = try fields.string("verification_key")
-        guard (try? DevicePublicKey(base64: verificationKey)) != nil else {
-            throw JSONError(.wrongType, path: fields.pathOf("verification_key"))
-        }
-    }
+extension KeyAttestationSettings: JSONPolicy {
+    /// The members of the `key_attestation` object.
+    public static let jsonMembers: [JSONMember<KeyAttestationSettings>] =
+        KeyAttestationPolicy.jsonMembers.map { $0.within(\KeyAttestationSettings.policy) } + ownMembers
 
-    func recordJSON(secrets: AppRecord.SecretsForm) -> JSONObject {
-        JSONObject([
-            ("decryption_key", .string(decryptionKey.text(in: secrets))),
-            ("verification_key", .string(verificationKey)),
-        ])
-    }
-}
-
-extension KeyAttestationSettings {
-    init(_ fields: JSONFields) throws(JSONError) {
-        policy = try policy.applying(appRecord: fields, ignoring: ["status_list"])
-        statusList = try fields.optionalString("status_list")
-    }
-
-    var recordJSON: JSONObject {
-        var json = policy.appRecordJSON
-        json["status_list"] = statusList.map { .string($0) } ?? .null
-        return json
-    }
+    private static let ownMembers: [JSONMember<KeyAttestationSettings>] = [
+        JSONMember(
+            "status_list", \.statusList, .text,
+            .advanced(
+                "URL or file of revoked keys, or `none`. Required on channel `production` unless `proof` is `play_integrity`."
+            ))
+    ]
 }
 
 extension JSONCoding where Value == [UInt8] {
     /// The SHA-256 of a signing certificate in base64url.
     fileprivate static var certificateDigest: Self {
         .text({ Base64.url.decode($0).flatMap { $0.count == 32 ? $0 : nil } }, { Base64.url.encode($0) })
+    }
+}
+
+extension JSONCoding where Value == Secret {
+    fileprivate static var decryptionKey: Self {
+        .text({ Base64.standard.decode($0)?.count == 32 ? Secret($0) : nil }, { $0.exposed })
+    }
+
+    /// The account's file, pasted as an object or kept as its text.
+    fileprivate static var serviceAccount: Self {
+        Self(
+            .either([.anyObject, .text]),
+            parse: { json, path throws(JSONError) in
+                var account = json
+                if let text = json.string { account = try JSONValue(parsing: text) }
+                let members = try JSONFields(account, path: path)
+                for name in ["client_email", "private_key", "token_uri"] { _ = try members.string(name) }
+                return Secret(account.text())
+            }, write: { .string($0.exposed) })
     }
 }

@@ -15,42 +15,37 @@ extension AppRecord {
         case masked(SecretMask)
     }
 
-    /// The objects of a record by their path, with the names of their members. Most names come from the tables of the policies.
-    package static let memberNames: [(path: [String], names: [String])] = [
-        ([], ownNames), (["ios"], AppAttestPolicy.appRecordNames + IOSApp.appRecordNames),
-        (["android"], AndroidApp.appRecordNames + ["play_integrity", "key_attestation"]),
-        (["android", "play_integrity"], PlayIntegrityPolicy.appRecordNames + PlayIntegritySettings.ownNames),
-        (["android", "key_attestation"], KeyAttestationPolicy.appRecordNames + ["status_list"]),
-        (["signature"], SignaturePolicy.appRecordNames), (["keys"], KeyPolicy.appRecordNames + ["compromise"]),
-        (["keys", "compromise"], ["keys_before", "rotate_by"]), (["registration"], RegistrationPolicy.appRecordNames),
-        (["evidence"], EvidencePolicy.appRecordNames),
-    ]
+    /// Every member, with the objects' own members below it.
+    package static let members = (try? AppID("app")).map { AppRecord(appID: $0, name: "").appRecordDescription } ?? []
 
-    private static let ownNames = [
-        "app_id", "name", "enabled", "mode", "build_channel", "development_integrity_allowed", "ios", "android",
-        "signature", "keys", "registration", "evidence",
-    ]
+    /// The objects of a record by their path, with their members.
+    package static let objects: [(path: [String], members: [JSONMemberDescription])] = allObjects(in: members, at: [])
+
+    /// The names of the members of each object.
+    package static let memberNames = objects.map { (path: $0.path, names: $0.members.map(\.name)) }
+
+    private static func allObjects(
+        in members: [JSONMemberDescription], at path: [String]
+    ) -> [(path: [String], members: [JSONMemberDescription])] {
+        var objects = [(path: path, members: members)]
+        for member in members {
+            if case .array = member.type { continue }
+            objects += member.members.map { allObjects(in: $0, at: path + [member.name]) } ?? []
+        }
+        return objects
+    }
 
     /// Reads and checks a record.
     public init(_ fields: JSONFields) throws {
-        try fields.allowOnly(Self.ownNames)
-        appID = try fields.parsed("app_id") { try AppID($0) }
-        name = try fields.optionalString("name") ?? appID.text
-        enabled = try fields.optionalBool("enabled") ?? true
-        mode = try fields.optionalChoice("mode") ?? .enforce
-        buildChannel = try fields.optionalChoice("build_channel") ?? .production
-        developmentIntegrityAllowed = try fields.optionalBool("development_integrity_allowed") ?? false
-        ios = try fields.optionalObject("ios").map { try IOSApp($0) }
-        android = try fields.optionalObject("android").map { try AndroidApp($0) }
-        signature = try fields.policy("signature", over: SignaturePolicy())
-        keys = try fields.optionalObject("keys").map { try KeyPolicy($0) } ?? KeyPolicy()
-        registration = try fields.policy("registration", over: RegistrationPolicy())
-        evidence = try fields.policy("evidence", over: EvidencePolicy())
+        try fields.allowOnly(Self.appRecordNames)
+        let id = try fields.parsed("app_id") { try AppID($0) }
+        self = try AppRecord(appID: id, name: id.text).applying(appRecord: fields)
         try check()
     }
 
     /// Refuses combinations that would be unsafe or could never work.
     private func check() throws(ContractError) {
+        try ios?.check()
         guard ios != nil || android != nil else { throw ContractError("an app needs a platform: give ios or android") }
         // A `typ` of other issuers does not say what the token is for. The audience must say it.
         guard signature.tokenType == .device || !signature.tokenAudiences.isEmpty else {
@@ -75,45 +70,100 @@ extension AppRecord {
 
     /// The record as JSON, every member written out.
     public func json(secrets: SecretsForm) -> JSONObject {
-        JSONObject([
-            ("app_id", .string(appID.text)), ("name", .string(name)), ("enabled", .bool(enabled)),
-            ("mode", .string(mode.rawValue)), ("build_channel", .string(buildChannel.rawValue)),
-            ("development_integrity_allowed", .bool(developmentIntegrityAllowed)),
-            ("ios", ios.map { .object($0.recordJSON) } ?? .null),
-            ("android", android.map { .object($0.recordJSON(secrets: secrets)) } ?? .null),
-            ("signature", .object(signature.appRecordJSON)), ("keys", .object(keys.recordJSON)),
-            ("registration", .object(registration.appRecordJSON)), ("evidence", .object(evidence.appRecordJSON)),
-        ])
+        var record = self
+        if case .masked(let mask) = secrets { record.android?.playIntegrity.mask(with: mask) }
+        return record.appRecordJSON
     }
 }
 
-// MARK: Its objects
+// MARK: Its members
+
+extension AppRecord: JSONPolicy {
+    /// The members of a record.
+    public static let jsonMembers: [JSONMember<AppRecord>] = [
+        JSONMember(
+            "app_id", \.appID, .text({ try? AppID($0) }, { $0.text }).named("AppID"),
+            .everyday("The id that devices name. It never changes.")
+        ).required(),
+        JSONMember("name", \.name, .text, .everyday("A name for people. Without it: `app_id`.")).withoutDefault(),
+        JSONMember(
+            "enabled", \.enabled, .bool, .everyday("`false`: every request of the app is refused with `UNKNOWN_APP`.")),
+        JSONMember(
+            "mode", \.mode, .choice, .everyday("`observe`: refusals of other services' requests are only reported.")),
+        JSONMember(
+            "build_channel", \.buildChannel, .choice,
+            .everyday("The builds that the record is for. Fixed once the app has devices.")),
+        JSONMember(
+            "development_integrity_allowed", \.developmentIntegrityAllowed, .bool,
+            .everyday("Whether devices in development mode may register. Not on channel `production`.")),
+        JSONMember(
+            "ios", \.ios, .object(over: IOSApp(policy: AppAttestPolicy(appIDs: []))),
+            .everyday("The iOS app. Without it, iOS devices are refused.")),
+        JSONMember(
+            "android", \.android, .object(over: AndroidApp()),
+            .everyday("The Android app. Without it, Android devices are refused. A record has at least one of the two.")
+        ),
+        JSONMember(
+            "signature", \.signature, .object(over: SignaturePolicy()),
+            .everyday("The requirements for a signed request.")),
+        JSONMember(
+            "keys", \.keys, .object(over: KeyPolicy()), .advanced("The life of a key, and how it is replaced.")),
+        JSONMember(
+            "registration", \.registration, .object(over: RegistrationPolicy()),
+            .everyday("How a device is admitted, and what happens during an outage of a provider.")),
+        JSONMember(
+            "evidence", \.evidence, .object(over: EvidencePolicy()),
+            .advanced("Whether refused proofs are recorded, so that they can be replayed.")),
+    ]
+}
 
 extension SignaturePolicy: JSONPolicy {
     /// The members of the `signature` object.
     public static let jsonMembers: [JSONMember<SignaturePolicy>] = [
-        JSONMember("minimum_scheme", \.minimumScheme, .scheme, null: defaults.minimumScheme),
+        JSONMember(
+            "minimum_scheme", \.minimumScheme, .scheme,
+            .everyday("The lowest signature scheme that is accepted. Devices sign under 2 if the SDK is configured so.")
+        ),
         JSONMember(
             "past_window_seconds", \.pastWindowSeconds, .integer(in: 1...maximumPastWindow),
-            null: defaults.pastWindowSeconds),
+            .advanced("The maximum age of a request.")),
         JSONMember(
             "future_window_seconds", \.futureWindowSeconds, .integer(in: 0...maximumFutureWindow),
-            null: defaults.futureWindowSeconds),
-        JSONMember("unsigned_query", \.unsignedQuery, .choice, null: defaults.unsignedQuery),
-        JSONMember("replay_on_reads", \.replayOnReads, .bool, null: defaults.replayOnReads),
-        JSONMember("path_prefix_strip", \.pathPrefixStrip, .pathPrefix),
-        JSONMember("authorities", \.authorities, .array(of: .authority), null: []),
-        JSONMember("token_audiences", \.tokenAudiences, .array(of: .text), null: []),
-        JSONMember("token_type", \.tokenType, .choice, null: defaults.tokenType)
-            .absentFromAppRecord { $0.tokenType == defaults.tokenType },
+            .advanced("How far ahead a request may be dated.")),
+        JSONMember(
+            "unsigned_query", \.unsignedQuery, .choice,
+            .advanced("What to do with a query, which scheme 1 does not sign.")),
+        JSONMember(
+            "replay_on_reads", \.replayOnReads, .bool,
+            .advanced("Whether GET, HEAD and OPTIONS are protected against replay.")),
+        JSONMember(
+            "path_prefix_strip", \.pathPrefixStrip, .pathPrefix,
+            .advanced("For other services' requests: the prefix that clients do not sign, such as `/ingest`.")),
+        JSONMember(
+            "authorities", \.authorities, .array(of: .authority),
+            .everyday(
+                "`scheme://host[:port]`, or `host[:port]` for https, of the services that scheme 2 requests may be sent to. `[]`: scheme 2 is refused there."
+            )),
+        JSONMember(
+            "token_audiences", \.tokenAudiences, .array(of: .text),
+            .advanced(
+                "The audiences that a device token may be for, besides the app id. Never the id of another app. Adding one needs a credential for all apps."
+            )),
+        JSONMember(
+            "token_type", \.tokenType, .choice,
+            .advanced(
+                "The `typ` of device tokens, for frameworks that accept only theirs. Another than the default needs `token_audiences`."
+            )
+        ).absentFromAppRecord { $0.tokenType == SignaturePolicy().tokenType },
     ]
-
-    private static let defaults = SignaturePolicy()
 }
 
 extension JSONCoding where Value == SignatureScheme {
     fileprivate static var scheme: Self {
-        JSONCoding<Int>.integer(in: 1...2).map({ SignatureScheme(rawValue: $0) }, back: { $0.rawValue })
+        Self(
+            .choice(SignatureScheme.allCases.map { JSONValue.integer($0.rawValue) }),
+            read: { json in SignatureScheme.allCases.first { JSONValue.integer($0.rawValue) == json } },
+            write: { .integer($0.rawValue) })
     }
 }
 
@@ -134,85 +184,100 @@ extension JSONCoding where Value == String {
 }
 
 extension KeyPolicy: JSONPolicy {
-    /// The members of the `keys` object except `compromise`.
+    /// The members of the `keys` object.
     public static let jsonMembers: [JSONMember<KeyPolicy>] = [
-        JSONMember("maximum_age_days", \.maximumAgeDays, .integer(in: 1...36_500)),
-        JSONMember("grace_days", \.graceDays, .integer(in: 0...3650), null: defaults.graceDays),
-        JSONMember("overlap_seconds", \.overlapSeconds, .integer(in: 0...3600), null: defaults.overlapSeconds),
-        JSONMember("reattest_on_rotation", \.reattestOnRotation, .bool, null: defaults.reattestOnRotation),
-        JSONMember("rebind_on_rotation", \.rebindOnRotation, .bool, null: defaults.rebindOnRotation),
-        JSONMember("key_proof", \.keyProof, .choice, null: defaults.keyProof),
+        JSONMember(
+            "maximum_age_days", \.maximumAgeDays, .integer(in: 1...36_500),
+            .advanced("The age at which a key must rotate.")),
+        JSONMember(
+            "grace_days", \.graceDays, .integer(in: 0...3650),
+            .advanced("The days after `maximum_age_days` in which the key may still rotate.")),
+        JSONMember(
+            "overlap_seconds", \.overlapSeconds, .integer(in: 0...3600),
+            .advanced("How long the previous key verifies after a scheduled rotation.")),
+        JSONMember(
+            "reattest_on_rotation", \.reattestOnRotation, .bool, .advanced("Whether a rotation must attest again.")),
+        JSONMember(
+            "rebind_on_rotation", \.rebindOnRotation, .bool,
+            .advanced("iOS: whether a rotation may attest a new App Attest key if the old one is lost.")
+        ),
+        JSONMember(
+            "key_proof", \.keyProof, .choice,
+            .advanced("Whether a new key must sign for itself. A proof that is sent is always verified.")),
+        JSONMember(
+            "compromise", \.compromises, .compromises,
+            .advanced("Demands to replace keys that may be compromised: one, or a list of at most 16.")
+        ),
     ]
+}
 
-    private static let defaults = KeyPolicy()
-
-    init(_ fields: JSONFields) throws {
-        self = try KeyPolicy().applying(appRecord: fields, ignoring: ["compromise"])
-        compromises = try Self.compromises(fields)
-    }
-
+extension JSONCoding where Value == [KeyPolicy.Compromise] {
     /// Null, one demand, or a list of them.
-    private static func compromises(_ fields: JSONFields) throws -> [Compromise] {
-        guard let value = fields.optionalValue("compromise") else { return [] }
-        let path = fields.pathOf("compromise")
-        guard let list = value.array else { return [try Compromise(JSONFields(value, path: path))] }
-        guard list.count <= maximumCompromises else { throw JSONError(.wrongType, path: path) }
-        return try list.enumerated().map { try Compromise(JSONFields($1, path: "\(path)[\($0)]")) }
-    }
-
-    /// The `keys` object, every member written out.
-    var recordJSON: JSONObject {
-        var json = appRecordJSON
-        let demands = compromises.map { JSONValue.object($0.json) }
-        json["compromise"] = demands.count > 1 ? .array(demands) : demands.first ?? .null
-        return json
+    fileprivate static var compromises: Self {
+        let start = KeyPolicy.Compromise(keysBefore: UnixTime(0), rotateBy: UnixTime(0))
+        let demand = JSONCoding<KeyPolicy.Compromise>.object(over: start).named("Compromise")
+        let demands = objects(of: demand, atMost: KeyPolicy.maximumCompromises)
+        return Self(
+            .either([demand.type, demands.type]),
+            parse: { json, path throws(JSONError) in
+                try json.array == nil ? [demand.parse(json, path)] : demands.parse(json, path)
+            },
+            write: { $0.count > 1 ? demands.write($0) : $0.first.map(demand.write) ?? .null })
     }
 }
 
-extension KeyPolicy.Compromise {
-    init(_ fields: JSONFields) throws {
-        try fields.allowOnly("keys_before", "rotate_by")
-        keysBefore = try fields.parsed("keys_before") { try UnixTime(iso8601: $0) }
-        rotateBy = try fields.parsed("rotate_by") { try UnixTime(iso8601: $0) }
+extension KeyPolicy.Compromise: JSONPolicy {
+    /// The members of a demand.
+    public static let jsonMembers: [JSONMember<Self>] = [
+        JSONMember(
+            "keys_before", \.keysBefore, .time,
+            .advanced("Keys that were registered or rotated to before this must rotate, from this time on.")
+        ).required(),
         // Otherwise every such key would have expired before its device learned of the demand.
-        guard rotateBy >= keysBefore else { throw JSONError(.wrongType, path: fields.pathOf("rotate_by")) }
-    }
+        JSONMember(
+            "rotate_by", \.rotateBy, .time,
+            .advanced(
+                "The time after which such a key is `KEY_EXPIRED` for everything but status and DELETE. Not before `keys_before`."
+            )
+        ).required().agreeing { $0.rotateBy >= $0.keysBefore },
+    ]
+}
 
-    var json: JSONObject {
-        JSONObject([("keys_before", .string(keysBefore.iso8601)), ("rotate_by", .string(rotateBy.iso8601))])
-    }
+extension JSONCoding where Value == UnixTime {
+    /// A time in ISO 8601.
+    fileprivate static var time: Self { text({ try? UnixTime(iso8601: $0) }, { $0.iso8601 }).named("Time") }
 }
 
 extension RegistrationPolicy: JSONPolicy {
     /// The members of the `registration` object.
     public static let jsonMembers: [JSONMember<RegistrationPolicy>] = [
-        JSONMember("approval", \.approval, .choice, null: defaults.approval),
-        JSONMember("provider_outage", \.providerOutage, .choice, null: defaults.providerOutage),
-        JSONMember("maximum_pending", \.maximumPending, .integer(in: 0...1_000_000), null: defaults.maximumPending),
-        JSONMember("maximum_unproven", \.maximumUnproven, .integer(in: 0...1_000_000), null: defaults.maximumUnproven),
+        JSONMember(
+            "approval", \.approval, .choice,
+            .everyday("`manual`: a device whose proof verified waits for an operator's approval.")),
+        JSONMember(
+            "provider_outage", \.providerOutage, .choice,
+            .advanced(
+                "`pending`: the proof is kept, sealed, for a day and judged when the provider answers again.")),
+        JSONMember(
+            "maximum_pending", \.maximumPending, .integer(in: 0...1_000_000),
+            .advanced("The largest number of devices that wait for approval.")),
+        JSONMember(
+            "maximum_unproven", \.maximumUnproven, .integer(in: 0...1_000_000),
+            .advanced("The largest number of devices whose proof waits for its provider.")),
     ]
-
-    private static let defaults = RegistrationPolicy()
 }
 
 extension EvidencePolicy: JSONPolicy {
     /// The members of the `evidence` object.
     public static let jsonMembers: [JSONMember<EvidencePolicy>] = [
-        JSONMember("record", \.record, .bool, null: defaults.record),
-        JSONMember("keep_days", \.keepDays, .integer(in: 1...365), null: defaults.keepDays),
+        JSONMember(
+            "record", \.record, .bool,
+            .advanced("Whether a refused proof is kept, sealed, with everything that is needed to refuse it again.")),
+        JSONMember(
+            "keep_days", \.keepDays, .integer(in: 1...365), .advanced("The days for which new recordings are kept.")),
     ]
-
-    private static let defaults = EvidencePolicy()
 }
 
 extension JSONValue {
     static func strings(_ strings: [String]) -> JSONValue { .array(strings.map { .string($0) }) }
-}
-
-extension JSONFields {
-    /// The policy with the members of an object applied to it, if the record has the object.
-    fileprivate func policy<Policy: JSONPolicy>(_ name: String, over policy: Policy) throws(JSONError) -> Policy {
-        guard let object = try optionalObject(name) else { return policy }
-        return try policy.applying(appRecord: object)
-    }
 }

@@ -3,32 +3,32 @@ public import AuthContract
 /// An app as its operator provisions it (<doc:AppRecords>).
 public struct AppRecord: Sendable, Hashable {
     /// The id that devices name.
-    public let appID: AppID
+    public internal(set) var appID: AppID
     /// A name for people.
     public var name: String
     /// False: every request of the app is refused with `UNKNOWN_APP`.
-    public var enabled: Bool
+    public var enabled = true
     /// Whether the service enforces refusals or only reports them.
-    public var mode: Mode
+    public var mode: Mode = .enforce
     /// The builds that the record is for. Fixed once the app has devices.
-    public var buildChannel: BuildChannel
+    public var buildChannel: BuildChannel = .production
     /// Whether devices in development mode may register.
-    public var developmentIntegrityAllowed: Bool
+    public var developmentIntegrityAllowed = false
     /// The iOS app; nil: devices of this platform are refused.
     public var ios: IOSApp?
     /// The Android app; nil: devices of this platform are refused.
     public var android: AndroidApp?
     /// The requirements for a signed request.
-    public var signature: SignaturePolicy
+    public var signature = SignaturePolicy()
     /// The life of a device's key.
-    public var keys: KeyPolicy
+    public var keys = KeyPolicy()
     /// How a device is admitted.
-    public var registration: RegistrationPolicy
+    public var registration = RegistrationPolicy()
     /// Whether refusals are kept for study.
-    public var evidence: EvidencePolicy
+    public var evidence = EvidencePolicy()
 
     /// Whether the service enforces refusals or only reports them.
-    public enum Mode: String, Sendable, Hashable {
+    public enum Mode: String, Sendable, Hashable, CaseIterable {
         /// Refuses. The default.
         case enforce
         /// Records refusals of requests to other services, and policy refusals of verified proofs, without enforcing them.
@@ -36,7 +36,7 @@ public struct AppRecord: Sendable, Hashable {
     }
 
     /// The builds of the app that a record is for.
-    public enum BuildChannel: String, Sendable, Hashable {
+    public enum BuildChannel: String, Sendable, Hashable, CaseIterable {
         /// Builds for users. The default. Development mode and further trust anchors are not allowed.
         case production
         /// Builds for testers. Development mode and further trust anchors may be allowed.
@@ -72,7 +72,7 @@ public struct SignaturePolicy: Sendable, Hashable {
     public var tokenType: TokenType = .device
 
     /// The `typ` of the app's device tokens (RFC 7519 section 5.1).
-    public enum TokenType: String, Sendable, Hashable {
+    public enum TokenType: String, Sendable, Hashable, CaseIterable {
         /// Names what the token is, so no backend takes it for a token of another kind.
         case device = "synheart-device+jwt"
         /// An OAuth access token (RFC 9068), for frameworks that accept only that.
@@ -82,7 +82,7 @@ public struct SignaturePolicy: Sendable, Hashable {
     }
 
     /// What to do with a query, which scheme 1 does not sign.
-    public enum UnsignedQuery: String, Sendable, Hashable {
+    public enum UnsignedQuery: String, Sendable, Hashable, CaseIterable {
         /// Accepts it. Whoever relays the request can change it.
         case allow
         /// Accepts it with GET, HEAD and OPTIONS, and refuses it with any other method. The default.
@@ -114,13 +114,13 @@ public struct KeyPolicy: Sendable, Hashable {
     /// One demand to replace keys that may be compromised.
     public struct Compromise: Sendable, Hashable {
         /// Keys that were registered or rotated to before this time must rotate. The demand applies from this time on.
-        public let keysBefore: UnixTime
+        public internal(set) var keysBefore: UnixTime
         /// The time after which such a key is refused.
-        public let rotateBy: UnixTime
+        public internal(set) var rotateBy: UnixTime
     }
 
     /// Whether the new key must sign for itself. A proof that is sent is always verified.
-    public enum KeyProofPolicy: String, Sendable, Hashable {
+    public enum KeyProofPolicy: String, Sendable, Hashable, CaseIterable {
         /// The proof may be missing. The default.
         case optional
         /// A request without the proof is `INVALID_ATTESTATION`.
@@ -141,7 +141,7 @@ public struct RegistrationPolicy: Sendable, Hashable {
     public var maximumUnproven = 10_000
 
     /// Whether an operator must approve devices.
-    public enum Approval: String, Sendable, Hashable {
+    public enum Approval: String, Sendable, Hashable, CaseIterable {
         /// The device is registered at once. The default.
         case auto
         /// The device waits as `pending` until an operator approves it.
@@ -149,7 +149,7 @@ public struct RegistrationPolicy: Sendable, Hashable {
     }
 
     /// What to do during an outage of a provider.
-    public enum ProviderOutage: String, Sendable, Hashable {
+    public enum ProviderOutage: String, Sendable, Hashable, CaseIterable {
         /// The device waits as `pending`. The proof is kept, sealed, for 24 hours, and judged when the provider answers again.
         case pending
         /// The registration is `PROVIDER_UNAVAILABLE`. The default.

@@ -22,17 +22,32 @@ public struct IOSApp: Sendable, Hashable {
 }
 
 extension IOSApp: JSONPolicy {
-    /// The members other than those of ``policy``.
-    public static let jsonMembers: [JSONMember<IOSApp>] = [
-        JSONMember("trust_anchors", \.trustAnchors, .array(of: .text), null: []),
-        JSONMember("assertions_required_on", \.assertionsRequiredOn, .array(of: .path), null: []),
-        JSONMember("assertions_required_except", \.assertionsRequiredExcept, .array(of: .path)),
-        JSONMember("flag_risk_metric_above", \.flagRiskMetricAbove, .integer(in: 0...1_000_000)),
+    /// The members of the `ios` object. An ETag is a hash of a record's text, so the order is fixed: `trust_anchors` comes after
+    /// `environments`.
+    public static let jsonMembers: [JSONMember<IOSApp>] = {
+        let policy = AppAttestPolicy.jsonMembers.map { $0.within(\IOSApp.policy) }
+        return Array([policy.prefix(2), ownMembers.prefix(1), policy.dropFirst(2), ownMembers.dropFirst()].joined())
+    }()
+
+    private static let ownMembers: [JSONMember<IOSApp>] = [
+        JSONMember(
+            "trust_anchors", \.trustAnchors, .array(of: .text),
+            .advanced("Further roots, PEM, beside Apple's. Not on channel `production`.")),
+        JSONMember(
+            "assertions_required_on", \.assertionsRequiredOn, .array(of: .path),
+            .advanced("Path prefixes on which a request of an iOS device must carry an assertion.")),
+        JSONMember(
+            "assertions_required_except", \.assertionsRequiredExcept, .array(of: .path),
+            .advanced(
+                "Instead of `assertions_required_on`, and safer: path prefixes on which a request need not carry an assertion. `[]` means that every path needs one."
+            )),
+        JSONMember(
+            "flag_risk_metric_above", \.flagRiskMetricAbove, .integer(in: 0...1_000_000),
+            .advanced("A risk metric above this flags the device. A flag never refuses a request.")),
     ]
 
-    init(_ fields: JSONFields) throws {
-        policy = try AppAttestPolicy(appRecord: fields, ignoring: Self.appRecordNames)
-        self = try applying(appRecord: fields, ignoring: AppAttestPolicy.appRecordNames)
+    /// Refuses lists of paths that exclude each other, or that do not protect what they seem to.
+    func check() throws(ContractError) {
         guard assertionsRequiredOn.isEmpty || assertionsRequiredExcept == nil else {
             throw ContractError("ios.assertions_required_on and ios.assertions_required_except exclude each other")
         }
@@ -43,15 +58,6 @@ extension IOSApp: JSONPolicy {
                 beginning or %20 at its end always needs an assertion
                 """)
         }
-    }
-
-    /// The `ios` object, every member written out. An ETag is a hash of this text, so the order of the members is fixed:
-    /// `trust_anchors` comes after `environments`.
-    var recordJSON: JSONObject {
-        let own = appRecordJSON.members
-        return JSONObject(
-            members: policy.appRecordJSON.members.flatMap { $0.name == "environments" ? [$0] + own.prefix(1) : [$0] }
-                + own.dropFirst())
     }
 }
 

@@ -43,12 +43,3 @@ public struct SecretMask: Sendable {
 
     private static let prefix = "(secret "
 }
-
-extension Secret {
-    func text(in form: AppRecord.SecretsForm) -> String {
-        switch form {
-        case .plain: exposed
-        case .masked(let mask): mask.text(of: self)
-        }
-    }
-}

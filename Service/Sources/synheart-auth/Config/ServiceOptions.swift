@@ -6,27 +6,15 @@ import Foundation
 struct ServiceOptions: ParsableArguments {
     @Option(help: "The configuration file, .json or .yaml. Default: $SYNHEART_AUTH_CONFIG, else none.") var config:
         String?
-    @Option(help: "The public listener's address.") var host: String?
-    @Option(help: "The public listener's port; 0 picks a free one.") var port: String?
-    @Option(name: .customLong("operations-port"), help: "The operations listener's port; 0 picks a free one.")
-    var operationsPort: String?
-    @Option(
-        name: .customLong("public-origin"), help: "Where clients reach the service, such as https://auth.example.com.")
-    var publicOrigin: String?
-    @Option(name: .customLong("tls-certificate"), help: "The public listener's certificate chain, PEM, leaf first.")
-    var tlsCertificate: String?
-    @Option(name: .customLong("tls-key"), help: "Its private key, PEM. The service re-reads both when they change.")
-    var tlsKey: String?
-    @Option(
-        name: .customLong("trusted-proxy"),
-        help: "A proxy's address or network, such as 10.0.0.0/8, whose X-Forwarded headers count. May be repeated.")
-    var trustedProxies: [String] = []
-    @Flag(
-        name: .customLong("insecure-http"),
-        help: "Serve another address than loopback without TLS and without trusted proxies.")
-    var insecureHTTP = false
-    @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
-    var logLevel: String?
+    @Option(help: .of(.host)) var host: String?
+    @Option(help: .of(.port)) var port: String?
+    @Option(name: .customLong("operations-port"), help: .of(.operationsPort)) var operationsPort: String?
+    @Option(name: .customLong("public-origin"), help: .of(.publicOrigin)) var publicOrigin: String?
+    @Option(name: .customLong("tls-certificate"), help: .of(.tlsCertificate)) var tlsCertificate: String?
+    @Option(name: .customLong("tls-key"), help: .of(.tlsKey)) var tlsKey: String?
+    @Option(name: .customLong("trusted-proxy"), help: .of(.trustedProxies)) var trustedProxies: [String] = []
+    @Flag(name: .customLong("insecure-http"), help: .of(.insecureHTTP)) var insecureHTTP = false
+    @Option(name: .customLong("log-level"), help: .of(.logLevel)) var logLevel: String?
     @OptionGroup var stores: StoreOptions
 
     /// The settings in effect.
@@ -71,6 +59,11 @@ struct ServiceOptions: ParsableArguments {
         for (key, value) in single { flags[key] = value.map { [$0] } }
         return flags
     }
+}
+
+extension ArgumentHelp {
+    /// The help of the flag of a setting.
+    static func of(_ key: ConfigurationKey) -> ArgumentHelp { ArgumentHelp(key.row.meaning) }
 }
 
 extension ServiceConfiguration {

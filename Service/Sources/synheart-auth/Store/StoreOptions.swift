@@ -5,17 +5,18 @@ import AuthServer
 struct StoreOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The SQLite database.", discussion: "Default: that of the configuration, else synheart-auth.sqlite."))
+            ConfigurationKey.database.row.meaning,
+            discussion: "Default: that of the configuration, else synheart-auth.sqlite."))
     var database: String?
     @Option(
         help: ArgumentHelp(
-            "A PostgreSQL URL, such as postgresql://auth@db.example.com/auth, in place of SQLite.",
+            ConfigurationKey.postgresql.row.meaning,
             discussion: "Every process can read a flag: give a URL with a password as $SYNHEART_AUTH_STORES_POSTGRESQL."
         ))
     var postgresql: String?
     @Option(
         help: ArgumentHelp(
-            "A Redis or Valkey URL, such as rediss://redis.example.com, beside PostgreSQL.",
+            ConfigurationKey.redis.row.meaning,
             discussion: "It keeps challenges, claims and rates. With a password: $SYNHEART_AUTH_STORES_REDIS."))
     var redis: String?
 

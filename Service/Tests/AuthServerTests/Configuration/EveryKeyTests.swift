@@ -145,14 +145,25 @@ import Testing
     }
 
     @Test(arguments: ConfigurationKey.allCases) func `the documentation names every key`(key: ConfigurationKey) throws {
-        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let catalog = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Sources/AuthServer/AuthServer.docc/Configuration.md")
-        let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+            .appendingPathComponent("Sources/AuthServer/AuthServer.docc")
+        let page = key.row.isEveryday ? "Configuration.md" : "AdvancedSettings.md"
+        let lines = try String(contentsOf: catalog.appendingPathComponent(page), encoding: .utf8).split(separator: "\n")
         let row = try #require(lines.first { $0.hasPrefix("| `\(key.rawValue)` |") }, "\(key.rawValue)")
         #expect(row.contains("`\(key.variable.dropFirst(ConfigurationKey.prefix.count))`"))
         if let flag = key.flag { #expect(row.contains(flag)) }
         if key.kind == .secret || key.kind == .secrets { #expect(row.contains("secret")) }
+    }
+
+    @Test func `the packaged file has the settings that everybody sets, at most 15, and no others`() throws {
+        let everyday = ConfigurationKey.allCases.filter(\.row.isEveryday)
+        #expect(everyday.count <= 15)
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../../Packaging/synheart-auth.yaml")
+        let text = try String(contentsOf: file, encoding: .utf8).replacing(/(?m)^( *)#(?=[a-z])/) { $0.output.1 }
+        let values = try ConfigurationFile(path: "c.yaml", contents: Array(text.utf8)).values
+        #expect(Set(values.keys) == Set(everyday.map(\.rawValue)))
     }
 
     @Test func `a command reads only the settings of the store`() throws {
