@@ -3,10 +3,26 @@ import AuthContract
 import Foundation
 import StrictJSON
 
-/// Plays devices and attackers against a service.
+/// Plays the attacks of the protocol against a service, and its faults against a client.
 struct ConformanceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "conformance",
+        abstract: "Say which rules of the protocol a service or a client keeps.",
+        discussion: """
+            Without a subcommand it plays against the service at --url. The page docs/conformance.md lists the cases of both.
+
+              synheart-auth conformance --url https://auth.example.com \\
+                  --app com.example.staging
+              synheart-auth conformance client -- ./my-client
+            """,
+        subcommands: [ServiceConformanceCommand.self, ClientConformanceCommand.self],
+        defaultSubcommand: ServiceConformanceCommand.self)
+}
+
+/// Plays devices and attackers against a service.
+struct ServiceConformanceCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "service",
         abstract: "Play devices and attackers against a URL, and say which rules of the protocol hold.",
         discussion: """
             For any service of this protocol, and after each deployment: it notices a proxy that changes paths, bodies or headers, \
@@ -30,12 +46,10 @@ struct ConformanceCommand: AsyncParsableCommand {
               synheart-auth conformance --url https://auth.example.com \\
                   --case clock --case path-slashes
               synheart-auth conformance --list
-              synheart-auth conformance client -- ./my-client
 
             With --json, each case is an object on a line of its own. Exit code 0: no case fails; 1: a case fails; 2: no service \
             answers, the app is unknown, or no case could be played.
-            """,
-        subcommands: [ClientConformanceCommand.self])
+            """)
 
     @Option(help: "The service, as phones reach it.") var url: String?
     @Option(name: .customLong("second-url"), help: "Another node of the same service.") var secondURL: String?

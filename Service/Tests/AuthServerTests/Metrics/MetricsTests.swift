@@ -28,7 +28,7 @@ import Testing
         }
         let series = try ExpositionText(metrics.text()).series
         #expect(series["synheart_history_losses_total"] == 2)
-        #expect(series["synheart_history_lost_seconds_total"] == 10 + 5 + 10)
+        #expect(series["synheart_history_lost_seconds_total"] == 25)
     }
 
     /// Requests of every kind, most of them refused.

@@ -47,7 +47,7 @@ import Testing
         "audit list": Case(), "audit verify": Case(), "audit head": Case(),
         "device register": Case(noService), "device sign": Case(), "device status": Case(), "device rotate": Case(),
         "device reset": Case(),
-        "conformance": Case(["--list"], failing: noService),
+        "conformance service": Case(["--list"], failing: noService),
         "conformance client": Case(["--list"], failing: ["--", "/nonexistent/client"]),
         "simulate": Case(["--devices", "1", "--requests", "1", "--platform", "development"], failing: noService),
         "evidence list": Case(), "evidence export": Case(["--app", "com.example.app", "1"]),

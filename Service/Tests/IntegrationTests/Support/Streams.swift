@@ -69,7 +69,6 @@ struct CommandTree {
         /// The words of the command, such as `apps add`.
         let path: [String]
         let discussion: String
-        /// Whether it only has other commands below it.
         let isGroup: Bool
         var name: String { path.joined(separator: " ") }
     }
@@ -78,9 +77,7 @@ struct CommandTree {
 
     static func read() async throws -> CommandTree {
         struct Dump: Decodable {
-            struct Argument: Decodable { let valueName: String? }
             struct Node: Decodable {
-                let arguments: [Argument]?
                 let commandName: String
                 let discussion: String?
                 let subcommands: [Node]?
@@ -92,10 +89,7 @@ struct CommandTree {
         var commands: [Command] = []
         func collect(_ node: Dump.Node, _ path: [String]) {
             let below = (node.subcommands ?? []).filter { $0.commandName != "help" }
-            let own = (node.arguments ?? []).filter { !["help", "version"].contains($0.valueName ?? "") }
-            commands.append(
-                Command(
-                    path: path, discussion: node.discussion ?? "", isGroup: !below.isEmpty && own.isEmpty))
+            commands.append(Command(path: path, discussion: node.discussion ?? "", isGroup: !below.isEmpty))
             for child in below { collect(child, path + [child.commandName]) }
         }
         collect(root, [])
