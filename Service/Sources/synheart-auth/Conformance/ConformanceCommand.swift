@@ -45,7 +45,7 @@ struct ServiceConformanceCommand: AsyncParsableCommand {
                   --backend https://api.example.com/v1/readings --json
               synheart-auth conformance --url https://auth.example.com \\
                   --case clock --case path-slashes
-              synheart-auth conformance --list
+              synheart-auth conformance service --list
 
             With --json, each case is an object on a line of its own. Exit code 0: no case fails; 1: a case fails; 2: no service \
             answers, the app is unknown, or no case could be played.
