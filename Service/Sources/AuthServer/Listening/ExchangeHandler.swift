@@ -86,6 +86,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
             deadline.enter(waiting.isEmpty ? .idle : .answer)
             // Neither scheme signs trailers, so no handler may see them.
             context.fireChannelRead(wrapInboundOut(.end(nil)))
+            if isQuiescing, waiting.isEmpty { context.close(promise: nil) }
         }
     }
 
@@ -113,6 +114,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
             // Without a length, the encoder would end a chunked body here, which the answer to HEAD does not have.
             if isHead { promise?.succeed() } else { context.write(wrapOutboundOut(.end(nil)), promise: promise) }
             guard isLast else { return }
+            announcesEnd = true
             if deadline.phase != .body { deadline.ignoreInput() }
             context.flush()
             // Closed with an unread body, the connection would be reset, and the client might lose the answer.
@@ -151,8 +153,10 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         // A load balancer opens a connection to send a request at once.
         case .opened: deadline.hasten(.seconds(1))
         // The request has begun to arrive.
-        case .head: break
-        case .idle, .body, .answer: context.close(promise: nil)
+        case .head: deadline.hasten(.seconds(2))
+        // The answer has left. Closed with an unread body, the connection would be reset, and the client might lose it.
+        case .body: break
+        case .idle, .answer: context.close(promise: nil)
         }
     }
 }

@@ -64,7 +64,7 @@ final class ConnectionDeadline {
         }
     }
 
-    /// Waits no longer than this for the first byte of the first request.
+    /// Waits no longer than this for what it waits for now.
     func hasten(_ limit: TimeAmount) { deadline = min(deadline, .now() + limit) }
 
     func enter(_ phase: Phase) {

@@ -121,7 +121,9 @@ extension PlayIntegritySettings: JSONPolicy {
             )),
         JSONMember(
             "service_account", \.serviceAccount, .serviceAccount,
-            .everyday("Secret: the service account's file. Google decodes with it what the keys cannot.")),
+            .everyday(
+                "Secret: the service account's file. Google decodes with it what the keys cannot. A credential for some apps may name Google's `token_uri` or the one there is."
+            )),
     ]
 
     /// Replaces each secret by its mask.
@@ -153,7 +155,7 @@ extension KeyAttestationSettings: JSONPolicy {
         JSONMember(
             "status_list", \.statusList, .text,
             .advanced(
-                "URL or file of revoked keys, or `none`. Required on channel `production` unless `proof` is `play_integrity`."
+                "URL or file of revoked keys, or `none`. Required on channel `production` unless `proof` is `play_integrity`. A credential for some apps may name Google's URL, `none` or the one there is."
             ))
     ]
 }

@@ -39,7 +39,7 @@ struct ClientRun: Sendable {
                             report.yield((index, try await result(of: cases[index], at: listener, stage)))
                         }
                     } catch {
-                        problem.withLock { $0 = error }
+                        problem.withLock { $0 = $0 ?? error }
                         report.finish()
                     }
                 }
@@ -107,7 +107,9 @@ struct ClientRun: Sendable {
             try Task.checkCancellation()
             // `env` and shells say so if there is no such program, or if it cannot be executed.
             guard ending.code != 126, ending.code != 127 else {
-                throw CommandFailure(.impossible, "\(command[0]) cannot be started: \(ending.errors)")
+                throw CommandFailure(
+                    .impossible,
+                    "\(command[0]) cannot be started: \(ending.errors.trimmingCharacters(in: .whitespacesAndNewlines))")
             }
             guard !ending.isTooLate else { throw CaseEnd.fails("the command did not end within \(limit)") }
             let said = ending.output.split(separator: "\n").compactMap { StepResult(String($0)) }

@@ -7,19 +7,19 @@ extension ClientCase {
         learned(
             "clock-header", "where a gateway replaced the body, code and time are read from the headers", hasPage: true),
         .init(
-            "clock-once", "Errors", "a second CLOCK_SKEW is reported", [.register, .get],
-            faults: [.get: [.refused(.clockSkew, ahead: -200), .refused(.clockSkew, ahead: -200)]]
+            "clock-once", "Errors", "a second CLOCK_SKEW is reported", [.register, .token],
+            faults: [.token: [.refused(.clockSkew, ahead: -200), .refused(.clockSkew, ahead: -200)]]
         ) { trace in
             try trace.failed(1, .clockSkew)
-            try trace.came(.get, 2)
+            try trace.came(.token, 2)
         },
         .init(
-            "clock-far", "Clock", "a clock that is three days ahead is not learned", [.register, .get, .get],
-            faults: [.get: [.refused(.clockSkew, ahead: 3 * 86_400)]]
+            "clock-far", "Clock", "a clock that is three days ahead is not learned", [.register, .token, .get],
+            faults: [.token: [.refused(.clockSkew, ahead: 3 * 86_400)]]
         ) { trace in
             try trace.failed(1, .clockSkew)
             try trace.answered(2)
-            try trace.dated(try trace.came(.get, 2)[1], ahead: 0)
+            try trace.dated(try trace.came(.get, 1)[0], ahead: 0)
         },
         .init(
             "clock-text", "Clock", "a time of the service that is no time is ignored", [.register, .token, .get],
@@ -34,11 +34,11 @@ extension ClientCase {
     private static func learned(_ id: String, _ sentence: String, hasPage: Bool) -> ClientCase {
         // Far enough behind to tell, and near enough for the service.
         .init(
-            id, hasPage ? "Errors" : "Clock", sentence, [.register, .get],
-            faults: [.get: [.refused(.clockSkew, ahead: -200, hasPage: hasPage)]]
+            id, hasPage ? "Errors" : "Clock", sentence, [.register, .token],
+            faults: [.token: [.refused(.clockSkew, ahead: -200, hasPage: hasPage)]]
         ) { trace in
-            try trace.answered(1)
-            try trace.dated(try trace.came(.get, 2)[1], ahead: -200)
+            try trace.done(1)
+            try trace.dated(try trace.came(.token, 2)[1], ahead: -200)
         }
     }
 }

@@ -89,7 +89,7 @@ extension ClientCase {
         startsAgain("register-challenge", .invalidChallenge),
         startsAgain("register-expired", .challengeExpired),
         .init(
-            "register-refused", "Errors", "INVALID_ATTESTATION is reported, and not retried",
+            "register-refused", "Errors", "INVALID_ATTESTATION is reported as ATTESTATION_FAILED, and not retried",
             [.register], faults: [.register: [.refused(.invalidAttestation)]]
         ) { trace in
             try trace.failed(0, "ATTESTATION_FAILED")

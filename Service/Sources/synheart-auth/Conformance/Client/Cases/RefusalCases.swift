@@ -36,7 +36,8 @@ extension ClientCase {
             try trace.done(1)
             try trace.came(.token, 2)
         },
-        reported("misdirected", "MISDIRECTED_REQUEST is reported, and changes nothing", .misdirectedRequest),
+        reported(
+            "misdirected", "MISDIRECTED_REQUEST is reported, and changes nothing", .misdirectedRequest, goesOn: true),
         reported("revoked", "after DEVICE_REVOKED the client stops, and registers nothing by itself", .deviceRevoked),
         reported("not-registered", "after NOT_REGISTERED the client leaves the reset to the app", .notRegistered),
         reported(
@@ -60,16 +61,21 @@ extension ClientCase {
         },
     ]
 
-    /// A refusal after which the client keeps its identity, and whose recovery is the app's.
-    private static func reported(_ id: String, _ sentence: String, _ code: ErrorCode) -> ClientCase {
+    /// A refusal after which the client registers nothing by itself, because its recovery is the app's.
+    ///
+    /// - Parameter goesOn: whether the client must go on as before. Otherwise it may stop.
+    private static func reported(
+        _ id: String, _ sentence: String, _ code: ErrorCode, goesOn: Bool = false
+    ) -> ClientCase {
         .init(
             id, "Errors", sentence, [.register, .get, .register, .get], faults: [.get: [.refused(code)]]
         ) { trace in
             try trace.failed(1, code)
+            try trace.came(.register, 1)
+            guard goesOn else { return }
             try trace.done(2)
             try trace.answered(3)
             try trace.came(.get, 2)
-            try trace.came(.register, 1)
         }
     }
 }
