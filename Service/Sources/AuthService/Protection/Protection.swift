@@ -143,7 +143,10 @@ final class Protection: Sendable {
     private func waiting(_ bucket: SharedBucket, _ buckets: TokenBuckets<SharedBucket>) -> Int64? {
         let now = clock.now
         let wait = buckets.waiting(bucket, now: now)
-        guard shared != nil, let end = spentElsewhere.withLock({ $0[bucket] }), end > now else { return wait }
+        // If the clock was set back, the end is too far ahead.
+        guard shared != nil, let end = spentElsewhere.withLock({ $0[bucket] }), (1...300).contains(end - now) else {
+            return wait
+        }
         return max(wait ?? 0, end - now)
     }
 
