@@ -104,12 +104,9 @@ struct FairLimitTests {
         try await world.status(device, at: other)
     }
 
-    @Test("an id that passes and does not exist is read a bounded number of times")
+    @Test("an id that passes and does not exist is read three times for an address, then once a minute")
     func wrongPositives() async throws {
-        let world = try await World {
-            $0.strangers = Self.one
-            $0.failedSignatures = Rate(burst: 3, perMinute: 1)
-        }
+        let world = try await World { $0.strangers = Rate(burst: 1, perMinute: 0) }
         try await world.add(World.record(["app_id": "com.example.other"]))
         let (device, neighbour) = (try await world.device(), try await world.device())
         await world.service.updateKnownDevices()
@@ -123,6 +120,14 @@ struct FairLimitTests {
         for _ in 0..<20 { try await expect(.rateLimited) { try await ask() } }
         await world.stores.recover()
         try await world.status(neighbour)
+        // Only this address named the device wrongly.
+        try await status(device, world, from: "198.51.100.1")
+        world.clock.advance(60)
+        await world.service.updateKnownDevices()
+        for expected in [ErrorCode.notRegistered, .rateLimited] { try await expect(expected) { try await ask() } }
+        world.clock.advance(60)
+        await world.service.updateKnownDevices()
+        try await world.status(device)
     }
 
     @Test("unknown apps and credentials of a neighbour refuse no signed request of a device")

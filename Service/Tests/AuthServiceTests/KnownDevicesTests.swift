@@ -124,7 +124,7 @@ struct KnownDevicesTests {
         #expect(!bench.known.mayExist(bench.stranger))
     }
 
-    @Test("what is older than five seconds refuses nothing, whatever the clock did")
+    @Test("an unknown id passes while what is known is older than five seconds, whatever the clock did")
     func age() async throws {
         let bench = try await Bench()
         await bench.known.update()
@@ -140,6 +140,68 @@ struct KnownDevicesTests {
         #expect(!bench.known.mayExist(bench.stranger))
         bench.clock.advance(-1)
         #expect(bench.known.mayExist(bench.stranger))
+    }
+
+    @Test("while what is known is too old, known ids pass, and 100 others a second")
+    func overload() async throws {
+        let bench = try await Bench()
+        let id = try await bench.add()
+        await bench.known.update()
+        await bench.stores.fail(.link)
+        for _ in 0..<3 {
+            bench.clock.advance(6)
+            await bench.known.update()
+            for _ in 0..<100 { #expect(bench.known.mayExist(bench.stranger)) }
+            #expect(!bench.known.mayExist(bench.stranger))
+            #expect(bench.known.mayExist(id))
+        }
+    }
+
+    @Test("a failed read is retried after 200 ms, and each time after twice as long, at most after 2 s")
+    func retries() async throws {
+        let bench = try await Bench()
+        for call in [MemoryStores.Call.knownIDs, .link, .events] {
+            try await bench.add()
+            await bench.stores.fail(call)
+            for milliseconds in [200, 400, 800, 1600, 2000, 2000] {
+                #expect(await bench.known.update() == .milliseconds(milliseconds))
+            }
+            await bench.stores.recover()
+            #expect(await bench.known.update() == .seconds(2))
+        }
+    }
+
+    @Test("a read of all ids that fails continues after the last page")
+    func resumed() async throws {
+        let bench = try await Bench()
+        var ids: [DeviceID] = []
+        for _ in 0..<1001 { ids.append(try await bench.add()) }
+        // Each call reads one page: 1000 ids, one, none.
+        for _ in 0..<3 {
+            #expect(bench.known.mayExist(bench.stranger))
+            await bench.stores.interrupt(.knownIDs) { stores in stores.fail(.knownIDs) }
+            await bench.known.update()
+            await bench.stores.recover()
+            // Registered since the read began.
+            if ids.count == 1001 { ids.append(try await bench.add()) }
+        }
+        #expect(ids.allSatisfy(bench.known.mayExist))
+        #expect(!bench.known.mayExist(bench.stranger))
+    }
+
+    @Test("an event that this version cannot read makes all ids be read again, once")
+    func unreadableEvent() async throws {
+        let bench = try await Bench()
+        await bench.known.update()
+        let id = try await bench.add()
+        await bench.stores.fail(.events, with: StoreError(.unreadable, "a row's code is malformed"))
+        await bench.known.update()
+        #expect(bench.known.mayExist(bench.stranger))
+        for _ in 0..<2 {
+            await bench.known.update()
+            #expect(bench.known.mayExist(id))
+            #expect(!bench.known.mayExist(bench.stranger))
+        }
     }
 
     @Test("after a restore, whose log does not continue the known one, all ids are read again")

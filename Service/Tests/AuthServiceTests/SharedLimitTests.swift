@@ -98,6 +98,21 @@ struct SharedLimitTests {
         try await expect(.unknownApp) { try await ask() }
     }
 
+    @Test("a clock that is set back does not extend a refusal that other nodes caused")
+    func clockSetBack() async throws {
+        let world = try await World(sharesLimits: true) { $0.strangers = Rate(burst: 2, perMinute: 1) }
+        let other = try world.anotherNode()
+        func ask(_ node: AuthService) async throws {
+            _ = try await node.issueChallenge(
+                ChallengeRequest(appID: AppID("com.example.nobody"), purpose: .register), world.http())
+        }
+        for _ in 0..<2 { try await expect(.unknownApp) { try await ask(world.service) } }
+        try await expect(.unknownApp) { try await ask(other) }
+        try await expect(.rateLimited) { try await ask(other) }
+        world.clock.advance(-3600)
+        try await expect(.unknownApp) { try await ask(other) }
+    }
+
     @Test("claims on other nodes count for an app's share from the next exchange on")
     func shares() async throws {
         let world = try await World(sharesLimits: true) { $0.claimsOfOneApp = 100 }

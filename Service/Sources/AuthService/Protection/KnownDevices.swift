@@ -5,20 +5,38 @@ internal import Bytes
 /// strangers.
 ///
 /// All ids are read once. From then on the audit log tells which ids were added, on any node: each registration and its event
-/// are one transaction, and the events have an order without gaps. A node never refuses an id for what it does not know: while
-/// the ids are read, and while the log was not read for `maximumAge`, every id may exist.
+/// are one transaction, and the events have an order without gaps. While the ids are read, every id may exist. While the log was
+/// not read for `maximumAge`, other ids pass at a bounded rate, so that strangers do not keep an overloaded store overloaded.
 final class KnownDevices: Sendable {
     private struct State: Sendable {
-        /// Nil until all ids were read.
+        /// Nil until the first read of all ids begins.
         var ids: KnownIDs?
-        /// The last event whose device is in `ids`; nil: the log was empty.
+        /// The last event whose device is in `ids`, once all ids were read; nil: the log was empty.
         var last: AuditLink?
+        /// The last device of the last page that was read.
+        var after: DeviceQuery.PageToken?
+        /// Whether all ids were read.
+        var isRead = false
         /// The time at which `ids` had every id of the store.
         var completeAt: UnixTime?
+        /// The time until the next retry, if a store fails.
+        var retry = KnownDevices.firstRetry
+
+        /// What the next page continues; nil: no page is missing, or none can be read yet.
+        var place: Place? { ids == nil || isRead ? nil : Place(last: last, after: after) }
     }
 
-    /// The seconds between two reads of the log.
-    static let interval: Int64 = 2
+    private struct Place: Equatable {
+        let last: AuditLink?
+        let after: DeviceQuery.PageToken?
+    }
+
+    private enum Bucket { case node }
+
+    /// The time between two reads of the log.
+    private static let interval = Duration.seconds(2)
+    /// The time until the first retry of a failed read. Each further one waits twice as long, at most `interval`.
+    private static let firstRetry = Duration.milliseconds(200)
     /// The largest age of what the node knows, in seconds.
     static let maximumAge: Int64 = 5
     private static let page = 1000
@@ -27,50 +45,72 @@ final class KnownDevices: Sendable {
     private let audit: any AuditLog
     private let clock: any ServiceClock
     private let state = Locked(State())
+    /// Ids that the node does not know, and that pass while what it knows is too old.
+    private let unchecked = TokenBuckets<Bucket>(Rate(burst: 100, perMinute: 6000), capacity: 1)
 
     init(devices: any DeviceStore, audit: any AuditLog, clock: any ServiceClock) {
         (self.devices, self.audit, self.clock) = (devices, audit, clock)
     }
 
-    /// Whether a device may have this id. False: the store had none with it in the last `maximumAge` seconds.
+    /// Whether the store may be read for this id. False: it had no device with it in the last `maximumAge` seconds; or it was not
+    /// read for longer, the node does not know the id, and too many other such ids passed in this second.
     func mayExist(_ id: DeviceID) -> Bool {
         let now = clock.now
-        return state.withLock { state in
-            guard let ids = state.ids, let time = state.completeAt, (0...Self.maximumAge).contains(now - time) else {
-                return true
-            }
-            return ids.contains(id)
+        let isCurrent: Bool? = state.withLock { state in
+            guard let ids = state.ids, let time = state.completeAt, !ids.contains(id) else { return nil }
+            return (0...Self.maximumAge).contains(now - time)
         }
+        guard let isCurrent else { return true }
+        return !isCurrent && unchecked.take(.node, now: now) == nil
     }
 
     /// Adds the id of a device that this node registered.
     func insert(_ id: DeviceID) { state.withLock { $0.ids?.insert(id) } }
 
     /// Reads what is new: all ids the first time, and the new events of the log. If a store fails, the next call continues.
-    func update() async {
+    ///
+    /// - Returns: the time until the next call is due.
+    @discardableResult
+    func update() async -> Duration {
         let now = clock.now
         do throws(StoreError) {
-            if state.withLock({ $0.ids == nil }) { try await readAll() }
-            guard try await follow() else { return state.withLock { $0 = State() } }
-            state.withLock { $0.completeAt = now }
-        } catch { return }
+            try await readAll()
+            let continues = try await follow()
+            state.withLock { state in
+                state.retry = Self.firstRetry
+                if !continues { state = State() } else if state.isRead { state.completeAt = now }
+            }
+            return Self.interval
+        } catch {
+            return state.withLock { state in
+                defer { state.retry = min(state.retry * 2, Self.interval) }
+                return state.retry
+            }
+        }
     }
 
+    /// Reads all ids, unless they were read. If the store fails, the next call continues after the last page.
     private func readAll() async throws(StoreError) {
-        // The link is read first, so that a device that registers meanwhile is found in the log.
-        let last = try await audit.link(at: nil)
-        var (ids, after) = (KnownIDs(), DeviceQuery.PageToken?.none)
-        repeat {
-            let page = try await devices.knownIDs(after: after, limit: Self.page)
-            for device in page { ids.insert(device.deviceID) }
-            after = page.last
-        } while after != nil
-        state.withLock { if $0.ids == nil { $0 = State(ids: ids, last: last) } }
+        if state.withLock({ $0.ids == nil }) {
+            // The link is read first, so that a device that registers meanwhile is found in the log.
+            let last = try await audit.link(at: nil)
+            state.withLock { if $0.ids == nil { ($0.ids, $0.last) = (KnownIDs(), last) } }
+        }
+        while let place = state.withLock({ $0.place }) {
+            let page = try await devices.knownIDs(after: place.after, limit: Self.page)
+            state.withLock { state in
+                // Otherwise another call read the page, or began again.
+                guard state.place == place else { return }
+                for device in page { state.ids?.insert(device.deviceID) }
+                (state.after, state.isRead) = (page.last, page.isEmpty)
+            }
+        }
     }
 
     /// Adds the devices of new events.
     ///
-    /// - Returns: false if the log no longer continues what was read of it, because another database was restored or promoted.
+    /// - Returns: false if all ids must be read again: the log no longer continues what was read of it, because another database
+    ///   was restored or promoted; or an event cannot be read, because a newer version wrote it. The new read begins after it.
     private func follow() async throws(StoreError) -> Bool {
         let last = state.withLock { $0.last }
         let newest = try await audit.link(at: nil)
@@ -80,7 +120,13 @@ final class KnownDevices: Sendable {
         let (start, end) = (last?.sequence ?? 0, newest.sequence)
         var before = end + 1
         while before > start + 1 {
-            let events = try await audit.events(app: nil, device: nil, before: before, limit: Self.page)
+            let events: [RecordedAuditEvent]
+            do throws(StoreError) {
+                events = try await audit.events(app: nil, device: nil, before: before, limit: Self.page)
+            } catch {
+                guard error.code == .unreadable else { throw error }
+                return false
+            }
             guard let oldest = events.last, oldest.sequence < before else { return false }
             before = oldest.sequence
             for recorded in events where Self.adding.contains(recorded.event.code) {

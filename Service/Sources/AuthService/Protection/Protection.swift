@@ -45,6 +45,8 @@ final class Protection: Sendable {
     /// Buckets of `SharedBucket.strangers`.
     private let strangers: TokenBuckets<SharedBucket>
     private let rereads: TokenBuckets<Reader>
+    /// Ids that no device has, and that passed at an address with too many strangers.
+    private let wrongPositives = TokenBuckets<Reader>(Rate(burst: 3, perMinute: 1))
     private let devices: TokenBuckets<DeviceID>
     private let rotations: TokenBuckets<DeviceID>
     private let claims: LiveClaimQuota
@@ -58,7 +60,7 @@ final class Protection: Sendable {
     /// Trusted proxies that named no client, and when an event said so.
     private let unnamed = Locked(BoundedCache<ClientAddress, UnixTime>(capacity: 1000))
 
-    /// For whom a row is re-read. The address is nil if the request has none.
+    /// A device whose row is read, and the address for which it is read; nil: the request has none.
     private struct Reader: Hashable {
         let device: DeviceID
         let address: ClientAddress?
@@ -101,15 +103,16 @@ final class Protection: Sendable {
     }
 
     /// Refuses a device's own request before the store is read for it: its signatures failed too often at this address, or the
-    /// address named too many strangers and no device has this id.
+    /// address named too many strangers and either no device has this id, or this address has named the id wrongly too often.
     func admitUnproven(
         _ device: DeviceID, from address: ClientAddress, mayExist: @autoclosure () -> Bool
     ) throws(Refusal) {
         guard !address.isUnnamed else { return }
         try admit(
             waiting(.failures(address, device), failedSignatures), "failed signatures of one device at \(address)")
-        if let wait = waiting(.strangers(address), strangers), !mayExist() {
-            try admit(wait, "strangers at \(address)")
+        if let wait = waiting(.strangers(address), strangers) {
+            let repeated = wrongPositives.waiting(Reader(device: device, address: address), now: clock.now)
+            if repeated != nil || !mayExist() { try admit(max(wait, repeated ?? 0), "strangers at \(address)") }
         }
     }
 
@@ -128,18 +131,22 @@ final class Protection: Sendable {
     /// Counts an unknown device, app or credential.
     ///
     /// - Parameter device: the unknown device; nil: an app or a credential. If the address's bucket was spent, `KnownDevices`
-    ///   wrongly let the id pass. It then has a bucket like a device that exists, so that each id is read a bounded number of
-    ///   times.
+    ///   wrongly let the id pass. Such an id is read for this address only a few times.
     func countStranger(_ device: DeviceID? = nil, from address: ClientAddress) async {
         guard !address.isUnnamed else { return }
-        if await count(.strangers(address), strangers), let device { await countFailure(of: device, from: address) }
+        if await count(.strangers(address), strangers), let device {
+            _ = wrongPositives.take(Reader(device: device, address: address), now: clock.now)
+        }
     }
 
     /// The seconds until a bucket of refusals has a token, on this node or on all nodes together.
     private func waiting(_ bucket: SharedBucket, _ buckets: TokenBuckets<SharedBucket>) -> Int64? {
         let now = clock.now
         let wait = buckets.waiting(bucket, now: now)
-        guard shared != nil, let end = spentElsewhere.withLock({ $0[bucket] }), end > now else { return wait }
+        // If the clock was set back, the end is too far ahead.
+        guard shared != nil, let end = spentElsewhere.withLock({ $0[bucket] }), (1...300).contains(end - now) else {
+            return wait
+        }
         return max(wait ?? 0, end - now)
     }
 

@@ -20,9 +20,7 @@ extension AuthService {
                 }
             }
             group.addTask {
-                repeat {
-                    await known.update()
-                } while (try? await Task.sleep(for: .seconds(KnownDevices.interval))) != nil
+                while (try? await Task.sleep(for: known.update())) != nil {}
             }
             if protection.shared != nil {
                 group.addTask {
