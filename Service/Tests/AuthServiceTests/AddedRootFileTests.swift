@@ -43,6 +43,13 @@ import X509
             (try forged.pem(), "is not self-signed"),
             (try RootFile(maySignCertificates: false).pem(), "may not sign certificates"),
             (try RootFile(days: -20 ... -1).pem(), "expired at"),
+            (try RootFile(pathLength: 0).pem(), "path length 0"),
+            (try RootFile(hasUnknownCriticalExtension: true).pem(), "critical extension 1.2.3.4"),
+            (try RootFile(hasSubject: false).pem(), "has no subject"),
+            ("Subject: New Root CA\n" + (try root.pem()), "something else"),
+            (
+                try root.pem() + other.pem().replacing("-----", with: "----"), "something else"
+            ),
             (try root.pem() + root.pem(), "a key is listed once"),
             (try (0...16).map { _ in try RootFile().pem() }.joined(), "17 certificates"),
             (
@@ -55,6 +62,23 @@ import X509
         }
     }
 
+    @Test func `an expired root is left out if it must not end the service, and the others are trusted`() throws {
+        let (valid, key) = (RootFile(), Certificate.PrivateKey(P384.Signing.PrivateKey()))
+        let text = try RootFile(days: -20 ... -1, key: key).pem() + valid.pem() + RootFile(key: key).pem()
+        var roots = AddedRoots()
+        try roots.add(text, for: .googleKeyAttestations, at: World.start, leavingOutExpired: true)
+        #expect(roots.expired.count == 1 && roots.added.count == 2 && roots.all.count == 2)
+        #expect(roots.added.allSatisfy { $0.notAfter > World.start })
+    }
+
+    @Test func `a file without a root says what to do`() {
+        #expect(refusal("")?.contains("If no root is left, remove the setting") == true)
+    }
+
+    @Test func `a root may allow the one intermediate that Apple has`() throws {
+        #expect(refusal(try RootFile(pathLength: 1).pem(), for: .appleAttestations) == nil)
+    }
+
     @Test func `a root that is valid later may be added before`() throws {
         #expect(refusal(try RootFile(days: 10...3650).pem()) == nil)
     }
@@ -63,6 +87,8 @@ import X509
         let (apple, google) = (RootFile(organization: "Apple Inc."), RootFile(organization: "Google LLC"))
         #expect(refusal(try apple.pem(), for: .googleKeyAttestations)?.contains("other vendor") == true)
         #expect(refusal(try google.pem(), for: .appleAttestations)?.contains("other vendor") == true)
+        let spaced = RootFile(organization: " Google LLC")
+        #expect(refusal(try spaced.pem(), for: .appleAttestations)?.contains("other vendor") == true)
         #expect(refusal(try google.pem(), for: .appleReceipts)?.contains("other vendor") == true)
         #expect(refusal(try apple.pem(), for: .appleReceipts) == nil)
         #expect(refusal(try google.pem(), for: .googleKeyAttestations) == nil)
@@ -90,8 +116,9 @@ import X509
         #expect(refusal(text, for: .appleAttestations)?.contains("providers.google_roots") == true)
     }
 
-    @Test func `a software root is refused by its key`() throws {
-        #expect(refusal(try google("google-software-ec-p256.pem"))?.contains("software root") == true)
+    @Test(arguments: AddedRoot.Use.allCases)
+    func `a software root is refused by its key`(use: AddedRoot.Use) throws {
+        #expect(refusal(try google("google-software-ec-p256.pem"), for: use)?.contains("software root") == true)
         #expect(refusal(try google("google-software-rsa1024.pem")) != nil)
     }
 }

@@ -159,6 +159,60 @@ import Testing
         }
     }
 
+    @Test func `a removed root is not trusted, also if the audit log cannot name it yet`() async throws {
+        let world = try await Self.production()
+        let (both, receipts) = (try Self.appleRoots(), try Self.apple.get().receiptRoot)
+        try await world.service.trust(both)
+        var fewer = AddedRoots()
+        try fewer.add(PEM.encode(receipts, label: "CERTIFICATE"), for: .appleReceipts, at: World.start)
+        try fewer.add(RootFile().pem(), for: .appleAttestations, at: World.start)
+
+        await world.stores.fail(.append)
+        await #expect(throws: StoreError.self) { try await world.service.trust(fewer) }
+        await world.stores.recover()
+        // The root in both sets stays, and the new one waits for its event.
+        #expect(world.service.roots.added.map(\.use) == [.appleReceipts])
+        #expect(try await refusal { try await Self.iPhone(world) }?.untrustedRoot != nil)
+
+        try await world.service.trust(fewer)
+        #expect(world.service.roots == fewer)
+        let removed = try await world.audited(.securityEvent).first?.detail["removed"]?.array
+        #expect(removed?.map { $0.object?["label"] } == [.string(both.added[0].label)])
+    }
+
+    @Test func `a pending proof under an unknown root waits for the root`() async throws {
+        let world = try await World([
+            "build_channel": "production", "development_integrity_allowed": false,
+            "ios": ["app_ids": [.string("\(World.team).\(World.appID)")]], "android": World.android(Self.chains),
+            "registration": ["provider_outage": "pending"],
+        ])
+        let google = try Self.google.get()
+        let key = P256.Signing.PrivateKey()
+        let challenge = try await world.challenge()
+        let text = DevicePublicKey(key.publicKey).base64
+        // There is no list of revoked keys yet.
+        let answer = try await world.register(
+            RegisterRequest(
+                appID: try AppID(World.appID), publicKeyText: text, challenge: challenge, platform: .android,
+                proof: nil,
+                keyProof: try key.signs(
+                    KeyProof.registration(BindingNonce(challenge: challenge, publicKeyText: text))),
+                keyAttestation: try google.attest(
+                    key.publicKey, challenge: challenge, at: world.clock.now.date, options: KeyAttestationOptions())),
+            [])
+        let device = TestDevice(appID: try AppID(World.appID), id: answer.deviceID, key: key)
+        #expect(answer.status == .pending)
+
+        world.google.publish(try RevocationStatusList(["entries": [:]]))
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == .pending)
+
+        try await world.service.trust(AddedRoots(google.rootsPEM(), for: .googleKeyAttestations))
+        world.clock.advance(60)
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == .registered)
+    }
+
     @Test func `roots that the audit log cannot name are not trusted`() async throws {
         let world = try await Self.production()
         let roots = try Self.appleRoots()

@@ -122,6 +122,27 @@ import Testing
         #expect(service.stop() == 0)
     }
 
+    @Test func `a root that has expired keeps the service neither from starting nor from a reload`() async throws {
+        let expired = try SelfSigned.write(in: folder, days: -1, certificateAlone: true, isAuthority: true)
+        let fixture = try await ServiceFixture(
+            stores: ["--database", folder.path("db.sqlite")], app: try await record())
+        let yaml = "providers: {google_roots: \(expired.certificate)}\n"
+        let (configuration, log) = (try write(yaml, "service.yaml"), try write("", "log"))
+        let checked = try await Binary.run(["config", "check", "--config", configuration] + fixture.stores)
+        #expect(checked.status != 0 && checked.errors.contains("expired at"), "\(checked.errors)")
+
+        let errors = try FileHandle(forWritingTo: URL(fileURLWithPath: log))
+        let service = try await fixture.start(arguments: ["--config", configuration], errors: errors)
+        func logged() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+        let warning = "expired roots are not trusted"
+        #expect(try await eventually { logged().contains(warning) }, "\(logged())")
+        _ = try write(yaml + "log_level: debug\n", "service.yaml")
+        service.signal(SIGHUP)
+        #expect(try await eventually { logged().contains("the configuration was read again") }, "\(logged())")
+        #expect(logged().components(separatedBy: warning).count == 3)
+        #expect(service.stop() == 0)
+    }
+
     @Test func `the service does not start with a file that is no root`() async throws {
         let broken = try write("none", "broken.pem")
         for key in ["APPLE_ROOTS", "APPLE_RECEIPT_ROOTS", "GOOGLE_ROOTS"] {

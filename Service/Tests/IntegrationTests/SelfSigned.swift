@@ -5,9 +5,9 @@ import X509
 
 /// A self-signed certificate for localhost.
 enum SelfSigned {
-    /// Writes certificate and key as PEM. The certificate expires after this many days.
+    /// Writes certificate and key as PEM. The certificate expires after this many days; negative: it has expired.
     static func write(
-        in folder: TemporaryFolder, days: Int, certificateAlone: Bool = false
+        in folder: TemporaryFolder, days: Int, certificateAlone: Bool = false, isAuthority: Bool = false
     ) throws -> (certificate: String, key: String) {
         let key = P256.Signing.PrivateKey()
         let name = try DistinguishedName { CommonName("localhost") }
@@ -16,7 +16,13 @@ enum SelfSigned {
             notValidBefore: Date(timeIntervalSinceNow: -10 * 86_400),
             notValidAfter: Date(timeIntervalSinceNow: Double(days) * 86_400), issuer: name, subject: name,
             signatureAlgorithm: .ecdsaWithSHA256,
-            extensions: try Certificate.Extensions { SubjectAlternativeNames([.dnsName("localhost")]) },
+            extensions: try Certificate.Extensions {
+                SubjectAlternativeNames([.dnsName("localhost")])
+                if isAuthority {
+                    Critical(BasicConstraints.isCertificateAuthority(maxPathLength: nil))
+                    Critical(KeyUsage(keyCertSign: true))
+                }
+            },
             issuerPrivateKey: .init(key))
         let files = (certificate: folder.path("certificate.pem"), key: folder.path("key.pem"))
         try Data(certificate.serializeAsPEM().pemString.utf8).write(to: URL(fileURLWithPath: files.certificate))

@@ -1,3 +1,5 @@
+internal import AuthService
+
 /// Every setting of the service by its name in a file. ``row`` has the rest.
 package enum ConfigurationKey: String, Sendable, CaseIterable {
     case host = "server.host"
@@ -80,8 +82,11 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     /// The flag of `serve`; nil if there is none.
     package var flag: String? { row.flag }
 
-    /// Whether the key is about Apple's and Google's services.
-    package var isProviders: Bool { rawValue.hasPrefix("providers.") }
+    /// Whether the key is about Apple's and Google's services. A new value replaces their clients, and what these have cached.
+    package var isProviders: Bool { rawValue.hasPrefix("providers.") && !isRoots }
+
+    /// Whether the key names a file of added roots.
+    package var isRoots: Bool { AddedRoot.Use(rawValue: rawValue) != nil }
 
     /// The environment variable.
     package var variable: String {

@@ -242,7 +242,8 @@ extension Readiness {
     /// Checks the operators' trust anchors. Apple's and Google's are built in, and tests cover them. An app with unusable
     /// anchors does not affect other apps.
     private static func checkAnchors(of service: AuthService) async throws {
-        if let expired = service.roots.added.first(where: { $0.notAfter < service.clock.now }) {
+        let roots = service.roots
+        if let expired = roots.expired.first ?? roots.added.first(where: { $0.notAfter < service.clock.now }) {
             throw Degraded("\(expired.use.rawValue): \(expired.subject) expired at \(expired.notAfter.iso8601)")
         }
         let apps = service.apps

@@ -59,8 +59,11 @@ struct PendingProofs: Sendable {
                 do {
                     try await settle(proof, isAway: unreachableApps.contains(proof.appID))
                 } catch {
-                    guard error.code == .providerUnavailable else { continue }
-                    unreachableApps.insert(proof.appID)
+                    if error.code == .providerUnavailable {
+                        unreachableApps.insert(proof.appID)
+                    } else if error.untrustedRoot == nil {
+                        continue
+                    }
                     backOff.postpone(proof.deviceID, from: clock.now)
                 }
             }
@@ -85,7 +88,8 @@ struct PendingProofs: Sendable {
         do {
             evidence = try await app.verify(input)
         } catch {
-            guard error.code == .invalidAttestation else { throw error }
+            // Another node, or this one after a reload, may trust the root.
+            guard error.code == .invalidAttestation, error.untrustedRoot == nil else { throw error }
             await recorder.record(error.proof, .registration, of: app, device: device.deviceID)
             return try await reject(device, "refused")
         }

@@ -54,12 +54,12 @@ public struct AddedRoot: Sendable, Hashable {
 }
 
 extension AddedRoot {
-    /// Reads a certificate that may become a trust anchor.
+    /// Reads a certificate that may become a trust anchor. It may have expired.
     ///
     /// The key, not the name, decides what the certificate is: each built-in key and each known software key is recognised.
     ///
     /// - Throws: `ContractError`, which says what was found and what to do.
-    init(der: [UInt8], for use: Use, at now: UnixTime) throws(ContractError) {
+    init(der: [UInt8], for use: Use) throws(ContractError) {
         guard let certificate = try? Certificate(derEncoded: der), let subject = Self.text(certificate.subject),
             let keyDigest = BuiltInRoots.keyDigest(of: der)
         else {
@@ -80,23 +80,35 @@ extension AddedRoot {
             throw ContractError("\(subject): comes with the service as one of \(builtIn.rawValue): remove it here")
         }
         try Self.requireRoot(certificate, subject)
-        try Self.requireVendor(of: certificate, subject, for: use)
         try BuiltInRoots.requireUsableKey(of: certificate, pem: pem, subject, for: use)
-        guard notAfter >= now else {
-            throw ContractError("\(subject): expired at \(notAfter.iso8601): remove it, or add its successor")
-        }
+        try Self.requireVendor(of: certificate, subject, for: use)
     }
 
-    /// Refuses a certificate that another one issued, or that may not issue others.
+    /// Refuses a certificate that another one issued, or that may not issue the vendors' intermediates.
     private static func requireRoot(_ certificate: Certificate, _ subject: String) throws(ContractError) {
+        guard !certificate.subject.isEmpty else {
+            throw ContractError("has no subject, so no chain can name it: download it again from the vendor")
+        }
         guard certificate.issuer == certificate.subject,
             certificate.publicKey.isValidSignature(certificate.signature, for: certificate)
         else {
             throw ContractError(
                 "\(subject): is not self-signed, so it is no root: add the root, not what it issued")
         }
-        guard case .isCertificateAuthority? = try? certificate.extensions.basicConstraints else {
+        guard case .isCertificateAuthority(let length)? = try? certificate.extensions.basicConstraints else {
             throw ContractError("\(subject): is not an authority, such as a leaf: add the root of the chain")
+        }
+        guard length != 0 else {
+            throw ContractError(
+                "\(subject): allows no intermediate below it (path length 0), and each chain has one: add the root of the chain"
+            )
+        }
+        let understood: [ASN1ObjectIdentifier] = [
+            .X509ExtensionID.basicConstraints, .X509ExtensionID.keyUsage, .X509ExtensionID.extendedKeyUsage,
+        ]
+        if let unknown = certificate.extensions.first(where: { $0.critical && !understood.contains($0.oid) }) {
+            throw ContractError(
+                "\(subject): has the critical extension \(unknown.oid), which is not known: a new version may know it")
         }
         guard let usage = try? certificate.extensions.keyUsage, usage.keyCertSign else {
             throw ContractError("\(subject): may not sign certificates (key usage): add the root of the chain")
@@ -111,10 +123,15 @@ extension AddedRoot {
         let organizations = certificate.subject.flatMap { $0 }.filter {
             $0.type == .RDNAttributeType.organizationName
         }
-        guard organizations.contains(where: { String($0.value)?.lowercased().hasPrefix(other) ?? false }) else {
+        guard organizations.contains(where: { name(of: $0).hasPrefix(other) }) else {
             return
         }
         throw ContractError("\(subject): is of the other vendor: move it to the setting of that vendor")
+    }
+
+    /// The value in lower case, without white space around it.
+    private static func name(of attribute: RelativeDistinguishedName.Attribute) -> String {
+        (String(attribute.value) ?? "").trimmingCharacters(in: .whitespacesAndNewlines).lowercased()
     }
 
     private static func text(_ name: DistinguishedName) -> String? {

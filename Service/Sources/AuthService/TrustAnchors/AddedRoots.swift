@@ -6,6 +6,10 @@ internal import Bytes
 public struct AddedRoots: Sendable, Hashable {
     /// All of them, by setting and then as in the files. Those that are built in are among them.
     public private(set) var all: [AddedRoot] = []
+    /// Expired roots that were left out. They are not trusted.
+    public private(set) var expired: [AddedRoot] = []
+    /// Removed roots that the audit log does not name yet.
+    private(set) var unrecorded: [AddedRoot] = []
 
     /// The largest number of certificates in one file.
     public static let maximumCount = 16
@@ -19,11 +23,15 @@ public struct AddedRoots: Sendable, Hashable {
     ///   - text: the file, PEM.
     ///   - use: what its roots sign.
     ///   - now: the time at which no root may have expired.
+    ///   - leavesOutExpired: whether an expired root is left out (``expired``) instead of refused.
     /// - Throws: `ContractError` for a file that has anything but roots for this use, and for a key that is listed twice.
-    public mutating func add(_ text: String, for use: AddedRoot.Use, at now: UnixTime) throws(ContractError) {
-        guard let blocks = PEM.blocks(in: text, label: "CERTIFICATE"), !blocks.isEmpty else {
+    public mutating func add(
+        _ text: String, for use: AddedRoot.Use, at now: UnixTime, leavingOutExpired leavesOutExpired: Bool = false
+    ) throws(ContractError) {
+        guard let blocks = PEM.blocks(in: text, label: "CERTIFICATE"), !blocks.isEmpty, Self.has(text, only: blocks)
+        else {
             throw ContractError(
-                "the file has no certificates in PEM, or something else too: it must have only blocks of -----BEGIN CERTIFICATE-----"
+                "the file has no certificates in PEM, or something else too: it must have only blocks of -----BEGIN CERTIFICATE-----. If no root is left, remove the setting"
             )
         }
         guard blocks.count <= Self.maximumCount else {
@@ -31,7 +39,15 @@ public struct AddedRoots: Sendable, Hashable {
         }
         for (index, der) in blocks.enumerated() {
             do throws(ContractError) {
-                let root = try AddedRoot(der: der, for: use, at: now)
+                let root = try AddedRoot(der: der, for: use)
+                guard root.isBuiltIn || root.notAfter >= now else {
+                    guard leavesOutExpired else {
+                        throw ContractError(
+                            "\(root.subject): expired at \(root.notAfter.iso8601): remove it, or add its successor")
+                    }
+                    expired.append(root)
+                    continue
+                }
                 if !root.isBuiltIn, let known = all.first(where: { $0.keyDigest == root.keyDigest }) {
                     throw ContractError(
                         "\(root.subject): has the key of \(known.subject) in \(known.use.rawValue): a key is listed once, for one use"
@@ -42,6 +58,21 @@ public struct AddedRoots: Sendable, Hashable {
                 throw ContractError("certificate \(index + 1): \(error.description)")
             }
         }
+    }
+
+    /// Whether a text is these blocks and white space. The parser skips other text, and with it a block whose marker is damaged.
+    private static func has(_ text: String, only blocks: [[UInt8]]) -> Bool {
+        func withoutSpace(_ text: String) -> [UInt8] { text.utf8.filter { ![0x09, 0x0A, 0x0D, 0x20].contains($0) } }
+        return withoutSpace(text) == withoutSpace(blocks.map { PEM.encode($0, label: "CERTIFICATE") }.joined())
+    }
+
+    /// What stays of these roots when others replace them, before the audit log names the others.
+    func keeping(_ others: AddedRoots) -> AddedRoots {
+        var kept = AddedRoots()
+        kept.all = all.filter { others.all.contains($0) }
+        kept.expired = others.expired
+        kept.unrecorded = (unrecorded + added).filter { !others.added.contains($0) }
+        return kept
     }
 
     /// The roots that are not built in.

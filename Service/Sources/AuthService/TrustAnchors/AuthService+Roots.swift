@@ -4,13 +4,16 @@ extension AuthService {
     /// The roots of Apple and Google that are trusted in addition to the built-in ones.
     public var roots: AddedRoots { apps.roots }
 
-    /// Trusts these roots from now on, in place of the ones before, on every channel. The audit log names them first.
+    /// Trusts these roots from now on, in place of the ones before, on every channel.
     ///
-    /// Devices that attested under a root which is no longer among them stay registered.
+    /// A root that is no longer among them is not trusted any more, also if the audit log cannot be written. Devices that
+    /// attested under it stay registered. New roots are trusted once the audit log names them.
     ///
-    /// - Throws: if the event cannot be written. Then the roots stay as they were.
+    /// - Throws: if the event cannot be written. Then no root is added. The next call's event names the removed ones.
     public func trust(_ roots: AddedRoots) async throws(StoreError) {
-        let removed = self.roots.added.filter { !roots.added.contains($0) }
+        let kept = self.roots.keeping(roots)
+        let removed = kept.unrecorded
+        apps.trust(kept)
         if !roots.added.isEmpty || !removed.isEmpty {
             // Not a code of its own: a node of the version before could not read it.
             try await verifier.audit.append(

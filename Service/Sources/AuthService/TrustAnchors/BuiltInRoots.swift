@@ -38,6 +38,12 @@ enum BuiltInRoots {
     static func requireUsableKey(
         of certificate: Certificate, pem: String, _ subject: String, for use: AddedRoot.Use
     ) throws(ContractError) {
+        let anchors = try? KeyAttestationTrustAnchors(pem: pem)
+        guard anchors?.softwareRoot == nil else {
+            throw ContractError(
+                "\(subject): is a software root, whose private key is public: no chain under it is accepted. Remove it"
+            )
+        }
         switch use {
         case .appleAttestations, .appleReceipts:
             let key = certificate.publicKey
@@ -48,14 +54,9 @@ enum BuiltInRoots {
                     "\(subject): its key must be ECDSA on P-256 or P-384, because no other is verified")
             }
         case .googleKeyAttestations:
-            guard let anchors = try? KeyAttestationTrustAnchors(pem: pem) else {
+            guard anchors != nil else {
                 throw ContractError(
                     "\(subject): its key must be ECDSA on P-256 or P-384, or RSA of 2048 to 4096 bits"
-                )
-            }
-            guard anchors.softwareRoot == nil else {
-                throw ContractError(
-                    "\(subject): is a software root, whose private key is public: no chain under it is accepted. Remove it"
                 )
             }
         }

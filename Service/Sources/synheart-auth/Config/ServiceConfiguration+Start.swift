@@ -42,13 +42,15 @@ extension ServiceConfiguration {
     }
 
     /// The roots that the settings add to the built-in ones. The files are read anew.
-    func addedRoots() throws(ConfigurationError) -> AddedRoots {
+    ///
+    /// - Parameter leavesOutExpired: whether an expired root is left out instead of refused. It must not end the service.
+    func addedRoots(leavingOutExpired leavesOutExpired: Bool = false) throws(ConfigurationError) -> AddedRoots {
         var roots = AddedRoots()
         for use in AddedRoot.Use.allCases {
             guard let path = ConfigurationKey(rawValue: use.rawValue).flatMap({ text($0) }) else { continue }
             do {
                 let text = String(decoding: try FileContents.read(path, maximum: 256 << 10), as: UTF8.self)
-                try roots.add(text, for: use, at: SystemClock().now)
+                try roots.add(text, for: use, at: SystemClock().now, leavingOutExpired: leavesOutExpired)
             } catch {
                 throw ConfigurationError(use.rawValue, "\(path): \(error)")
             }

@@ -75,7 +75,7 @@ struct DoctorCommand: AsyncParsableCommand {
             diagnosis.warn(root.use.rawValue, "\(what): it is built in", do: "remove it from the file")
         } else if root.notAfter - SystemClock().now < 90 * 86_400 {
             diagnosis.warn(
-                root.use.rawValue, "\(what): it ends soon, and the service does not start with an expired root",
+                root.use.rawValue, "\(what): it ends soon, and an expired root is not trusted",
                 do: "add its successor to the file, or remove it")
         } else {
             diagnosis.ok(root.use.rawValue, "\(what): trusted as \(root.label)")

@@ -35,7 +35,7 @@ struct Reloading {
         _ new: ServiceConfiguration, replacing old: ServiceConfiguration, startedWith started: ServiceConfiguration
     ) async throws {
         let changes = new.changes(from: old)
-        let roots = try new.addedRoots()
+        let roots = try new.addedRoots(leavingOutExpired: true)
         var settings = try new.server
         settings.maximumConnections = min(settings.maximumConnections, OpenFiles.makeRoomForConnections())
         let replacement = changes.contains(where: \.isProviders) ? try await providers.prepare(new) : nil
@@ -49,7 +49,7 @@ struct Reloading {
         service.apply(new.protection)
         level.current = new.logLevel
         if let replacement { providers.use(replacement) }
-        await trust(roots)
+        let areTrusted = await trust(roots)
 
         func needsRestart(_ key: ConfigurationKey) -> Bool {
             !key.isReloadable || fixed.contains(key)
@@ -57,28 +57,36 @@ struct Reloading {
         logger.notice(
             "the configuration was read again",
             metadata: [
-                "applied": "\(Self.names(changes.filter { !needsRestart($0) }))",
+                "applied": "\(Self.names(changes.filter { !needsRestart($0) && (areTrusted || !$0.isRoots) }))",
                 "needs_restart": "\(Self.names(new.changes(from: started).filter(needsRestart)))",
             ])
     }
 
-    /// Trusts the roots of the new configuration. If the audit log cannot name them, the old ones stay.
-    private func trust(_ roots: AddedRoots) async {
+    /// Trusts the roots of the new configuration, and no others.
+    ///
+    /// - Returns: false if the audit log could not name them. Then the removed ones are removed, and none is added.
+    private func trust(_ roots: AddedRoots) async -> Bool {
         let old = service.roots.added
+        var areTrusted = true
         do {
             try await service.trust(roots)
+            if old != roots.added, !roots.added.isEmpty {
+                logger.notice("roots were added to the built-in ones", metadata: roots.added.logged)
+            }
         } catch {
-            return logger.error(
-                "the added roots stay as they were: the audit log could not be written",
+            areTrusted = false
+            logger.error(
+                "no roots were added: the audit log could not be written. Send SIGHUP again",
                 metadata: ["reason": "\(error)"])
         }
-        guard old != roots.added else { return }
-        if !roots.added.isEmpty { logger.notice("roots were added to the built-in ones", metadata: roots.logged) }
         let removed = old.filter { !roots.added.contains($0) }
-        guard !removed.isEmpty else { return }
-        logger.warning(
-            "added roots were removed: devices that attested under them stay registered",
-            metadata: ["labels": "\(removed.map(\.label).joined(separator: ", "))"])
+        if !removed.isEmpty {
+            logger.warning(
+                "added roots were removed: devices that attested under them stay registered",
+                metadata: ["labels": "\(removed.map(\.label).joined(separator: ", "))"])
+        }
+        roots.warnOfExpired(logger)
+        return areTrusted
     }
 
     private static func names(_ keys: [ConfigurationKey]) -> String {
@@ -86,10 +94,18 @@ struct Reloading {
     }
 }
 
-extension AddedRoots {
+extension [AddedRoot] {
     /// What a log line about them has.
     var logged: Logger.Metadata {
-        ["roots": "\(added.map { "\($0.use.rawValue) \($0.label) \($0.subject)" }.joined(separator: "; "))"]
+        ["roots": "\(map { "\($0.use.rawValue) \($0.label) \($0.subject)" }.joined(separator: "; "))"]
+    }
+}
+
+extension AddedRoots {
+    /// Logs the expired roots that were left out.
+    func warnOfExpired(_ logger: Logger) {
+        guard !expired.isEmpty else { return }
+        logger.warning("expired roots are not trusted: remove them from the file", metadata: expired.logged)
     }
 }
 

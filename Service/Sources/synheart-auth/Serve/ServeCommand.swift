@@ -33,7 +33,7 @@ struct ServeCommand: AsyncParsableCommand {
         try await reporting {
             let configuration = try options.configuration()
             _ = try await configuration.deviceCheckKey()
-            _ = try configuration.addedRoots()
+            _ = try configuration.addedRoots(leavingOutExpired: true)
             let log = ServiceLog(configuration)
             defer { log.flush() }
             do { try await serve(configuration, log, hangups) } catch {
@@ -70,9 +70,12 @@ struct ServeCommand: AsyncParsableCommand {
             stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
             otherOrigins: try configuration.otherOrigins,
             providers: providers, evidence: EvidenceFiles(), protection: configuration.protection)
-        let roots = try configuration.addedRoots()
+        let roots = try configuration.addedRoots(leavingOutExpired: true)
         try await service.trust(roots)
-        if !roots.added.isEmpty { log.logger.notice("roots were added to the built-in ones", metadata: roots.logged) }
+        if !roots.added.isEmpty {
+            log.logger.notice("roots were added to the built-in ones", metadata: roots.added.logged)
+        }
+        roots.warnOfExpired(log.logger)
         let dropped = MetricsSource(
             "synheart_log_lines_dropped_total", kind: .counter,
             help: "Log lines dropped because their reader was too slow."

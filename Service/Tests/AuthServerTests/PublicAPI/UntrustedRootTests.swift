@@ -66,6 +66,27 @@ import Testing
         #expect(logged.first?.metadata["name"]?.contains("Test App Attestation Root CA") == true)
     }
 
+    @Test func `an expired root that was left out makes the service degraded`() async throws {
+        let authority = try AppleAuthority(from: Date(timeIntervalSinceNow: -86_400))
+        try await TestServer.with { server async throws in
+            var roots = AddedRoots()
+            try roots.add(
+                authority.rootsPEM, for: .appleAttestations, at: server.clock.now + 25 * 365 * 86_400,
+                leavingOutExpired: true)
+            #expect(roots.added.isEmpty && !roots.expired.isEmpty)
+            try await server.service.trust(roots)
+            let answer = try await server.operations("/readyz")
+            let reason = answer.json["degraded"]?.object?["trust_anchors"]?.object?["reason"]?.string
+            #expect(answer.status == 200 && reason?.contains("providers.apple_roots") == true, "\(answer.text)")
+        }
+    }
+
+    @Test func `a new file of roots leaves the providers' clients and their caches as they are`() {
+        let roots: [ConfigurationKey] = [.appleRoots, .appleReceiptRoots, .googleRoots]
+        #expect(ConfigurationKey.allCases.filter(\.isRoots) == roots)
+        #expect(!roots.contains(where: \.isProviders) && ConfigurationKey.googleURL.isProviders)
+    }
+
     @Test func `an added root that expires while the service runs makes it degraded`() async throws {
         let authority = try AppleAuthority(from: Date(timeIntervalSinceNow: -86_400))
         try await TestServer.with { server async throws in

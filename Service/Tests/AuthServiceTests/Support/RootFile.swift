@@ -10,6 +10,10 @@ struct RootFile {
     var organization = "Example"
     var isAuthority = true
     var maySignCertificates = true
+    var hasSubject = true
+    /// The largest number of intermediates below it; nil: any.
+    var pathLength: Int?
+    var hasUnknownCriticalExtension = false
     /// The life, in days from the start of the world's clock.
     var days = -1.0...3650.0
     var key = Certificate.PrivateKey(P384.Signing.PrivateKey())
@@ -18,16 +22,21 @@ struct RootFile {
 
     /// The certificate in PEM.
     func pem() throws -> String {
-        let subject = try DistinguishedName {
-            CommonName("New Root CA")
-            OrganizationName(organization)
-        }
+        let subject =
+            try hasSubject
+            ? DistinguishedName {
+                CommonName("New Root CA")
+                OrganizationName(organization)
+            } : DistinguishedName()
         func day(_ number: Double) -> Date { World.start.date.addingTimeInterval(number * 86_400) }
-        let extensions = try Certificate.Extensions {
+        var extensions = try Certificate.Extensions {
             Critical(
                 isAuthority
-                    ? BasicConstraints.isCertificateAuthority(maxPathLength: nil) : .notCertificateAuthority)
+                    ? BasicConstraints.isCertificateAuthority(maxPathLength: pathLength) : .notCertificateAuthority)
             Critical(KeyUsage(digitalSignature: true, keyCertSign: maySignCertificates))
+        }
+        if hasUnknownCriticalExtension {
+            try extensions.append(.init(oid: [1, 2, 3, 4], critical: true, value: [5, 0]))
         }
         return try Certificate(
             version: .v3, serialNumber: .init(), publicKey: key.publicKey, notValidBefore: day(days.lowerBound),
