@@ -187,6 +187,8 @@ import Testing
             "registration": ["provider_outage": "pending"],
         ])
         let google = try Self.google.get()
+        let roots = try AddedRoots(google.rootsPEM(), for: .googleKeyAttestations)
+        try await world.service.trust(roots)
         let key = P256.Signing.PrivateKey()
         let challenge = try await world.challenge()
         let text = DevicePublicKey(key.publicKey).base64
@@ -203,11 +205,13 @@ import Testing
         let device = TestDevice(appID: try AppID(World.appID), id: answer.deviceID, key: key)
         #expect(answer.status == .pending)
 
+        // Like a node that does not have the root yet.
+        try await world.service.trust(AddedRoots())
         world.google.publish(try RevocationStatusList(["entries": [:]]))
         await world.service.settlePendingProofs()
         #expect(try await world.row(device).status == .pending)
 
-        try await world.service.trust(AddedRoots(google.rootsPEM(), for: .googleKeyAttestations))
+        try await world.service.trust(roots)
         world.clock.advance(60)
         await world.service.settlePendingProofs()
         #expect(try await world.row(device).status == .registered)
