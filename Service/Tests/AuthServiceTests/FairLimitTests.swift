@@ -10,7 +10,7 @@ import Testing
 struct FairLimitTests {
     private static let one = Rate(burst: 1, perMinute: 1)
 
-    /// The device's id with a key of somebody else.
+    /// The device's id with another device's key.
     private func wrong(_ device: TestDevice) -> TestDevice {
         TestDevice(appID: device.appID, id: device.id, key: P256.Signing.PrivateKey())
     }

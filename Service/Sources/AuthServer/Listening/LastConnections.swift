@@ -62,7 +62,7 @@ extension Channel {
         var k: UInt32
     }
 
-    /// `struct sock_fprog`.
+    /// `struct sock_fprog`. A socket option must be Sendable; this one is made, used and dropped within one call on the event loop.
     private struct BPFProgram: @unchecked Sendable {
         var count: UInt16
         var instructions: UnsafePointer<BPFInstruction>?

@@ -9,7 +9,8 @@ struct ConformanceCommand: AsyncParsableCommand {
         commandName: "conformance",
         abstract: "Say which rules of the protocol a service or a client keeps.",
         discussion: """
-            Without a subcommand it plays against the service at --url. The page docs/conformance.md lists the cases of both.
+            Without a subcommand it plays against the service at --url, with the options of `conformance service`. The page \
+            docs/conformance.md lists the cases of both.
 
               synheart-auth conformance --url https://auth.example.com \\
                   --app com.example.staging
