@@ -1,6 +1,7 @@
 package ai.synheart.auth
 
 import java.io.ByteArrayOutputStream
+import java.io.EOFException
 import java.io.FilterInputStream
 import java.io.IOException
 import java.io.InputStream
@@ -104,8 +105,10 @@ public class UrlConnectionTransport internal constructor(
             val headers = generateSequence(0) { it + 1 }.map { connection.getHeaderFieldKey(it) to connection.getHeaderField(it) }
                 // The first line may be the status, which has no name.
                 .takeWhile { it.second != null }.mapNotNull { (name, value) -> name?.let { it to value } }.toList()
-            val stream = if (status >= 400) connection.errorStream else connection.inputStream
-            if (request.streamsAnswer && status < 400 && stream != null) return HttpAnswer(status, headers, stream = Closing(stream, connection))
+            // These answers have the length of a body that they do not have.
+            val length = if (request.method == "HEAD" || status == 304) -1 else connection.contentLengthLong
+            val stream = (if (status >= 400) connection.errorStream else connection.inputStream)?.let { Body(it, length, connection) }
+            if (request.streamsAnswer && status < 400 && stream != null) return HttpAnswer(status, headers, stream = stream)
             return HttpAnswer(status, headers, stream?.use(::read) ?: ByteArray(0))
         }
 
@@ -142,21 +145,30 @@ public class UrlConnectionTransport internal constructor(
                 val count = stream.read(piece)
                 if (count < 0) return body.toByteArray()
                 body.write(piece, 0, count)
-                if (body.size() > request.maximumAnswer) {
-                    // Otherwise closing the stream would read the rest.
-                    connection.disconnect()
-                    throw TransportException("the answer is too large", isTooLarge = true)
-                }
+                if (body.size() > request.maximumAnswer) throw TransportException("the answer is too large", isTooLarge = true)
             }
         }
     }
 
-    /** An answer's body. Closing it early does not read the rest. */
-    private class Closing(stream: InputStream, private val connection: HttpURLConnection) : FilterInputStream(stream) {
+    /**
+     * An answer's body, of [length] bytes; -1: not known. Ending before is an error, which a JVM, unlike Android, does not notice. Closing it
+     * early does not read the rest.
+     */
+    private class Body(stream: InputStream, private val length: Long, private val connection: HttpURLConnection) : FilterInputStream(stream) {
+        private var received = 0L
         private var hasEnded = false
 
-        override fun read(): Int = super.read().also { if (it < 0) hasEnded = true }
-        override fun read(bytes: ByteArray, offset: Int, length: Int): Int = super.read(bytes, offset, length).also { if (it < 0) hasEnded = true }
+        override fun read(): Int = super.read().also { count(if (it < 0) -1 else 1) }
+        override fun read(bytes: ByteArray, offset: Int, length: Int): Int = super.read(bytes, offset, length).also(::count)
+
+        private fun count(bytes: Int) {
+            if (bytes >= 0) {
+                received += bytes
+                return
+            }
+            if (received < length) throw EOFException("the answer was cut short")
+            hasEnded = true
+        }
 
         override fun close() {
             if (hasEnded) super.close() else connection.disconnect()

@@ -145,6 +145,29 @@ class OnceTest {
     }
 
     @Test
+    fun `an answer that is shorter than it says is an error, also as a stream`() = ServerSocket(0).use { listener ->
+        val answers = listOf("200 OK" to "half", "200 OK" to "half", "404 Not Found" to "half", "200 OK" to "whole body", "304 Not Modified" to "", "200 OK" to "")
+        Thread {
+            for ((status, body) in answers) {
+                listener.accept().use { socket ->
+                    val head = socket.getInputStream().bufferedReader()
+                    while (head.readLine().isNotEmpty()) continue
+                    socket.getOutputStream().write("HTTP/1.1 $status\r\nContent-Length: 10\r\nConnection: close\r\n\r\n$body".toByteArray())
+                }
+            }
+        }.apply { isDaemon = true }.start()
+        val (transport, url) = UrlConnectionTransport() to "http://127.0.0.1:${listener.localPort}/"
+        fun send(method: String = "GET", streams: Boolean = false) = runBlocking { transport.send(HttpRequest(method, url, streamsAnswer = streams)) }
+        assertTrue(assertThrows(TransportException::class.java) { send() }.mayHaveArrived)
+        assertThrows(java.io.EOFException::class.java) { send(streams = true).stream!!.use { it.readBytes() } }
+        assertThrows(TransportException::class.java) { send() }
+        assertEquals("whole body", String(send().body))
+        // These have no body, and say how long it would be.
+        assertEquals(304, send().status)
+        assertEquals(200, send("HEAD").status)
+    }
+
+    @Test
     fun `an answer is bytes up to the limit of the call, or a stream`() {
         val bytes = ByteArray(5 * 1024 * 1024) { it.toByte() }
         val http = com.sun.net.httpserver.HttpServer.create(java.net.InetSocketAddress("127.0.0.1", 0), 0)
