@@ -14,7 +14,7 @@ trap 'kill $service; rm -rf "$work"' EXIT
 
 case $tool in
 address)
-    scratch="--scratch-path .build-asan --sanitize address"
+    scratch="--scratch-path .build-asan --sanitize address ${BUILD_OPTIONS:-}"
     # shellcheck disable=SC2086 # words, as meant
     swift build $scratch --product SynheartAuthC
     # shellcheck disable=SC2086

@@ -11,7 +11,7 @@ import Testing
 
 /// One `send` makes one effect: real transports against a server that executes every request it accepts, and counts.
 ///
-/// `SYNHEART_ONCE_RUNS` is the number of sends for each transport; CI makes 10,000.
+/// `SYNHEART_ONCE_RUNS` is the number of sends for each transport; CI makes 3,000, `scripts/test-apple` 10,000.
 @Suite(.serialized) struct OnceTests {
     static let runs = ProcessInfo.processInfo.environment["SYNHEART_ONCE_RUNS"].flatMap { Int($0) } ?? 1000
 

@@ -1,9 +1,21 @@
 import Foundation
 
-/// What a run takes of a long search: everything, or every eighth element if `FAST_TESTS` is in the environment.
+/// What this run takes of a long search: everything, or the elements whose position is K modulo N if `TEST_SAMPLE` in the environment
+/// is `K/N`.
 ///
-/// `scripts/test --fast` sets the variable.
+/// `.ci/run` takes a third, another one each day; `scripts/test --fast` takes an eighth.
 public func sample<Element>(_ all: some Sequence<Element>) -> [Element] {
-    let step = ProcessInfo.processInfo.environment["FAST_TESTS"] == nil ? 1 : 8
-    return all.enumerated().filter { $0.offset % step == 0 }.map(\.element)
+    all.enumerated().filter { isSampled($0.offset) }.map(\.element)
 }
+
+/// Whether this run takes the element at a position of a long search.
+public func isSampled(_ position: Int) -> Bool { position % share.of == share.part }
+
+private let share: (part: Int, of: Int) = {
+    guard let text = ProcessInfo.processInfo.environment["TEST_SAMPLE"] else { return (0, 1) }
+    let words = text.split(separator: "/").map { Int($0) }
+    guard words.count == 2, let part = words[0], let of = words[1], (0..<of).contains(part) else {
+        preconditionFailure("TEST_SAMPLE is K/N, K below N, but is \(text)")
+    }
+    return (part, of)
+}()

@@ -48,16 +48,17 @@ import Testing
     private func killEverywhere(_ operation: Operation, _ world: World) async throws {
         let points = try await world.points(of: operation)
         #expect(points > 20, "\(operation)")
+        let sampled = sample(0..<points)
         var kills = 0
         try await withThrowingTaskGroup(of: Bool.self) { group in
-            for point in 0..<points {
-                if point >= World.atOnce, try await group.next() == true { kills += 1 }
+            for (index, point) in sampled.enumerated() {
+                if index >= World.atOnce, try await group.next() == true { kills += 1 }
                 group.addTask { try await world.killAndRecover(operation, at: point) }
             }
             for try await killed in group where killed { kills += 1 }
         }
         // A call that is repeated on a busy machine adds points to one run that another has not.
-        #expect(kills > points * 9 / 10, "\(operation): \(kills) of \(points)")
+        #expect(kills > sampled.count * 9 / 10, "\(operation): \(kills) of \(sampled.count)")
     }
 }
 

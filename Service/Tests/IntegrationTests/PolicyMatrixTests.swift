@@ -67,7 +67,7 @@ import Testing
     }
 
     /// When the operator sets the policy.
-    enum Moment: CaseIterable, Sendable {
+    enum Moment: Int, CaseIterable, Sendable {
         case beforeRegistration, afterRegistration
         /// After the registration, together with `reattest_on_rotation`.
         case withReattestation
@@ -75,11 +75,13 @@ import Testing
 
     @Test("every policy and operation work together, or the recovery does", arguments: Moment.allCases)
     func matrix(moment: Moment) async throws {
+        // A sample has every setting, at some of the moments.
+        let indices = Self.settings.indices.filter { isSampled($0 + moment.rawValue) }
         // A new world after some cases: each case advances the clock by half a year, and the vendors' roots expire after some
         // years.
-        for start in stride(from: 0, to: Self.settings.count, by: 16) {
+        for start in stride(from: 0, to: indices.count, by: 16) {
             try await World.with { world in
-                for index in start..<min(start + 16, Self.settings.count) {
+                for index in indices[start..<min(start + 16, indices.count)] {
                     for platform in Self.settings[index].platforms { await Self.live(index, platform, moment, world) }
                 }
             }

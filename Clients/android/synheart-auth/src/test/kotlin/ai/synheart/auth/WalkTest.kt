@@ -127,7 +127,8 @@ class WalkTest {
     @Test
     fun `whatever a phone went through, the second launch after it signs, and nothing needed a reset`() {
         var kept = 0
-        repeat(SEEDS) { seed ->
+        val seeds = (0 until SEEDS).filter(::isSampled)
+        for (seed in seeds) {
             World.run {
                 val walk = Walk(this, Random(seed))
                 val first = register().deviceId
@@ -146,7 +147,7 @@ class WalkTest {
                 }
             }
         }
-        assertTrue("$kept", kept in 1 until SEEDS)
+        assertTrue("$kept", kept in 1 until seeds.size)
     }
 
     private companion object {
