@@ -115,7 +115,7 @@ package struct AuthServer: Sendable {
                 service: Background(
                     service: service,
                     heads: AuditHeadLog(trail: service.auditTrail, logger: logger, metrics: metrics),
-                    further: background)),
+                    delay: EventLoopDelay(metrics: metrics), further: background)),
             .init(service: operationsListener), .init(service: publicListener),
             .init(service: Draining(readiness: readiness, stopping: stopping, time: settings.drain)),
         ]

@@ -52,7 +52,7 @@ struct ServeCommand: AsyncParsableCommand {
         let (stores, key) = (opened.engine, opened.key)
         try await closing(stores.close) {
             try await key.admitService(to: stores)
-            let http = ProviderHTTP()
+            let http = ProviderHTTP(observer: metrics)
             try await closing(http.shutdown) {
                 let providers = try await ReloadableProviders(configuration) {
                     try Providers($0, key: try await $0.deviceCheckKey(), stores: stores, http: http)
