@@ -45,6 +45,7 @@ let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let yams: Target.Dependency = .product(name: "Yams", package: "Yams")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let tracing: Target.Dependency = .product(name: "Tracing", package: "swift-distributed-tracing")
 let httpClient: [Target.Dependency] = [
     .product(name: "AsyncHTTPClient", package: "async-http-client"), .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOHTTP1", package: "swift-nio"), nioSSL,
@@ -89,6 +90,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-atomics.git", from: "1.3.0"),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
@@ -180,8 +182,9 @@ let package = Package(
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(
             "AuthServer",
-            ["AuthService", bytes, contract, json, crypto, logging, nioSSL, nioPosix, yams] + hummingbird,
+            ["AuthService", bytes, contract, json, crypto, logging, tracing, nioSSL, nioPosix, yams] + hummingbird,
             tests: [
+                tracing,
                 "AuthService", contract, keyAttestation, playIntegrity, json, testKit,
                 "StoreConformance",
                 crypto, asn1, x509, logging, nioPosix,

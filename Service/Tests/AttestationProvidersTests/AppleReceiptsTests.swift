@@ -54,6 +54,41 @@ import Testing
         }
     }
 
+    /// Keeps what it sees, and adds a header.
+    private actor Calls: ProviderObserver {
+        private(set) var seen: [String] = []
+
+        func observing<Answer: Sendable>(
+            _ call: ProviderCall,
+            _ send: (_ headers: [(name: String, value: String)]) async -> (answer: Answer, result: ProviderResult)
+        ) async -> Answer {
+            let (answer, result) = await send([("traceparent", "00-1-2-01")])
+            seen.append("\(call.rawValue) \(result.rawValue)")
+            return answer
+        }
+    }
+
+    @Test func `an observer sees how each call ended, and its headers are sent`() async throws {
+        let apple = try AppleStandIn()
+        let appID = try #require(AttestedAppID(AppleStandIn.appID))
+        try await StandIn.run {
+            try apple.answer($0)
+        } _: { service in
+            let calls = Calls()
+            let http = ProviderHTTP(observer: calls)
+            for url in [service.url, "http://127.0.0.1:1"] {
+                var settings = AppleReceiptSettings()
+                settings.productionURL = url
+                let receipts = AppleReceipts(
+                    http: http, keys: [try await apple.key()], settings: settings, clock: apple.clock)
+                _ = await receipts.exchange(try apple.receipt(), appID: appID, environment: .production)
+            }
+            await http.shutdown()
+            #expect(await calls.seen == ["apple_receipt answered", "apple_receipt unreachable"])
+            #expect(service.received.map { $0["traceparent"] } == ["00-1-2-01"])
+        }
+    }
+
     static let answers: [(StandIn.Answer, ReceiptAnswer)] = [
         (.whole(304), .tooEarly), (.text(400, "Bad Payload"), .badReceipt), (.whole(401), .unauthorized),
         (.text(404, "No Data Found"), .noData), (.whole(429), .tooManyRequests(retryAfter: nil)),

@@ -87,6 +87,7 @@ extension ConfigurationKey {
             case .secrets: "secret or list of secrets"
             case .boolean: "boolean"
             case .integer(let range): "\(range.lowerBound)…\(range.upperBound)"
+            case .share: "0…1, decimal"
             case .texts: "list of texts"
             case .choice(let words): words.map { "`\($0)`" }.joined(separator: ", ")
             }

@@ -82,6 +82,9 @@ extension AgainstPostgreSQL {
             try await stores.check()
             #expect(try await stores.audit.firstBrokenLink() == nil)
             #expect(stores.use.open > 0)
+            // The two claims are within what empty tables have.
+            #expect(stores.use.claims == 0)
+            #expect(stores.use.timeouts == 0 && stores.use.failovers == 0)
             await stores.close()
         }
 

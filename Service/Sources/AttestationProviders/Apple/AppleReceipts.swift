@@ -57,7 +57,8 @@ package struct AppleReceipts: ReceiptExchange {
                 at: Date(timeIntervalSince1970: TimeInterval(clock.now.seconds)), server: server)
             let answer = try await http.send(
                 ProviderRequest(
-                    url: request.url, headers: [("Authorization", request.authorization)], body: request.body,
+                    call: .appleReceipt, url: request.url, headers: [("Authorization", request.authorization)],
+                    body: request.body,
                     maximumResponse: ReceiptExchangeAnswer.maximumBody),
                 within: settings.deadline)
             return Self.meaning(of: answer)

@@ -96,7 +96,8 @@ actor AccessTokens {
             let body = try account.tokenRequestBody(at: time)
             answer = try await http.send(
                 ProviderRequest(
-                    url: account.tokenURI, headers: [("Content-Type", "application/x-www-form-urlencoded")], body: body,
+                    call: .accessToken, url: account.tokenURI,
+                    headers: [("Content-Type", "application/x-www-form-urlencoded")], body: body,
                     maximumResponse: AccessToken.maximumAnswer), within: limit)
         } catch let failure as ProviderFailure {
             let code: PlayIntegrityUnavailable.Code = failure == .tooLarge ? .unexpectedAnswer : .network

@@ -94,7 +94,7 @@ final class IntegrityDecoder: Sendable {
         let now = clock.now
         state.withLock { $0.usage.count(subject, at: now) { $0.requests += 1 } }
         let message = ProviderRequest(
-            url: settings.playIntegrityURL + request.path,
+            call: .playIntegrity, url: settings.playIntegrityURL + request.path,
             headers: [("Authorization", "Bearer \(token.value)"), ("Content-Type", "application/json")],
             body: request.body, maximumResponse: DecodeRequest.maximumAnswer)
         do { return try await http.send(message, within: limit) } catch {

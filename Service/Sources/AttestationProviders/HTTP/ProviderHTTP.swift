@@ -1,5 +1,5 @@
 internal import AsyncHTTPClient
-internal import AuthService
+package import AuthService
 internal import Bytes
 internal import NIOCore
 internal import NIOHTTP1
@@ -11,9 +11,13 @@ internal import NIOSSL
 /// Share one client, and shut it down at the end.
 package final class ProviderHTTP: Sendable {
     private let client: HTTPClient
+    private let observer: (any ProviderObserver)?
 
     /// A client with its own connections.
-    package init() {
+    ///
+    /// - Parameter observer: observes each request; nil: no observer.
+    package init(observer: (any ProviderObserver)? = nil) {
+        self.observer = observer
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
@@ -22,6 +26,8 @@ package final class ProviderHTTP: Sendable {
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
         // The caller retries, because it knows the deadline.
         configuration.connectionPool.retryConnectionEstablishment = false
+        // The observer makes the spans. The client would make others, and parse each URL a second time for them.
+        configuration.tracing.tracer = nil
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
@@ -33,9 +39,22 @@ package final class ProviderHTTP: Sendable {
     /// - Parameter limit: the deadline for the whole exchange.
     func send(_ request: ProviderRequest, within limit: Duration) async throws(ProviderFailure) -> ProviderResponse {
         guard limit > .zero else { throw .tooSlow }
+        guard let observer else { return try await send(request, with: [], within: limit) }
+        return try await observer.observing(request.call) {
+            headers -> (answer: Result<ProviderResponse, ProviderFailure>, result: ProviderResult) in
+            do throws(ProviderFailure) {
+                let response = try await self.send(request, with: headers, within: limit)
+                return (.success(response), ProviderResult(status: response.status))
+            } catch { return (.failure(error), error.result) }
+        }.get()
+    }
+
+    private func send(
+        _ request: ProviderRequest, with headers: [(name: String, value: String)], within limit: Duration
+    ) async throws(ProviderFailure) -> ProviderResponse {
         do {
             return try await within(limit, orThrow: ProviderFailure.tooSlow as any Error) {
-                try await self.exchange(request, within: limit)
+                try await self.exchange(request, with: headers, within: limit)
             }
         } catch let failure as ProviderFailure {
             throw failure
@@ -50,10 +69,12 @@ package final class ProviderHTTP: Sendable {
         } catch { throw .unreachable("\(error)") }
     }
 
-    private func exchange(_ request: ProviderRequest, within limit: Duration) async throws -> ProviderResponse {
+    private func exchange(
+        _ request: ProviderRequest, with headers: [(name: String, value: String)], within limit: Duration
+    ) async throws -> ProviderResponse {
         var message = HTTPClientRequest(url: request.url)
         message.method = request.body == nil ? .GET : .POST
-        for (name, value) in request.headers { message.headers.add(name: name, value: value) }
+        for (name, value) in request.headers + headers { message.headers.add(name: name, value: value) }
         // With it, a provider's support finds the call of a device's request.
         if let id = RequestID.current { message.headers.add(name: "X-Request-ID", value: id) }
         message.body = request.body.map { .bytes($0) }
@@ -69,6 +90,7 @@ package final class ProviderHTTP: Sendable {
 
 /// A request: a POST if it has a body, otherwise a GET.
 struct ProviderRequest: Sendable {
+    let call: ProviderCall
     let url: String
     var headers: [(name: String, value: String)] = []
     var body: [UInt8]?
@@ -98,6 +120,15 @@ enum ProviderFailure: Error, Hashable, CustomStringConvertible {
     case tooSlow
     case tooLarge
     case cancelled
+
+    var result: ProviderResult {
+        switch self {
+        case .unreachable: .unreachable
+        case .tooSlow: .tooSlow
+        case .tooLarge: .tooLarge
+        case .cancelled: .cancelled
+        }
+    }
 
     var description: String {
         switch self {

@@ -76,7 +76,8 @@ enum ListSource: Sendable {
         do {
             received = try await http.send(
                 ProviderRequest(
-                    url: request.url, headers: request.headers, maximumResponse: RevocationStatusList.maximumLength),
+                    call: .revocationList, url: request.url, headers: request.headers,
+                    maximumResponse: RevocationStatusList.maximumLength),
                 within: limit)
         } catch { throw Failure(description: "\(error)") }
         let answer: StatusListAnswer

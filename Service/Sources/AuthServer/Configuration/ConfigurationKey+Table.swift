@@ -231,6 +231,15 @@ extension ConfigurationKey {
             .advanced(
                 .secrets,
                 "32 bytes in base64, or a list while the key is rotated. Without it: the file `<database>.key`.")
+        case .tracingCollector:
+            .advanced(
+                .text,
+                "An OpenTelemetry collector that gets spans by OTLP/HTTP, such as http://127.0.0.1:4318. Without it: no traces."
+            )
+        case .tracingSample:
+            .advanced(
+                .share, default: 1,
+                "The share of requests that are traced, from 0 to 1, unless a trusted proxy's `traceparent` decides.")
         case .logLevel:
             .everyday(
                 .choice(Logger.Level.allCases.map(\.rawValue)), default: "info", flag: "--log-level", reload: true,

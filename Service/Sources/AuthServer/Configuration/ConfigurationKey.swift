@@ -53,6 +53,8 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     case googleRoots = "providers.google_roots"
     case revocationsDirectory = "providers.revocations_directory"
     case revocationsMaximumAge = "providers.revocations_maximum_age_seconds"
+    case tracingCollector = "tracing.otlp"
+    case tracingSample = "tracing.sample"
     case database
     case postgresql = "stores.postgresql"
     case redis = "stores.redis"
@@ -68,6 +70,8 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         case secrets
         case boolean
         case integer(ClosedRange<Int64>)
+        /// A decimal number from 0 to 1. In YAML and in the environment it is text.
+        case share
         /// A list of texts. In the environment, commas separate them.
         case texts
         case choice([String])

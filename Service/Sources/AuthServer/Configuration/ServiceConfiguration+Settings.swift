@@ -1,5 +1,6 @@
 package import AuthContract
 package import AuthService
+internal import Foundation
 internal import StrictJSON
 
 /// The settings in the types of the server and the rules.
@@ -116,6 +117,26 @@ extension ServiceConfiguration {
     /// The maximum age of a status list since its last confirmation, in seconds. An older list is not used.
     package var revocationsMaximumAge: Int64 { Int64(number(.revocationsMaximumAge)) }
 
+    /// Where spans are sent, and the share of requests that are traced; nil: there is no collector.
+    package var tracing: (url: String, share: Double)? {
+        get throws(ConfigurationError) {
+            guard let text = text(.tracingCollector) else { return nil }
+            // The URL of the base or that of the spans: collectors' pages name the one or the other.
+            let path = "/v1/traces"
+            let base = text.hasSuffix(path) ? String(text.dropLast(path.utf8.count)) : text
+            guard let url = URL(string: base), let scheme = url.scheme?.lowercased(),
+                scheme == "http" || scheme == "https",
+                url.host().map({ !$0.isEmpty }) == true, url.user() == nil, url.query() == nil, url.fragment() == nil
+            else {
+                throw ConfigurationError(
+                    ConfigurationKey.tracingCollector.rawValue,
+                    "must be a URL such as http://127.0.0.1:4318, without user, query and fragment")
+            }
+            let share = ConfigurationKey.Kind.share(value(.tracingSample)) ?? 1
+            return ((base.hasSuffix("/") ? String(base.dropLast()) : base) + path, share)
+        }
+    }
+
     /// Refuses stores that exclude each other or are incomplete. Commands on the store have the same rule.
     func checkStores() throws(ConfigurationError) {
         guard secret(.postgresql) != nil else {
@@ -151,7 +172,7 @@ extension ServiceConfiguration {
                 ConfigurationKey.appleKey.rawValue,
                 "goes with providers.apple_team_id and providers.apple_key_id: give all three or none")
         }
-        _ = (try server, try publicOrigin, try otherOrigins, try serviceKey)
+        _ = (try server, try publicOrigin, try otherOrigins, try serviceKey, try tracing)
     }
 
     /// Refuses two listeners at one address.

@@ -202,6 +202,7 @@ package struct ServiceConfiguration: Sendable {
             case .text, .secret, .secrets, .choice: .string(text)
             case .boolean: ["true": true, "1": true, "false": false, "0": false][text].map { .bool($0) }
             case .integer: Int64(text).map { .integer($0) }
+            case .share: .string(text)
             case .texts: .array(text.split(separator: ",").map { .string($0.trimmingCharacters(in: .whitespaces)) })
             }
         guard let value, key.kind.allows(value) else { throw ConfigurationError(name, key.kind.sentence) }
@@ -220,9 +221,23 @@ extension ConfigurationKey.Kind {
         case .secrets: Self.text.allows(value) || (Self.texts.allows(value) && value.array?.isEmpty == false)
         case .boolean: value.bool != nil
         case .integer(let range): value.integer.map { range.contains($0) } ?? false
+        case .share: Self.share(value) != nil
         case .texts: value.array.map { $0.allSatisfy { !($0.string ?? "").isEmpty } } ?? false
         case .choice(let words): value.string.map { words.contains($0) } ?? false
         }
+    }
+
+    /// The number that a `share` is; nil: it is none.
+    static func share(_ value: JSONValue) -> Double? {
+        let number: Double?
+        switch value {
+        case .number(let written): number = written.double
+        case .string(let text):
+            // `Double` reads more than decimal numbers, such as `nan` and `0x1p-2`.
+            number = text.allSatisfy { $0.isASCII && ($0.isNumber || $0 == ".") } ? Double(text) : nil
+        default: number = nil
+        }
+        return number.flatMap { (0...1).contains($0) ? $0 : nil }
     }
 
     /// The expected value, for error texts.
@@ -232,6 +247,7 @@ extension ConfigurationKey.Kind {
         case .secrets: "must be text that is not empty, or a list of such texts"
         case .boolean: "must be true or false"
         case .integer(let range): "must be a number from \(range.lowerBound) to \(range.upperBound)"
+        case .share: "must be a decimal number from 0 to 1"
         case .texts: "must be a list of texts that are not empty"
         case .choice(let words): "must be one of \(words.joined(separator: ", "))"
         }

@@ -19,6 +19,7 @@ package struct AuthServer: Sendable {
     private let random: any RandomSource
     private let metrics: ServerMetrics
     private let gauges: [MetricsSource]
+    private let tracer: RequestTracer?
     private let stopping = Stopping()
 
     /// The addresses that the server listens at.
@@ -40,11 +41,12 @@ package struct AuthServer: Sendable {
     ///   - readiness: the checks of `/readyz`; nil: each store, the service key and the clock.
     ///   - metrics: counts; nil: metrics of this server alone.
     ///   - gauges: further metrics.
+    ///   - tracer: makes the spans of requests to the public listener; nil: they are not traced.
     ///   - logger: gets one line for each request.
     ///   - random: makes request ids.
     package init(
         service: AuthService, stores: AuthService.Stores, settings: ServerSettings, readiness: Readiness? = nil,
-        metrics: ServerMetrics? = nil, gauges: [MetricsSource] = [], logger: Logger,
+        metrics: ServerMetrics? = nil, gauges: [MetricsSource] = [], tracer: RequestTracer? = nil, logger: Logger,
         random: any RandomSource = SystemRandom()
     ) {
         self.service = service
@@ -56,6 +58,7 @@ package struct AuthServer: Sendable {
         self.random = random
         self.metrics = metrics ?? ServerMetrics(startedAt: service.clock.now)
         self.gauges = gauges
+        self.tracer = tracer
         self.metrics.describe(gauges)
     }
 
@@ -95,7 +98,7 @@ package struct AuthServer: Sendable {
             "public",
             PublicResponder(
                 service: service, settings: live, bodies: live.bodies, proxies: settings.trustedProxies, random: random,
-                metrics: metrics, log: log),
+                metrics: metrics, log: log, tracer: tracer),
             host: settings.host, port: settings.port, certificate: tls.server, listeners)
         var responder = OperationsResponder(
             service: service, stores: stores, hosts: Set(settings.operations.hosts.map(OperationsResponder.name)),
@@ -115,7 +118,7 @@ package struct AuthServer: Sendable {
                 service: Background(
                     service: service,
                     heads: AuditHeadLog(trail: service.auditTrail, logger: logger, metrics: metrics),
-                    further: background)),
+                    delay: EventLoopDelay(metrics: metrics), further: background)),
             .init(service: operationsListener), .init(service: publicListener),
             .init(service: Draining(readiness: readiness, stopping: stopping, time: settings.drain)),
         ]

@@ -9,14 +9,17 @@ internal import Synchronization
 struct Background: Service {
     let service: AuthService
     let heads: AuditHeadLog
+    let delay: EventLoopDelay
     let further: @Sendable () async -> Void
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             async let further: Void = further()
             async let heads: Void = heads.run()
+            async let delay: Void = delay.run()
             await service.run()
             await heads
+            await delay
             await further
         }
     }

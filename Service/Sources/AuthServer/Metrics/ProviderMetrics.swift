@@ -1,5 +1,5 @@
 internal import AuthContract
-internal import AuthService
+package import AuthService
 
 /// The requests to Google, and the age of its lists: set at each scrape. Labels are packages and sources, so the app records
 /// bound their number.
@@ -39,7 +39,26 @@ extension ServerMetrics {
         replace(Self.listUsable, by: "source", lists.map { ($0.source, $0.isUsable ? 1 : 0) })
     }
 
+    /// Counts a call.
+    func called(_ call: ProviderCall, took: Duration, _ result: ProviderResult) {
+        registry.count(Name.providerCalls, [("call", call.rawValue), ("result", result.rawValue)])
+        registry.histogram(Name.providerTimes, [("call", call.rawValue)]).observe(took.inSeconds)
+    }
+
     private func replace(_ name: String, by label: String, _ values: [(label: String, value: Double)]) {
         registry.replace(name, with: values.map { ([(label, $0.label)], $0.value) })
+    }
+}
+
+extension ServerMetrics: ProviderObserver {
+    /// See `ProviderObserver`.
+    package func observing<Answer: Sendable>(
+        _ call: ProviderCall,
+        _ send: (_ headers: [(name: String, value: String)]) async -> (answer: Answer, result: ProviderResult)
+    ) async -> Answer {
+        let started = ContinuousClock.now
+        let (answer, result) = await send([])
+        called(call, took: started.duration(to: .now), result)
+        return answer
     }
 }

@@ -30,6 +30,9 @@ extension ServerMetrics {
         static let build = "synheart_build_info"
         static let connections = "synheart_connections"
         static let refusedConnections = "synheart_connections_refused_total"
+        static let providerCalls = "synheart_provider_calls_total"
+        static let providerTimes = "synheart_provider_duration_seconds"
+        static let eventLoopDelay = "synheart_event_loop_delay_seconds"
     }
 
     private static let day = 86_400.0
@@ -87,6 +90,15 @@ extension ServerMetrics {
         (
             Name.refusedConnections, .counter,
             "Connections closed because their peer address had its share, by listener."
+        ),
+        (Name.providerCalls, .counter, "Calls to Apple's and Google's services, retries included, by kind and result."),
+        (
+            Name.providerTimes, .histogram(MetricsRegistry.latencyBuckets),
+            "Time to the end of a call to Apple's and Google's services, by kind."
+        ),
+        (
+            Name.eventLoopDelay, .histogram(MetricsRegistry.latencyBuckets),
+            "How long a task waits for an event loop, measured once a second on each loop."
         ),
     ]
 }

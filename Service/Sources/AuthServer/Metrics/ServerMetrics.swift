@@ -7,7 +7,7 @@ package struct ServerMetrics: Sendable {
     let registry = MetricsRegistry()
     private let latencies: [Route?: MetricsRegistry.Histogram]
     private let schemes: [SignatureScheme: MetricsRegistry.Value]
-    private let clockAhead, clockBehind, keyAge: MetricsRegistry.Histogram
+    private let clockAhead, clockBehind, keyAge, eventLoopDelay: MetricsRegistry.Histogram
     private let storeTimes: [StoreOperation: MetricsRegistry.Histogram]
     private let requests: MetricsRegistry.Counters<InitialSeries.Outcome>
     private let verdicts = VerdictCounts()
@@ -42,6 +42,7 @@ package struct ServerMetrics: Sendable {
         clockAhead = registry.histogram(Name.clockOffset, [("direction", "ahead")])
         clockBehind = registry.histogram(Name.clockOffset, [("direction", "behind")])
         keyAge = registry.histogram(Name.keyAge)
+        eventLoopDelay = registry.histogram(Name.eventLoopDelay)
         requests = MetricsRegistry.Counters { request in
             registry.value(
                 Name.requests,
@@ -68,6 +69,12 @@ package struct ServerMetrics: Sendable {
         }
         for (provider, result) in InitialSeries.attestations {
             start(Name.attestations, [("provider", provider), ("result", result)])
+        }
+        for call in ProviderCall.allCases {
+            _ = registry.histogram(Name.providerTimes, [("call", call.rawValue)])
+            for result in ProviderResult.allCases {
+                start(Name.providerCalls, [("call", call.rawValue), ("result", result.rawValue)])
+            }
         }
         for provider in UntrustedRoot.Provider.allCases {
             start(Name.untrustedRoots, [("provider", provider.rawValue)])
@@ -170,6 +177,8 @@ package struct ServerMetrics: Sendable {
         registry.count(Name.securityEvents, [("event", event.rawValue)])
     }
 
+    func eventLoopDelayed(by delay: Duration) { eventLoopDelay.observe(delay.inSeconds) }
+
     func ready(_ name: String, _ isReady: Bool) {
         registry.value(Name.readiness, [("check", name)]).set(isReady ? 1 : 0)
     }
@@ -262,7 +271,7 @@ extension ServerMetrics: StoreObserver {
 }
 
 extension Duration {
-    fileprivate var inSeconds: Double {
+    var inSeconds: Double {
         Double(components.seconds) + Double(components.attoseconds) / 1e18
     }
 }

@@ -15,16 +15,21 @@ struct PublicResponder: ListenerResponder {
     let random: any RandomSource
     let metrics: ServerMetrics
     let log: RequestLog
+    /// Nil: requests are not traced.
+    let tracer: RequestTracer?
 
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {
         let id = request.head.requestID(over: connection, trusting: proxies, random)
         return try await RequestID.$current.withValue(id) {
-            try await respond(to: request, id, over: connection)
+            guard let tracer else { return try await respond(to: request, id, over: connection) }
+            return try await tracer.tracing(request.head, id, over: connection, trusting: proxies) { span in
+                try await respond(to: request, id, over: connection, span)
+            }
         }
     }
 
     private func respond(
-        to request: Request, _ id: String, over connection: ConnectionContext
+        to request: Request, _ id: String, over connection: ConnectionContext, _ span: TraceSpan? = nil
     ) async throws -> Response {
         let started = ContinuousClock.now
         let room = bodies.share()
@@ -40,6 +45,7 @@ struct PublicResponder: ListenerResponder {
         let frame = ResponseFrame(for: request.head, requestID: id, now: service.clock.now)
         let answer = outcome.answer(in: frame)
         let took = started.duration(to: .now)
+        span?.add(outcome, answer, method: request.method.rawValue)
         metrics.count(outcome, answer, at: frame.now, took: took)
         if let root = outcome.refusal?.untrustedRoot { log.write(root, app: outcome.app) }
         log.write(
@@ -73,7 +79,8 @@ struct PublicResponder: ListenerResponder {
             return .json(try await service.status(verified))
         case .rotateKey:
             let (verified, body) = try await signed(request, for: .rotateKey, &outcome)
-            return .json(try await service.rotateKey(RotateKeyRequest(received: body), verified))
+            let rotation = try RotateKeyRequest(received: body)
+            return .json(try await tracer.step("rotate") { try await service.rotateKey(rotation, verified) })
         case .device:
             let (verified, _) = try await signed(request, for: .deregister, &outcome)
             try await service.deregister(verified)
@@ -105,7 +112,9 @@ struct PublicResponder: ListenerResponder {
         let bytes = try await request.body(upTo: settings.limits.deviceBody)
         let body = try RegisterRequest(received: bytes)
         (outcome.registration, outcome.named) = (body, (body.appID, nil))
-        let response = try await service.register(body, request.incoming(bytes))
+        let response = try await tracer.step("register") {
+            try await service.register(body, request.incoming(bytes))
+        }
         outcome.named?.device = response.deviceID
         return .json(response, outcome: response.status.rawValue)
     }
@@ -115,7 +124,7 @@ struct PublicResponder: ListenerResponder {
         _ request: PublicRequest, for operation: Operation, _ outcome: inout Outcome
     ) async throws -> (VerifiedRequest, body: [UInt8]) {
         let body = try await request.body(upTo: settings.limits.deviceBody)
-        let judgement = await service.judge(request.incoming(body), for: operation)
+        let judgement = await tracer.step("verify") { await service.judge(request.incoming(body), for: operation) }
         outcome.judgement = judgement
         return (try judgement.get(), body)
     }
@@ -133,7 +142,9 @@ struct PublicResponder: ListenerResponder {
             described = question.headers
             try requireWithinLimit(question)
             outcome.described = described
-            judgement = try await service.verify(question, by: credential, address: address)
+            judgement = try await tracer.step("verify") {
+                try await service.verify(question, by: credential, address: address)
+            }
         } catch let refusal as Refusal where refusal.code == .payloadTooLarge {
             // A device may send a body that is too large to be judged. Under observation, such a request is not refused either.
             judgement = await service.judgement(refusing: refusal, of: described, by: credential)
@@ -157,7 +168,9 @@ struct PublicResponder: ListenerResponder {
         do {
             let body = credential.bodies == .whole ? try await request.body(upTo: settings.limits.verifiedBody) : []
             let question = try forwarded.question(credential.bodies, received: body)
-            judgement = try await service.verify(question, by: credential, address: address)
+            judgement = try await tracer.step("verify") {
+                try await service.verify(question, by: credential, address: address)
+            }
         } catch let refusal as Refusal where refusal.code == .payloadTooLarge || refusal.code == .invalidRequest {
             judgement = await service.judgement(refusing: refusal, of: forwarded.headers, by: credential)
         }

@@ -9,6 +9,15 @@ public protocol StoreObserver: Sendable {
     ///   - took: the duration of the call.
     ///   - failure: the code of the failure; nil if the store answered.
     func called(_ operation: StoreOperation, took: Duration, failure: StoreError.Code?)
+
+    /// Runs a call, which must then be reported to `called`. The default does only that; an observer that traces makes a span.
+    ///
+    /// - Parameters:
+    ///   - operation: the kind of the call.
+    ///   - call: the call.
+    func observing<Value: Sendable>(
+        _ operation: StoreOperation, _ call: () async throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value
 }
 
 /// The kind of a call.

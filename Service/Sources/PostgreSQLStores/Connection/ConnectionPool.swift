@@ -39,6 +39,8 @@ final class ConnectionPool: Sendable {
 
     var use: PoolUse { state.withLock { $0.use } }
     var size: Int { connections.count }
+    /// Calls that had no answer within the deadline, since the start.
+    var timeouts: UInt64 { watch.timeouts }
 
     /// The server processes of this pool's connections.
     var processes: Set<Int32> { state.withLock { $0.use.processes } }

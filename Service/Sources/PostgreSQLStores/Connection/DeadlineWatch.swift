@@ -12,6 +12,7 @@ final class DeadlineWatch: @unchecked Sendable {
     private var requests = Queue<Request>()
     private var isAsleep = false
     private var isFinished = false
+    private let timedOut = Locked<UInt64>(0)
 
     /// How late a request may end, in seconds.
     private static var grain: Double { 0.02 }
@@ -22,6 +23,9 @@ final class DeadlineWatch: @unchecked Sendable {
         thread.stackSize = 1 << 18
         thread.start()
     }
+
+    /// The requests whose deadline came before their answer, since the start.
+    var timeouts: UInt64 { timedOut.withLock { $0 } }
 
     func add(_ request: Request) {
         condition.lock()
@@ -40,7 +44,10 @@ final class DeadlineWatch: @unchecked Sendable {
     private func run() {
         while let expired = next() {
             for request in expired {
-                request.end(StoreError(.tooSlow, "PostgreSQL did not answer within the deadline"))
+                guard request.end(StoreError(.tooSlow, "PostgreSQL did not answer within the deadline")) else {
+                    continue
+                }
+                timedOut.withLock { $0 &+= 1 }
             }
         }
     }

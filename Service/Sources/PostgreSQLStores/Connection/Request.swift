@@ -41,14 +41,18 @@ final class Request: PooledRequest {
     var isOver: Bool { state.withLock(\.isOver) }
 
     /// Gives a failure to the caller, and stops the work.
-    func end(_ error: StoreError) {
+    ///
+    /// - Returns: false if the caller already has an answer.
+    @discardableResult
+    func end(_ error: StoreError) -> Bool {
         let (isFirst, running) = state.withLock { state in
             defer { (state.isOver, state.work) = (true, nil) }
             return (!state.isOver, state.running)
         }
-        guard isFirst else { return }
+        guard isFirst else { return false }
         refuse(error)
         running?.raise()
+        return true
     }
 
     /// Takes the work for a thread; nil if the request is over.

@@ -12,6 +12,15 @@ final class TimelineGuard: Sendable {
         """)
 
     private let newest = Locked<PrimaryPlace?>(nil)
+    private let begun = Locked<UInt64>(0)
+
+    /// The newer timelines that this process has met: failovers, since the start.
+    var failovers: UInt64 { begun.withLock { $0 } }
+
+    private func count(from before: PrimaryPlace?, to place: PrimaryPlace) {
+        guard let before, before.system == place.system, before.timeline < place.timeline else { return }
+        begun.withLock { $0 &+= 1 }
+    }
 
     /// Records a server's position. Throws if it is another database system, or on an earlier timeline.
     func admit(_ place: PrimaryPlace) throws(StoreError) {
@@ -20,6 +29,7 @@ final class TimelineGuard: Sendable {
             if (before ?? place).system == place.system, (before ?? place).timeline <= place.timeline { newest = place }
             return before
         }
+        count(from: before, to: place)
         guard let before else { return }
         guard before.system == place.system else {
             throw StoreError(
@@ -35,10 +45,12 @@ final class TimelineGuard: Sendable {
 
     /// Records the primary that another node uses. A primary of another database system is ignored.
     func learn(_ place: PrimaryPlace) {
-        newest.withLock { newest in
-            guard let known = newest, known.system == place.system, known.timeline < place.timeline else { return }
+        let before = newest.withLock { newest -> PrimaryPlace? in
+            guard let known = newest, known.system == place.system, known.timeline < place.timeline else { return nil }
             newest = place
+            return known
         }
+        count(from: before, to: place)
     }
 
     /// Whether the process has seen no other position than this one.

@@ -18,6 +18,13 @@ public struct PostgreSQLUse: Sendable, Hashable {
     public let refused: UInt64
     /// Failed attempts to connect since the start.
     public let failedConnects: UInt64
+    /// Calls that had no answer within the deadline, since the start.
+    public let timeouts: UInt64
+    /// Failovers that this process has met: newer timelines of the primary.
+    public let failovers: UInt64
+    /// The replay claims by the size of their tables, with expired ones that are not removed yet; nil: PostgreSQL does not
+    /// keep them, or the size is not known yet.
+    public let claims: Int64?
     /// Whether this node is notified of other nodes' changes. If not, its cached rows expire by age.
     public let isListening: Bool
 }
@@ -32,6 +39,7 @@ extension PostgreSQLStores {
         return PostgreSQLUse(
             maximum: database.pool.size, open: use.processes.count, busy: use.busy, waiting: use.waiting,
             waits: use.waits, refused: use.refused, failedConnects: use.failedConnects,
+            timeouts: database.pool.timeouts, failovers: database.timeline.failovers, claims: sweeper?.claims,
             isListening: database.externalChanges.isListening.withLock { $0 })
     }
 

@@ -14,10 +14,13 @@ final class Sweeper: Sendable {
     private let logger: Logger
     /// The number of tables that kept expired rows after the last sweep.
     private let remaining = Locked<Int64>(0)
+    private let size = Locked<Int64?>(nil)
+    private let keepsClaims: Bool
 
     init(database: StoreDatabase, options: PostgreSQLStores.Options, clock: any ServiceClock, logger: Logger) {
         (self.database, self.clock, self.logger) = (database, clock, logger)
         clockTolerance = options.clockTolerance
+        keepsClaims = options.claims == .postgresql
         let (bytes, overflow) = options.maximumClaims.multipliedReportingOverflow(by: ClaimTable.bytes)
         maximumBytes = overflow ? .max : Int64(bytes) + Int64(ClaimTable.emptyBytes)
     }
@@ -32,6 +35,12 @@ final class Sweeper: Sendable {
             }
         }
     }
+
+    /// The number of claims after the last round, also one that another node swept; nil: PostgreSQL does not keep them, or
+    /// there was no round yet.
+    ///
+    /// The size of the tables says it. To count the rows would read all of them.
+    var claims: Int64? { size.withLock { $0 } }
 
     func finish() { task.withLock { $0?.cancel() } }
 
@@ -55,7 +64,21 @@ final class Sweeper: Sendable {
             }
             return remaining
         }
+        if keepsClaims { await measure(patience) }
         if let remaining { note(remaining) }
+    }
+
+    /// Reads the size of the claims' tables. If that fails, the last size stays.
+    private func measure(_ patience: Statement) async {
+        let question = Statement(
+            "SELECT sum(pg_total_relation_size(format('claims_%s', slot)::regclass))::bigint AS bytes FROM claim_slots")
+        let bytes = try? await database.pool.run { (connection) throws(StoreError) in
+            try connection.inTransaction { (connection) throws(StoreError) in
+                try connection.results([patience, question]).last?.first?.optionalInteger("bytes")
+            }
+        }
+        guard let bytes else { return }
+        size.withLock { $0 = max(0, bytes - Int64(ClaimTable.emptyBytes)) / Int64(ClaimTable.bytes) }
     }
 
     /// Logs when expired rows begin to remain.

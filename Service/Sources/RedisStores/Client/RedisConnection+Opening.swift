@@ -13,6 +13,8 @@ struct ConnectionSettings: Sendable {
     var maximumInFlight = 8192
     var clientName = "synheart-auth"
     var group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    /// Copies of the settings share them.
+    let counts = ConnectionCounts()
 }
 
 extension RedisConnection {
@@ -48,7 +50,8 @@ extension RedisConnection {
                     }
                     try channel.pipeline.syncOperations.addHandler(handler)
                     let connection = RedisConnection(
-                        channel, deadline: settings.deadline, maximumInFlight: settings.maximumInFlight)
+                        channel, deadline: settings.deadline, maximumInFlight: settings.maximumInFlight,
+                        counts: settings.counts)
                     handler.connection = connection
                     return connection
                 }

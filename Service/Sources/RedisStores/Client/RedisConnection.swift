@@ -48,15 +48,20 @@ final class RedisConnection: Sendable {
     private let channel: any Channel
     private let state: Locked<State>
     private let deadline: TimeAmount
+    private let counts: ConnectionCounts
 
-    init(_ channel: any Channel, deadline: Duration, maximumInFlight: Int) {
+    init(_ channel: any Channel, deadline: Duration, maximumInFlight: Int, counts: ConnectionCounts) {
         self.channel = channel
+        self.counts = counts
         self.deadline = TimeAmount(deadline)
         state = Locked(State(pipeline: Pipeline(maximum: maximumInFlight)))
     }
 
     /// Whether the connection accepts calls.
     var isOpen: Bool { state.withLock { $0.pipeline.closed == nil } }
+
+    /// Commands without a reply.
+    var commandsInFlight: Int { state.withLock { $0.pipeline.commands } }
 
     /// The event loop of the connection.
     var eventLoop: any EventLoop { channel.eventLoop }
@@ -122,6 +127,7 @@ final class RedisConnection: Sendable {
         }
         switch sending {
         case .refused(let error):
+            if isOpen { counts.refuse() }
             waiter.fail(error)
             return nil
         case .sent(let number, let mustWrite):
@@ -147,7 +153,9 @@ final class RedisConnection: Sendable {
         switch state.withLock({ $0.pipeline.timerFired(at: .now()) }) {
         case .unset: break
         case .set(let deadline): channel.eventLoop.scheduleTask(deadline: deadline) { self.checkDeadline() }
-        case .overdue: close(because: StoreError(.tooSlow, "Redis did not answer in time"))
+        case .overdue:
+            counts.timedOut()
+            close(because: StoreError(.tooSlow, "Redis did not answer in time"))
         }
     }
 

@@ -59,6 +59,11 @@ final class ServerSession: Sendable {
 
     var isOpen: Bool { connections.allSatisfy(\.isOpen) }
 
+    /// The open connections, and their commands without a reply.
+    var load: (connections: Int, commands: Int) {
+        (connections.count { $0.isOpen }, connections.reduce(0) { $0 + $1.commandsInFlight })
+    }
+
     /// Reads the server's current properties.
     func readServerInfo() async throws(StoreError) -> ServerInfo {
         guard let connection = connections.first else { throw StoreError(.unavailable, "no connection") }

@@ -91,7 +91,9 @@ extension Router {
         _ serverInfo: ServerInfo, asked: ContinuousClock.Instant, on session: ServerSession, _ placement: Placement
     ) async throws(StoreError) {
         let (endpoint, answered, now) = (session.endpoint, ContinuousClock.now, clock.now)
+        let size = serverInfo.size(ofDatabase: settings.connection.database)
         let affected = table.withLock { table -> [Int]? in
+            table.measured(endpoint, size)
             let affected = table.partitions(of: endpoint, in: placement)
             let mustRecord = table.clocks.read(
                 serverInfo, of: endpoint, affected, asked: asked, answered: answered, clockOfNode: now)

@@ -38,6 +38,12 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     private(set) var lastOwners: [RedisURL.Endpoint?]
     /// Whether this node has used the partition. If so, there is history, even if `mayHaveHistory` denies it.
     private(set) var wasUsed: [Bool]
+    /// The process of each partition's last route.
+    private var lastProcesses: [String?]
+    /// Servers that were replaced since the start, by another one or by a restart.
+    private(set) var failovers: UInt64 = 0
+    /// How much each server in use holds.
+    private(set) var sizes: [RedisURL.Endpoint: ServerInfo.Size] = [:]
     var clocks: ClockWatch
     /// The reason why a partition has no route.
     private(set) var trouble = StoreError(.unavailable, "Redis was not reached yet")
@@ -48,6 +54,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         routes = Array(repeating: nil, count: count)
         lastOwners = Array(repeating: nil, count: count)
         wasUsed = Array(repeating: false, count: count)
+        lastProcesses = Array(repeating: nil, count: count)
         clocks = ClockWatch(partitions: count)
     }
 
@@ -186,6 +193,29 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         placement.owners.indices.filter { (placement.owners[$0] ?? lastOwners[$0]) == endpoint }
     }
 
+    mutating func measured(_ endpoint: RedisURL.Endpoint, _ size: ServerInfo.Size) { sizes[endpoint] = size }
+
+    /// Counts the processes that no partition uses any more, and whose partitions have another one. A slot that moves between
+    /// two servers of a Cluster is no failover.
+    private mutating func countFailovers() {
+        var (replaced, present) = (Set<String>(), Set<String>?.none)
+        for (partition, route) in routes.enumerated() {
+            guard let route, lastProcesses[partition] != route.identity.runID else { continue }
+            if let before = lastProcesses[partition] {
+                let known = present ?? Set(routes.compactMap { $0?.identity.runID })
+                present = known
+                if !known.contains(before) { replaced.insert(before) }
+            }
+            lastProcesses[partition] = route.identity.runID
+        }
+        guard !replaced.isEmpty else { return }
+        failovers &+= UInt64(replaced.count)
+        // Their other partitions get a route in a later round, which must not count again.
+        for partition in lastProcesses.indices {
+            if let process = lastProcesses[partition], replaced.contains(process) { lastProcesses[partition] = nil }
+        }
+    }
+
     /// A round failed before it had routes.
     mutating func failed(_ error: StoreError) { trouble = error }
 
@@ -200,7 +230,9 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
             wasUsed[partition] = true
             lastOwners[partition] = members[ObjectIdentifier(route.session)]?.endpoint
         }
+        countFailovers()
         sessions = round.sessions
+        sizes = sizes.filter { sessions[$0.key] != nil }
         if let failure = round.failure { trouble = failure }
         let unused = members.values.map(\.session).filter { old in !sessions.values.contains { $0 === old } }
         for session in unused { members[ObjectIdentifier(session)] = nil }

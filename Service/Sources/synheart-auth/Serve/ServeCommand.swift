@@ -47,24 +47,37 @@ struct ServeCommand: AsyncParsableCommand {
     private func serve(
         _ configuration: ServiceConfiguration, _ log: ServiceLog, _ hangups: AsyncStream<Void>
     ) async throws {
+        guard let tracing = try ServiceTracing(configuration, logger: log.logger) else {
+            return try await serve(configuration, log, hangups, tracing: nil)
+        }
+        try await closing(tracing.shutdown) { try await serve(configuration, log, hangups, tracing: tracing) }
+    }
+
+    private func serve(
+        _ configuration: ServiceConfiguration, _ log: ServiceLog, _ hangups: AsyncStream<Void>,
+        tracing: ServiceTracing?
+    ) async throws {
         let metrics = ServerMetrics()
-        let opened = try await OpenedStores.forService(configuration, observer: metrics, logger: log.logger)
+        let observer: any StoreObserver & ProviderObserver =
+            if let tracing { TracedCalls(metrics, tracing.tracer) } else { metrics }
+        let opened = try await OpenedStores.forService(configuration, observer: observer, logger: log.logger)
         let (stores, key) = (opened.engine, opened.key)
         try await closing(stores.close) {
             try await key.admitService(to: stores)
-            let http = ProviderHTTP()
+            let http = ProviderHTTP(observer: observer)
             try await closing(http.shutdown) {
                 let providers = try await ReloadableProviders(configuration) {
                     try Providers($0, key: try await $0.deviceCheckKey(), stores: stores, http: http)
                 }
-                try await serve(configuration, key.key, stores, providers, metrics, log, hangups)
+                try await serve(configuration, key.key, stores, providers, metrics, tracing, log, hangups)
             }
         }
     }
 
     private func serve(
         _ configuration: ServiceConfiguration, _ key: ServiceKey, _ stores: any StoreEngine,
-        _ providers: ReloadableProviders, _ metrics: ServerMetrics, _ log: ServiceLog, _ hangups: AsyncStream<Void>
+        _ providers: ReloadableProviders, _ metrics: ServerMetrics, _ tracing: ServiceTracing?, _ log: ServiceLog,
+        _ hangups: AsyncStream<Void>
     ) async throws {
         let service = AuthService(
             stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
@@ -85,7 +98,8 @@ struct ServeCommand: AsyncParsableCommand {
             readiness: Readiness(
                 service: service, stores: stores.all, parts: { stores.parts },
                 further: stores.readiness(of: service) + [providers.readiness]),
-            metrics: metrics, gauges: stores.metrics + [dropped], logger: log.logger)
+            metrics: metrics, gauges: stores.metrics + [dropped] + (tracing?.exporter.metrics ?? []),
+            tracer: tracing?.tracer, logger: log.logger)
         let reloading = Reloading(
             read: { try options.configurationAgain() }, service: service, server: server, providers: providers,
             level: log.level, logger: log.logger)
@@ -105,9 +119,11 @@ struct ServeCommand: AsyncParsableCommand {
                 background: {
                     async let reloads: Void = reloading.run(from: configuration, at: hangups)
                     async let watchdog: Void = manager.watch()
+                    async let traces: Void? = tracing?.exporter.run()
                     await providers.run(for: service)
                     await reloads
                     await watchdog
+                    _ = await traces
                 },
                 onStopping: { signal in
                     log.stopping(because: signal)

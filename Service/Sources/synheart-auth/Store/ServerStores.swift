@@ -76,7 +76,7 @@ struct ServerStores: StoreEngine {
 
     var metrics: [MetricsSource] {
         let pool = postgresql
-        return [
+        let database: [MetricsSource] = [
             MetricsSource("synheart_postgresql_connections", help: "Open connections to PostgreSQL.") {
                 Double(pool.use.open)
             },
@@ -103,6 +103,49 @@ struct ServerStores: StoreEngine {
                 "synheart_postgresql_listening",
                 help: "1 while PostgreSQL tells this node about changes of other nodes."
             ) { pool.use.isListening ? 1 : 0 },
+            MetricsSource(
+                "synheart_postgresql_timeouts_total", kind: .counter,
+                help: "Calls to PostgreSQL that had no answer within the deadline, the wait for a connection included."
+            ) { Double(pool.use.timeouts) },
+            MetricsSource(
+                "synheart_store_failovers_total", kind: .counter,
+                help: "Servers of PostgreSQL and Redis that another one replaced, or that restarted (Redis)."
+            ) { [redis] in Double(pool.use.failovers &+ (redis?.use.failovers ?? 0)) },
+        ]
+        return database + (redis.map { Self.metrics(of: $0) } ?? [claims])
+    }
+
+    /// The claims, if PostgreSQL keeps them.
+    private var claims: MetricsSource {
+        let pool = postgresql
+        return MetricsSource(
+            "synheart_replay_claims",
+            help: "Replay claims by the size of their tables, with expired ones that are not removed yet."
+        ) { pool.use.claims.map { Double($0) } }
+    }
+
+    private static func metrics(of redis: RedisStores) -> [MetricsSource] {
+        [
+            MetricsSource(
+                "synheart_redis_keys", help: "All keys of the database in Redis: claims, challenges and rates."
+            ) { Double(redis.use.keys) },
+            MetricsSource("synheart_redis_memory_bytes", help: "The memory in use of the servers of Redis.") {
+                Double(redis.use.memoryBytes)
+            },
+            MetricsSource("synheart_redis_connections", help: "Open connections to Redis.") {
+                Double(redis.use.connections)
+            },
+            MetricsSource("synheart_redis_commands_in_flight", help: "Commands to Redis that wait for a reply.") {
+                Double(redis.use.commandsInFlight)
+            },
+            MetricsSource(
+                "synheart_redis_calls_refused_total", kind: .counter,
+                help: "Calls that were refused because too many to Redis were in flight."
+            ) { Double(redis.use.refused) },
+            MetricsSource(
+                "synheart_redis_timeouts_total", kind: .counter,
+                help: "Connections to Redis that were closed because a reply was overdue."
+            ) { Double(redis.use.timeouts) },
         ]
     }
 

@@ -120,6 +120,15 @@ import Testing
             }
         case .serviceKey:
             Case("service_key: [\(Self.secret), \(Self.otherSecret)]") { try $0.serviceKey?.checks.count == 2 }
+        case .tracingCollector:
+            Case("tracing: {otlp: 'http://127.0.0.1:4318'}") {
+                try $0.tracing?.url == "http://127.0.0.1:4318/v1/traces"
+            }
+        case .tracingSample:
+            Case("tracing: {otlp: 'https://c/a/v1/traces', sample: 0.25}") { configuration in
+                let tracing = try configuration.tracing
+                return tracing?.url == "https://c/a/v1/traces" && tracing?.share == 0.25
+            }
         case .logLevel: Case("log_level: trace") { $0.text(.logLevel) == "trace" }
         }
     }

@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import Foundation
 import StoreConformance
 import StrictJSON
 import Testing
@@ -86,6 +87,18 @@ import Testing
                     #expect((after.series[sample.series] ?? -1) >= sample.value, "\(name) \(sample.series)")
                 }
             }
+        }
+    }
+
+    @Test func `the page Operating lists every family of the server, and its type`() throws {
+        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../../Sources/AuthServer/AuthServer.docc/Operating.md")
+        let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n").filter { $0.hasPrefix("| `") }
+        let metrics = ServerMetrics()
+        metrics.describe(TestCollector().exporter().metrics)
+        for (name, family) in try ExpositionText(metrics.text()).families {
+            let row = try #require(rows.first { $0.contains("`\(name)`") }, "\(name) is not listed")
+            #expect(row.contains("| \(family.type) |"), "\(name) is a \(family.type)")
         }
     }
 

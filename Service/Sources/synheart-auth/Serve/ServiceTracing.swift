@@ -1,0 +1,55 @@
+import AsyncHTTPClient
+import AuthContract
+import AuthServer
+import AuthService
+import Logging
+import NIOCore
+import NIOHTTP1
+
+/// The traces of a running service: who makes spans, and who sends them.
+struct ServiceTracing {
+    let tracer: RequestTracer
+    let exporter: TraceExporter
+    private let collector: Collector
+
+    /// Nil: no collector is configured.
+    init?(_ configuration: ServiceConfiguration, logger: Logger) throws {
+        guard let (url, share) = try configuration.tracing else { return nil }
+        collector = Collector(url)
+        exporter = TraceExporter(over: collector, instance: RandomUUID(from: SystemRandom()).text, logger: logger)
+        tracer = RequestTracer(share: share, exporter: exporter)
+    }
+
+    /// Closes the connections to the collector.
+    func shutdown() async { await collector.shutdown() }
+}
+
+/// The collector, over HTTP. It follows no redirects, and verifies certificates against the system's roots.
+private struct Collector: TraceExporter.Transport {
+    private let client: HTTPClient
+    private let url: String
+
+    /// - Parameter url: where spans are posted.
+    init(_ url: String) {
+        self.url = url
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        configuration.timeout.connect = .seconds(5)
+        configuration.connectionPool.retryConnectionEstablishment = false
+        // The export of a span must not make another one.
+        configuration.tracing.tracer = nil
+        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    func post(_ body: [UInt8], within limit: Duration) async throws -> Int {
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.body = .bytes(body)
+        let answer = try await client.execute(request, timeout: TimeAmount(limit))
+        // What a collector could not take of a batch is its own log's matter. The body is read, so that the connection is used again.
+        _ = try await answer.body.collect(upTo: 65_536)
+        return Int(answer.status.code)
+    }
+
+    func shutdown() async { try? await client.shutdown() }
+}

@@ -1,0 +1,76 @@
+import AuthService
+import Logging
+import NIOConcurrencyHelpers
+import StrictJSON
+
+@testable import AuthServer
+
+/// A collector of OTLP/HTTP that keeps what it gets.
+final class TestCollector: TraceExporter.Transport {
+    /// A span as the collector reads it.
+    struct Span {
+        let json: JSONValue
+
+        var name: String { text("name") ?? "" }
+        var traceID: String { text("traceId") ?? "" }
+        var id: String { text("spanId") ?? "" }
+        var parentID: String? { text("parentSpanId") }
+
+        func text(_ member: String) -> String? { json.object?[member]?.string }
+
+        /// An attribute: its text, or its number in digits.
+        subscript(name: String) -> String? {
+            let found = json.object?["attributes"]?.array?.first { $0.object?["key"]?.string == name }
+            let value = found?.object?["value"]?.object
+            return value?["stringValue"]?.string ?? value?["intValue"]?.string
+        }
+    }
+
+    private struct Unreachable: Error {}
+
+    private let state = NIOLockedValueBox((bodies: [[UInt8]](), statuses: [Int?]()))
+
+    /// - Parameter statuses: the first answers, nil for none; then 200.
+    init(statuses: [Int?] = []) { state.withLockedValue { $0.statuses = statuses } }
+
+    var bodies: [[UInt8]] { state.withLockedValue { $0.bodies } }
+
+    /// The spans of all requests that were answered with 200.
+    var spans: [Span] {
+        bodies.flatMap { body -> [Span] in
+            let resources = (try? JSONValue(parsing: body))?.object?["resourceSpans"]?.array ?? []
+            let scopes = resources.flatMap { $0.object?["scopeSpans"]?.array ?? [] }
+            return scopes.flatMap { $0.object?["spans"]?.array ?? [] }.map(Span.init)
+        }
+    }
+
+    func post(_ body: [UInt8], within limit: Duration) async throws -> Int {
+        let status = state.withLockedValue { state -> Int? in
+            let status = state.statuses.isEmpty ? 200 : state.statuses.removeFirst()
+            if status == 200 { state.bodies.append(body) }
+            return status
+        }
+        guard let status else { throw Unreachable() }
+        return status
+    }
+
+    /// An exporter to this collector.
+    func exporter(
+        _ change: (inout TraceExporter.Settings) -> Void = { _ in },
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    ) -> TraceExporter {
+        var settings = TraceExporter.Settings()
+        change(&settings)
+        return TraceExporter(over: self, settings: settings, instance: "one", logger: logger)
+    }
+}
+
+extension TraceExporter {
+    /// Sends what waits, as at the end of the service.
+    func stop() async {
+        await Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            await run { _ in try await Task.sleep(for: .seconds(3600)) }
+        }.value
+    }
+}
