@@ -323,6 +323,7 @@ def drive(client):
         assert expect(client.administer("GET", path), 200).json["intact"] is True
     expect(client.administer("GET", "/audit/verify?head=nonsense"), 400)
     expect(client.administer("GET", "/statistics"), 200)
+    expect(client.administer("GET", "/history?by=app_id,code"), 200)
     expect(client.administer("GET", "/credentials"), 200)
     expect(client.administer("DELETE", f"/credentials/{viewer['id']}"), 204)
     expect(client.administer("DELETE", f"/credentials/{viewer['id']}"), 204)

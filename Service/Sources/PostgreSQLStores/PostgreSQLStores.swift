@@ -66,6 +66,8 @@ public final class PostgreSQLStores: Sendable {
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
     public let evidence: any RecordingStore
+    /// Counts of verdicts by time.
+    public let history: any VerdictHistoryStore
     /// The check values of the service key, and every row that it sealed.
     public let serviceKeys: any ServiceKeyStore
 
@@ -73,7 +75,8 @@ public final class PostgreSQLStores: Sendable {
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
-            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence)
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
+            history: history)
     }
 
     let database: StoreDatabase
@@ -141,6 +144,7 @@ public final class PostgreSQLStores: Sendable {
         receipts = PostgreSQLReceiptStore(database: database)
         pendingProofs = PostgreSQLPendingProofStore(database: database)
         evidence = PostgreSQLRecordingStore(database: database)
+        history = PostgreSQLHistoryStore(database: database)
         serviceKeys = PostgreSQLServiceKeyStore(database: database)
         guard role == .service else {
             let refusing = RefusingStores(reason: "opened for administration, not as the service")

@@ -57,6 +57,8 @@ public final class SQLiteStores: Sendable {
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
     public let evidence: any RecordingStore
+    /// Counts of verdicts by time.
+    public let history: any VerdictHistoryStore
     /// The check values of the service key, and every row that it sealed.
     public let serviceKeys: any ServiceKeyStore
 
@@ -64,7 +66,8 @@ public final class SQLiteStores: Sendable {
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
-            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence)
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
+            history: history)
     }
 
     /// The lock that a service holds while it uses the file. A command takes it to exclude the service.
@@ -127,6 +130,7 @@ public final class SQLiteStores: Sendable {
         receipts = SQLiteReceiptStore(database: database)
         pendingProofs = SQLitePendingProofStore(database: database)
         evidence = SQLiteRecordingStore(database: database)
+        history = SQLiteHistoryStore(database: database)
         serviceKeys = SQLiteServiceKeyStore(database: database)
         switch role {
         case .administration:

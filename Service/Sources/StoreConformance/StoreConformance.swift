@@ -32,6 +32,8 @@ public enum StoreConformance {
         case pendingProofs
         /// `RecordingStore`.
         case evidence
+        /// `VerdictHistoryStore`.
+        case history
         /// `ServiceKeyStore`.
         case serviceKeys
     }
@@ -57,6 +59,7 @@ public enum StoreConformance {
             case .signingKeys: signingKeyChecks
             case .pendingProofs: pendingProofChecks
             case .evidence: evidenceChecks
+            case .history: historyChecks
             case .serviceKeys: serviceKeyChecks
             }
         }
@@ -88,6 +91,8 @@ public struct StoresUnderTest: Sendable {
     public var pendingProofs: any PendingProofStore
     /// Recorded refusals.
     public var evidence: any RecordingStore
+    /// Counts of verdicts.
+    public var history: any VerdictHistoryStore
     /// The check values of the service key, and the sealed rows of the other stores.
     public var serviceKeys: any ServiceKeyStore
     /// The present, as the stores' own clock shows it.
@@ -98,7 +103,7 @@ public struct StoresUnderTest: Sendable {
         challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
         audit: any AuditLog, receipts: any ReceiptStore, credentials: any CredentialStore,
         signingKeys: any SigningKeyStore, pendingProofs: any PendingProofStore,
-        evidence: any RecordingStore, serviceKeys: any ServiceKeyStore, now: UnixTime
+        evidence: any RecordingStore, history: any VerdictHistoryStore, serviceKeys: any ServiceKeyStore, now: UnixTime
     ) {
         self.challenges = challenges
         self.replay = replay
@@ -110,6 +115,7 @@ public struct StoresUnderTest: Sendable {
         self.signingKeys = signingKeys
         self.pendingProofs = pendingProofs
         self.evidence = evidence
+        self.history = history
         self.serviceKeys = serviceKeys
         self.now = now
     }
@@ -117,12 +123,13 @@ public struct StoresUnderTest: Sendable {
     /// Stores that one object implements.
     public init(
         _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore & CredentialStore
-            & SigningKeyStore & PendingProofStore & RecordingStore & ServiceKeyStore, now: UnixTime
+            & SigningKeyStore & PendingProofStore & RecordingStore & VerdictHistoryStore & ServiceKeyStore,
+        now: UnixTime
     ) {
         self.init(
             challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, receipts: stores,
-            credentials: stores, signingKeys: stores, pendingProofs: stores, evidence: stores, serviceKeys: stores,
-            now: now)
+            credentials: stores, signingKeys: stores, pendingProofs: stores, evidence: stores, history: stores,
+            serviceKeys: stores, now: now)
     }
 }
 

@@ -51,6 +51,10 @@ struct AndroidRegistrationTests {
     }
 
     static func register(_ world: World, _ proofs: Proofs) async throws -> Assurance {
+        try await device(world, proofs).assurance
+    }
+
+    private static func device(_ world: World, _ proofs: Proofs) async throws -> DeviceRecord {
         let google = try google.get()
         let key = P256.Signing.PrivateKey()
         let now = world.clock.now.date
@@ -67,7 +71,19 @@ struct AndroidRegistrationTests {
                 try google.attest(proofs.attested ?? key.publicKey, challenge: signed, at: now, options: $0)
             })
         let answer = try await world.register(request, [])
-        return try #require(try await world.stores.device(answer.deviceID, of: request.appID)).assurance
+        return try #require(try await world.stores.device(answer.deviceID, of: request.appID))
+    }
+
+    @Test func `the version of the app is Play Integrity's, or else the key attestation's`() async throws {
+        let world = try await Self.world("either")
+        var (token, chain) = (PlayTokenOptions(), KeyAttestationOptions())
+        token.versionCode = 42
+        chain.packages = [.init("com.example.app", version: 41)]
+        for (proofs, version) in [
+            (Proofs(token: token, chain: chain), "42"), (Proofs(token: nil, chain: chain), "41"),
+        ] {
+            #expect(try await Self.device(world, proofs).appVersion == version)
+        }
     }
 
     @Test("a proof that the app demands must be sent, and every proof that is sent is verified")

@@ -28,6 +28,22 @@ struct DeviceCommandTests {
         try device.applying(command, under: try World.record(members), at: now, by: "test")
     }
 
+    // MARK: Evidence
+
+    @Test("evidence that replaces the app's part brings its version, and evidence without one leaves the version")
+    func appVersion() throws {
+        func proven(_ app: Assurance.App, _ version: String?, _ device: DeviceRecord) throws -> String? {
+            let evidence = VerifiedEvidence(assurance: Assurance(app: app, key: .tee), appVersion: version)
+            return try Self.apply(.proveAgain(evidence, of: device.key, wasSeen: false), to: device)?.after.appVersion
+        }
+        let device = try Self.device {
+            ($0.assurance, $0.appVersion) = (Assurance(app: .playIntegrity, key: .tee), "1")
+        }
+        #expect(try proven(.playIntegrity, "2", device) == "2")
+        #expect(try proven(.playIntegrity, nil, device) == nil, "nothing changes")
+        #expect(try proven(.none, "2", device) == nil, "a weaker proof changes nothing")
+    }
+
     // MARK: Demands to rotate
 
     private static func demand(_ reason: RotationReason, in seconds: Int64) -> RotationDemand {

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import StrictJSON
 import Testing
@@ -46,6 +47,8 @@ import Testing
             ["devices", "revoke", "--app", "com.example.app", device], ["credentials", "list"],
             ["credentials", "list", "--json"], ["credentials", "revoke", "nobody"], ["signing-keys", "list"],
             ["audit", "list", "--json"], ["audit", "verify"], ["audit", "verify", "--head", "x"], ["statistics"],
+            ["statistics", "--since", "1h"], ["statistics", "--since", "soon"],
+            ["statistics", "--since", "1h", "--step", "61"], ["statistics", "--since", "1h", "--app", "no/such app"],
         ] {
             let (local, through) = (
                 try await Binary.run(arguments + ["--database", database]),
@@ -70,6 +73,20 @@ import Testing
         }
         #expect(actors?.count == 2)
         #expect(actors?.contains("cli:\(NSUserName())") == true && actors?.contains { $0.hasPrefix("admin:") } == true)
+    }
+
+    @Test func `the verdicts that a service counted are in its store once it has stopped`() async throws {
+        let added = try await Binary.run(
+            ["apps", "add", "--file", "-", "--database", database], input: DevelopmentDevice.app)
+        try #require(added.status == 0, "\(added.errors)")
+        let service = try await RunningService(database: database)
+        _ = try #require(await DevelopmentDevice.register(P256.Signing.PrivateKey(), port: service.port))
+        #expect(service.stop() == 0)
+        let counted = try await Binary.run(
+            ["statistics", "--since", "1h", "--by", "kind,code", "--database", database])
+        #expect(counted.output == "KIND          CODE        TOTAL\nregistration  registered  1\n", "\(counted.errors)")
+        let without = try await Binary.run(["statistics", "--by", "code", "--database", database])
+        #expect(without.status == 64 && without.errors.contains("--since"), "\(without.errors)")
     }
 
     @Test func `a credential comes from a file or the environment`() async throws {

@@ -59,6 +59,33 @@ struct MigrationTests {
         await again.close()
     }
 
+    @Test func `a device of an older version has no app version, and verdicts are counted from then on`() async throws {
+        let folder = try TemporaryFolder()
+        let stores = try SQLiteStores.open(folder)
+        let device = try sampleDevice()
+        try await stores.add(device)
+        await stores.close()
+        let queue = try DatabaseQueue(path: folder.database)
+        try await queue.write { database in
+            try database.execute(
+                sql: """
+                    ALTER TABLE devices DROP COLUMN app_version;
+                    DROP TABLE verdict_counts;
+                    DROP TABLE verdict_batches;
+                    DELETE FROM grdb_migrations WHERE identifier = '9';
+                    """)
+        }
+        try queue.close()
+        let again = try SQLiteStores.open(folder)
+        #expect(try await again.devices.device(device.deviceID, of: device.appID)?.appVersion == nil)
+        let verdict = CountedVerdict(appID: device.appID, kind: .registration, code: "registered")
+        let minute = UnixTime(1_780_272_000)
+        try await again.history.add(VerdictBatch(id: "id", minute: minute, counts: [verdict: 2]))
+        let query = VerdictQuery(since: minute, until: minute + 1, step: 60, limit: 10)
+        #expect(try await again.history.sums(query) == [VerdictSum(slot: minute, texts: [:], count: 2)])
+        await again.close()
+    }
+
     @Test func `an App Attest key whose category was proven keeps the mark of its extension map`() async throws {
         let folder = try TemporaryFolder()
         let stores = try SQLiteStores.open(folder)

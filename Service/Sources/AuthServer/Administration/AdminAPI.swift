@@ -77,6 +77,7 @@ struct AdminAPI: Sendable {
         case .verifyAudit: try await verifyAudit(request)
         case .showAuditHead: try await showAuditHead(request)
         case .showStatistics: try await showStatistics(request)
+        case .showHistory: try await showHistory(request)
         case .listCredentials: try await listCredentials(request)
         case .createCredential: try await createCredential(request)
         case .revokeCredential: try await revokeCredential(request)
@@ -98,6 +99,8 @@ extension AdminRoute {
         case .listEvidence: ["app_id", "cursor", "limit"]
         case .queryAudit: ["app_id", "device_id", "before", "limit"]
         case .verifyAudit: ["head"]
+        case .showHistory:
+            ["since", "until", "step", "by", "app_id", "kind", "platform", "code", "scheme", "version"]
         default: []
         }
     }

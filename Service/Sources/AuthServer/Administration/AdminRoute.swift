@@ -7,7 +7,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, liftRotation, lowerScheme
     case listEvidence, exportEvidence, eraseEvidence, eraseAllEvidence
     case queryAudit, verifyAudit, showAuditHead
-    case showStatistics
+    case showStatistics, showHistory
     case listCredentials, createCredential, revokeCredential
     case listSigningKeys, rotateSigningKeys, revokeSigningKey
 
@@ -41,6 +41,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
         case .verifyAudit: ("GET", "/audit/verify", .viewer, "Check the audit log, and that it contains a head")
         case .showAuditHead: ("GET", "/audit/head", .viewer, "Sign where the audit log ends")
         case .showStatistics: ("GET", "/statistics", .viewer, "Count devices by app and status")
+        case .showHistory: ("GET", "/history", .viewer, "Count verdicts by time, for charts")
         case .listCredentials: ("GET", "/credentials", .admin, "List credentials")
         case .createCredential: ("POST", "/credentials", .admin, "Create a credential; its text is shown once")
         case .revokeCredential: ("DELETE", "/credentials/{credential_id}", .admin, "Revoke a credential")

@@ -95,6 +95,8 @@ package enum OpenAPIDocument {
         }
         schemas["ErrorCode"] = words(ErrorCode.allCases.map(\.rawValue))
         schemas["AuditCode"] = words(AuditEvent.Code.allCases.map(\.rawValue))
+        schemas["VerdictKind"] = words(CountedVerdict.Kind.allCases.map(\.rawValue))
+        schemas["VerdictMember"] = words(CountedVerdict.Member.allCases.map(\.rawValue))
         schemas["Role"] = words(CredentialRole.allCases.map(\.rawValue))
         schemas["Document"] = ["type": "object"]
         return .object(schemas)

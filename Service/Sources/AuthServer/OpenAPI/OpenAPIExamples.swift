@@ -83,6 +83,9 @@ enum OpenAPIExamples {
             "devices": {"pending": 0, "registered": 1, "rejected": 0, "revoked": 0, "deregistered": 0},
             "apps": [{"app_id": "com.example.app",
               "devices": {"pending": 0, "registered": 1, "rejected": 0, "revoked": 0, "deregistered": 0}}]},
+          "History": {"since": "2026-11-22T12:00:00Z", "until": "2026-11-22T12:03:00Z", "step_seconds": 60, "by": ["code"],
+            "series": [{"code": "verified", "total": 12, "counts": [7, 0, 5]},
+              {"code": "observed_NONCE_REPLAY", "total": 1, "counts": [0, 0, 1]}]},
           "Credential": {"id": "0123456789abcdef", "name": "ingest", "role": "service", "apps": ["com.example.app"],
             "all_apps": false, "body": "headers", "created_at": "2026-11-22T12:00:00Z", "expires_at": "2027-02-20T12:00:00Z", "revoked_at": null},
           "CredentialList": {"credentials": []},
@@ -103,6 +106,7 @@ enum OpenAPIExamples {
         case "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
         case "credential_id": "0123456789abcdef"
         case "evidence_id": "6b1f0c"
+        case "by": "code,version"
         case "kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
         case "If-Match": "\"9f86d081884c7d659a2feaa0c55ad015\""
         default: nil
@@ -174,6 +178,8 @@ extension AdminRoute {
         case .verifyAudit: "Follows the whole chain. With `head` it also finds a log that was cut off or rewritten."
         case .showAuditHead: "Keep heads away from this machine: they prove later what the log was."
         case .showStatistics: "Counts of the apps that the credential is for."
+        case .showHistory:
+            "Verdicts on requests and registrations of the apps that the credential is for, from `since` (default: 24 h ago) to `until` (default: now), rounded to steps. `by` names members of the series, with commas between them (default: `code`). Minutes are kept for 48 hours, hours for 90 days; a minute is counted up to a minute after its end. Refused if it has too many counts: narrow it."
         case .listCredentials: "Without their texts, which the service does not keep. Revoked ones too."
         case .createCredential:
             "The text is in this answer and never again. Give `apps` with at least one id, or `all_apps: true`. A service credential names its apps."

@@ -122,7 +122,11 @@ struct OpenAPIOperation: Sendable {
         case "limit": ["type": "integer", "minimum": 1, "maximum": 1000]
         case "before": ["type": "integer", "minimum": 1]
         case "head": ["$ref": "#/components/schemas/AuditHeadText"]
-        case "registered_from", "registered_before":
+        case "kind": ["$ref": "#/components/schemas/VerdictKind"]
+        case "scheme": ["type": "integer", "enum": [1, 2]]
+        case "step": ["type": "integer", "minimum": 60, "maximum": 86400]
+        case "by": ["type": "string", "pattern": "^[a-z_]+(,[a-z_]+)*$"]
+        case "registered_from", "registered_before", "since", "until":
             ["anyOf": [["$ref": "#/components/schemas/UnixTime"], ["$ref": "#/components/schemas/Time"]]]
         default: ["type": "string"]
         }
@@ -246,6 +250,7 @@ extension OpenAPIOperation {
         case .verifyAudit: successSchema = "AuditVerdict"
         case .showAuditHead: successSchema = "AuditHead"
         case .showStatistics: successSchema = "Statistics"
+        case .showHistory: successSchema = "History"
         case .listCredentials: successSchema = "CredentialList"
         case .createCredential: (requestSchema, successSchema, successStatus) = ("CredentialRequest", "Credential", 201)
         case .listSigningKeys: successSchema = "SigningKeyList"

@@ -91,6 +91,21 @@ extension OpenAPISchemas {
             "play_integrity": {"type": "array", "items": {"$ref": "#/components/schemas/IntegrityUsage"}},
             "revocation_list": {"anyOf": [
               {"$ref": "#/components/schemas/RevocationList"}, {"type": "null"}]}}}}}},
+        "History": {"type": "object", "required": ["since", "until", "step_seconds", "by", "series"], "properties": {
+          "since": {"$ref": "#/components/schemas/Time"}, "until": {"$ref": "#/components/schemas/Time"},
+          "step_seconds": {"type": "integer", "minimum": 60, "maximum": 86400},
+          "by": {"type": "array", "items": {"$ref": "#/components/schemas/VerdictMember"}},
+          "series": {"type": "array", "description": "The largest first. Each has the members of `by`.",
+            "items": {"type": "object", "required": ["total", "counts"], "properties": {
+            "app_id": {"type": "string", "description": "`other`: apps beyond the busiest, and requests of no known app."},
+            "kind": {"$ref": "#/components/schemas/VerdictKind"},
+            "platform": {"type": "string", "enum": ["ios", "android", "unknown"]},
+            "code": {"type": "string",
+              "description": "`verified`, a status of a registration, an error code, or `observed_` and an error code."},
+            "scheme": {"type": "string", "enum": ["1", "2", "unknown"]}, "version": {"type": "string"},
+            "total": {"type": "integer", "minimum": 1},
+            "counts": {"type": "array", "items": {"type": "integer", "minimum": 0},
+              "description": "One for each step from `since` on."}}}}}},
         "IntegrityUsage": {"type": "object", "required": ["package", "day", "requests", "quota_refusals"],
           "description": "What the answering process asked of Google for a package on a day, UTC.", "properties": {
           "package": {"type": "string"}, "day": {"$ref": "#/components/schemas/Time"},

@@ -44,6 +44,28 @@ struct Outcome {
     /// The app that a verdict on another service's request is counted for; nil unless the credential is for it.
     var countedApp: AppID? { app.flatMap { credential?.scope.covers($0) == true ? $0 : nil } }
 
+    /// What the history counts the request as; nil: it is neither a judged request nor a registration.
+    ///
+    /// Platform, scheme and version are those of the device whose signature verified. Without one, anybody could have written
+    /// them. Only a registration names its platform itself.
+    ///
+    /// - Parameters:
+    ///   - answer: the answer to the request.
+    ///   - isKnown: whether an app that a registration names exists.
+    func counted(_ answer: APIResponse, isKnown: (AppID) -> Bool) -> CountedVerdict? {
+        if let registration {
+            let app = isKnown(registration.appID) ? registration.appID : nil
+            return CountedVerdict(
+                appID: app, kind: .registration, platform: registration.platform, code: answer.outcome)
+        }
+        guard let judgement else { return nil }
+        let device = judgement.signed?.device
+        let code = isVerdict ? answer.outcome : refusal?.code.rawValue ?? APIResponse.verified
+        return CountedVerdict(
+            appID: judgement.appID ?? (isVerdict ? countedApp : nil), kind: isVerdict ? .verification : .device,
+            platform: device?.platform, code: code, scheme: judgement.signed?.scheme, version: device?.appVersion)
+    }
+
     /// The time that the client signed, if the request passes; the time that it claims, if that time is why it is refused.
     var time: UnixTime? {
         if let signed = judgement?.passed { return signed.signedAt }

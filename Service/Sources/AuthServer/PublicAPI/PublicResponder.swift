@@ -47,6 +47,7 @@ struct PublicResponder: ListenerResponder {
         let took = started.duration(to: .now)
         span?.add(outcome, answer, method: request.method.rawValue)
         metrics.count(outcome, answer, at: frame.now, took: took)
+        if let verdict = outcome.counted(answer, isKnown: service.apps.isKnown) { service.history.count(verdict) }
         if let root = outcome.refusal?.untrustedRoot { log.write(root, app: outcome.app) }
         log.write(
             requestID: frame.requestID, method: request.method.rawValue, route: outcome.route?.rawValue, answer: answer,

@@ -56,7 +56,7 @@ public final class AppRegistry: Sendable {
     func isProvisioned(_ id: AppID) async throws(Refusal) -> Bool { try await provisioned(id) != nil }
 
     /// Whether the app existed when it was last read. A known app is read from the store every few seconds at most.
-    func isKnown(_ id: AppID) -> Bool { cache.lastKnown(id) != nil }
+    package func isKnown(_ id: AppID) -> Bool { cache.lastKnown(id) != nil }
 
     func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
         if let app = cache.value(id) { return app }

@@ -99,9 +99,11 @@ public final class ProvisionedApp: Sendable {
             let input = EvidenceInput(
                 platform: .android, proof: body.proof, keyAttestation: body.keyAttestation, challenge: challenge,
                 key: key, nonce: nonce, at: at)
-            let assurance = try await google.verify(input, providers).assurance
+            let verified = try await google.verify(input, providers)
+            let assurance = verified.assurance
             return Reattestation(
-                app: assurance.app == .none ? nil : assurance, key: assurance.key, attestation: assurance)
+                app: assurance.app == .none ? nil : assurance, key: assurance.key, attestation: assurance,
+                appVersion: verified.appVersion)
         }
     }
 
@@ -127,7 +129,7 @@ public final class ProvisionedApp: Sendable {
         }
         var app = verified.assurance
         app.labels.append(Reattestation.rebound)
-        return Reattestation(app: app, key: verified.assurance.key, evidence: evidence)
+        return Reattestation(app: app, key: verified.assurance.key, appVersion: verified.appVersion, evidence: evidence)
     }
 }
 

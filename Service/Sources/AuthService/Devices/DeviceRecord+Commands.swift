@@ -47,6 +47,7 @@ extension DeviceRecord {
             guard status == .pending else { return nil }
             let (joined, takesApp) = assurance.joined(with: evidence.assurance)
             (assurance, appAttest) = (joined, takesApp ? evidence.appAttest : appAttest)
+            if takesApp { appVersion = evidence.appVersion ?? appVersion }
             return (.deviceEvidenceReplaced, Self.settled("verified"))
         case .admit:
             guard status(under: app.mode) == .pending else { return nil }
@@ -144,6 +145,7 @@ extension DeviceRecord {
         if let vouched = rotation.reattestation?.app {
             (assurance.app, assurance.labels) = (vouched.app, vouched.labels)
         }
+        appVersion = rotation.reattestation?.appVersion ?? appVersion
         if let attested = rotation.reattestation?.attestation { assurance.addRootLabels(of: attested) }
         if rotation.reattestation != nil { assurance.labels.removeAll { $0 == Assurance.unprovenLabel } }
         if let newEvidence { appAttest = newEvidence }
@@ -182,8 +184,9 @@ extension DeviceRecord {
         let isRebound = move == .rebind && takesApp
         if isRebound { joined = joined.rebound }
         let kept = takesApp ? evidence.appAttest : appAttest
-        guard kept != appAttest || joined != assurance else { return nil }
-        (assurance, appAttest) = (joined, kept)
+        let version = takesApp ? evidence.appVersion ?? appVersion : appVersion
+        guard kept != appAttest || joined != assurance || version != appVersion else { return nil }
+        (assurance, appAttest, appVersion) = (joined, kept, version)
         return (
             .deviceEvidenceReplaced,
             JSONObject(members: detail.members + [.init(Reattestation.rebound, .bool(isRebound))])

@@ -18,6 +18,9 @@ public struct DeviceRecord: Sendable, Hashable {
     public var previousKeyUntil: UnixTime?
     /// What the device has proven.
     public var assurance: Assurance
+    /// The version of the app in the device's newest evidence, 1 to 64 printable ASCII characters: `CFBundleVersion`, or
+    /// Android's version code. Nil: the evidence names none. It decides nothing.
+    public var appVersion: String?
     /// App Attest data for assertions and the receipt refresh.
     public var appAttest: AppAttestKeyState?
     /// When the device registered, on the service's clock.
@@ -41,7 +44,8 @@ public struct DeviceRecord: Sendable, Hashable {
     public init(
         appID: AppID, deviceID: DeviceID, platform: Platform, status: DeviceStatus, key: DevicePublicKey,
         previousKey: DevicePublicKey? = nil, previousKeyUntil: UnixTime? = nil, assurance: Assurance,
-        appAttest: AppAttestKeyState? = nil, registeredAt: UnixTime, keyRotatedAt: UnixTime? = nil,
+        appVersion: String? = nil, appAttest: AppAttestKeyState? = nil, registeredAt: UnixTime,
+        keyRotatedAt: UnixTime? = nil,
         lastSeen: UnixTime? = nil, highestScheme: SignatureScheme = .one, mustRotate: RotationDemand? = nil,
         admittedUnderObservation: Bool = false, localID: String? = nil, version: Int64 = 0
     ) {
@@ -53,6 +57,7 @@ public struct DeviceRecord: Sendable, Hashable {
         self.previousKey = previousKey
         self.previousKeyUntil = previousKeyUntil
         self.assurance = assurance
+        self.appVersion = appVersion
         self.appAttest = appAttest
         self.registeredAt = registeredAt
         self.keyRotatedAt = keyRotatedAt

@@ -76,6 +76,7 @@ struct AppleEvidence: Sendable {
             assurance: Assurance(
                 app: app, key: .appVouched,
                 labels: (attestation.category.map { ["category:\($0.rawValue)"] } ?? []) + authority.labels),
+            appVersion: AppVersion.bounded(attestation.bundleVersion),
             appAttest: AppAttestKeyState(
                 keyID: attestation.keyID.bytes, publicKey: Array(attestation.publicKey.x963Representation),
                 appID: attestation.appID.text, environment: attestation.environment.rawValue,

@@ -63,7 +63,8 @@ struct GoogleEvidence: Sendable {
         }
         // With `either`, an outage does not refuse if the other proof verified.
         if let outage, app.proof != .either || (attested == nil && vouched == nil) { throw outage }
-        return VerifiedEvidence(assurance: assurance(attested, vouched), appAttest: nil)
+        return VerifiedEvidence(
+            assurance: assurance(attested, vouched), appVersion: version(attested, vouched), appAttest: nil)
     }
 
     /// Keeps an outage until the other proof is judged. Any other refusal is thrown.
@@ -191,6 +192,14 @@ struct GoogleEvidence: Sendable {
     /// Whether a chain raises the key's assurance. Without a list of revoked keys it does not, because the key that signed it
     /// may have leaked years ago. The chain must still verify.
     private var countsKeyAttestations: Bool { app.keyAttestation.statusList.map { $0 != "none" } ?? false }
+
+    /// The version code of the app, as Play Integrity or else the attestation of the key names it.
+    private func version(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> String? {
+        let package = attested?.description.softwareEnforced.attestationApplicationID?.packages.first {
+            app.packages.contains($0.name)
+        }
+        return (vouched?.verdict.versionCode ?? package?.version).map { String($0) }
+    }
 
     private func assurance(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> Assurance {
         let added = attested.flatMap { addedRoots[$0.anchor.keyDigest] }

@@ -111,8 +111,8 @@ struct RegistrationRules: Sendable {
         let (status, underObservation) = status(for: app)
         let device = DeviceRecord(
             appID: request.appID, deviceID: DeviceID(from: random), platform: request.platform, status: status,
-            key: key, assurance: evidence.assurance, appAttest: evidence.appAttest, registeredAt: clock.now,
-            admittedUnderObservation: underObservation, localID: request.deviceLocalID)
+            key: key, assurance: evidence.assurance, appVersion: evidence.appVersion, appAttest: evidence.appAttest,
+            registeredAt: clock.now, admittedUnderObservation: underObservation, localID: request.deviceLocalID)
         switch try await insert(device, app: app) {
         case .inserted:
             return RegisterResponse(deviceID: device.deviceID, status: status == .pending ? .pending : .registered)

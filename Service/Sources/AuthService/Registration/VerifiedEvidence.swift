@@ -3,6 +3,8 @@ public import AuthContract
 /// The verified content of a registration's proofs.
 struct VerifiedEvidence: Sendable {
     var assurance: Assurance
+    /// The version of the app (``DeviceRecord/appVersion``).
+    var appVersion: String?
     /// The App Attest data to store.
     var appAttest: AppAttestKeyState?
     /// The refused receipt of the attestation. It does not fail the registration.

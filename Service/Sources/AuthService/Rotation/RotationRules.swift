@@ -128,6 +128,8 @@ struct Reattestation: Sendable {
     /// The assurance of a key attestation, whose labels name an added root also if the app was not attested again; nil: none
     /// was sent.
     var attestation: Assurance?
+    /// The version of the app that was attested again (``DeviceRecord/appVersion``).
+    var appVersion: String?
     /// The new App Attest key, if it replaces the stored one.
     var evidence: AppAttestKeyState?
 

@@ -7,8 +7,8 @@ extension AuthService {
     public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
 
     /// Runs the background work until it is cancelled: follows changes by other processes, reads which devices exist, writes
-    /// last-seen times, settles pending proofs, erases expired evidence, removes credentials that ended long ago. Each kind has
-    /// its own loop, so a slow provider delays nothing else.
+    /// last-seen times, settles pending proofs, erases expired evidence, removes credentials that ended long ago, writes verdict
+    /// counts. Each kind has its own loop, so a slow provider delays nothing else.
     public func run(noteEvery interval: Duration = .seconds(30)) async {
         await withDiscardingTaskGroup { group in
             group.addTask {
@@ -27,14 +27,20 @@ extension AuthService {
                     while (try? await Task.sleep(for: .seconds(1))) != nil { await exchangeShares() }
                 }
             }
-            for work in [writeLastSeen, settlePendingProofs, eraseExpiredEvidence, removeEndedCredentials] {
+            let loops = [
+                writeLastSeen, settlePendingProofs, eraseExpiredEvidence, removeEndedCredentials, keepHistory,
+            ]
+            for work in loops {
                 group.addTask {
                     while (try? await Task.sleep(for: interval)) != nil { await work() }
                 }
             }
         }
         // Not in this task, which is cancelled: a store answers no caller that has gone.
-        await Task { await writeLastSeen() }.value
+        await Task {
+            await writeLastSeen()
+            await history.write(isStopping: true)
+        }.value
     }
 
     /// Exchanges the numbers of each app's live claims with other nodes. `run` does it every second.
@@ -57,6 +63,12 @@ extension AuthService {
 
     /// Removes credentials that ended more than `CredentialRules.listedAfterEnd` ago. `run` does it too.
     public func removeEndedCredentials() async { await credentials.sweep() }
+
+    /// Writes the verdict counts of the minutes that have ended, and joins old minutes to hours. `run` does it too.
+    public func keepHistory() async {
+        await history.write()
+        await history.condense()
+    }
 
     /// Writes last-seen times to the store, in steps.
     func writeLastSeen() async {

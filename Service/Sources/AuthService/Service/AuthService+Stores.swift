@@ -19,6 +19,8 @@ extension AuthService {
         public var pendingProofs: (any PendingProofStore)?
         /// Nil: no refusal is recorded, whatever the app's policy is.
         public var evidence: (any RecordingStore)?
+        /// Nil: verdicts are not counted for the history.
+        public var history: (any VerdictHistoryStore)?
         /// The rate limits and quotas of all nodes together. Nil: each node counts separately.
         public var limits: (any LimitStore)?
 
@@ -27,7 +29,7 @@ extension AuthService {
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
             pendingProofs: (any PendingProofStore)? = nil, evidence: (any RecordingStore)? = nil,
-            limits: (any LimitStore)? = nil
+            history: (any VerdictHistoryStore)? = nil, limits: (any LimitStore)? = nil
         ) {
             self.challenges = challenges
             self.replay = replay
@@ -38,6 +40,7 @@ extension AuthService {
             self.signingKeys = signingKeys
             self.pendingProofs = pendingProofs
             self.evidence = evidence
+            self.history = history
             self.limits = limits
         }
     }

@@ -17,6 +17,8 @@ public struct AuthService: Sendable {
     public let issuerMetadata: JSONObject?
     /// Verification of the audit log, and its signed head.
     public let auditTrail: AuditTrail
+    /// Counts of verdicts by time.
+    public let history: VerdictHistory
     /// The clock by which everything is judged.
     public let clock: any ServiceClock
 
@@ -55,6 +57,7 @@ public struct AuthService: Sendable {
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom()
     ) {
         self.clock = clock
+        history = VerdictHistory(store: stores.history, clock: clock, random: random)
         apps = AppRegistry(
             store: stores.apps, devices: stores.devices, credentials: stores.credentials, key: key, clock: clock,
             providers: providers)

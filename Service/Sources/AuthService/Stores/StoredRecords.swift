@@ -20,6 +20,7 @@ extension DeviceRecord {
             assurance: try row.parsed("assurance") {
                 try Assurance(JSONFields(JSONValue(parsing: $0, limits: .stored)))
             },
+            appVersion: try row.optionalText("app_version"),
             appAttest: try AppAttestKeyState(row: row), registeredAt: try row.time("registered_at"),
             keyRotatedAt: try row.optionalTime("key_rotated_at"), lastSeen: try row.optionalTime("last_seen"),
             highestScheme: try row.parsed("highest_scheme", scheme) {
@@ -209,4 +210,17 @@ extension AuditChain {
 extension JSONValue.Limits {
     /// Limits for text that this service wrote.
     static let stored = JSONValue.Limits(bytes: 1 << 20, depth: 64)
+}
+
+extension CountedVerdict.Member {
+    /// The columns of a verdict in the SQL stores, in the order of `allCases`.
+    package static let columns = allCases.map(\.rawValue).joined(separator: ", ")
+}
+
+extension VerdictSum {
+    package init(row: some StoredColumns, groups: Set<CountedVerdict.Member>) throws(StoreError) {
+        var texts: [CountedVerdict.Member: String] = [:]
+        for member in groups { texts[member] = try row.text(member.rawValue) }
+        self.init(slot: try row.time("slot"), texts: texts, count: try row.integer("verdicts"))
+    }
 }

@@ -20,6 +20,8 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case pendingProofs = "pending_proofs"
     /// In the order in which it was kept.
     case evidence
+    /// Counts of verdicts by time.
+    case verdictCounts = "verdict_counts"
     /// One row: the check values of the service key, separated by spaces.
     case keyChecks = "key_checks"
     /// In the order of the chain. Moved last: a complete audit log shows that everything before it was moved too.
@@ -74,7 +76,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
                 integer("receipt_failures"), integer("registered_at"), integer("key_rotated_at", optional),
                 integer("last_seen", optional), integer("highest_scheme"), integer("must_rotate_by", optional),
                 text("must_rotate_reason", optional), integer("admitted_under_observation"),
-                text("local_id", optional), integer("version"),
+                text("local_id", optional), integer("version"), text("app_version", optional),
             ]
         case .keys: [text("thumbprint"), text("device_id"), text("role")]
         case .credentials:
@@ -91,6 +93,11 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
             [
                 text("id"), text("app_id"), text("device_id", optional), integer("recorded_at"),
                 integer("expires_at"), text("format"), text("code"), text("step"), bytes("sealed"),
+            ]
+        case .verdictCounts:
+            [
+                integer("step"), integer("at"), text("app_id"), text("kind"), text("platform"), text("code"),
+                text("scheme"), text("version"), integer("verdicts"),
             ]
         case .keyChecks: [text("value")]
         case .audit:

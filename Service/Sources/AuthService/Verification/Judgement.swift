@@ -13,6 +13,9 @@ public struct Judgement: Sendable {
     /// The token for a service behind the caller of `/verify`; nil unless the caller asked for it and the request was accepted.
     var identityToken: String?
 
+    /// The id of the app that the request names; nil if the request was refused before the app was found.
+    package var appID: AppID? { app?.record.appID }
+
     /// The refusal; nil if the request was accepted.
     var refusal: Refusal? {
         guard case .failure(let refusal) = result else { return nil }

@@ -7,7 +7,7 @@ extension DeviceRecord {
         [
             "device_id", "app_id", "platform", "status", "key", "previous_key", "previous_key_until", "assurance",
             "registered_at", "key_rotated_at", "last_seen", "highest_scheme", "must_rotate_by", "must_rotate_reason",
-            "admitted_under_observation", "local_id", "version",
+            "admitted_under_observation", "local_id", "version", "app_version",
         ] + AppAttestKeyState.columns
 
     static let selection = columns.joined(separator: ", ")
@@ -19,6 +19,7 @@ extension DeviceRecord {
             .bytes(previousKey?.spki), .time(previousKeyUntil), .text(assurance.storedText), .time(registeredAt),
             .time(keyRotatedAt), .time(lastSeen), .integer(Int64(highestScheme.rawValue)), .time(mustRotate?.by),
             .text(mustRotate?.reason.rawValue), .bool(admittedUnderObservation), .text(localID), .integer(version),
+            .text(appVersion),
         ] + AppAttestKeyState.parameters(appAttest)
     }
 }

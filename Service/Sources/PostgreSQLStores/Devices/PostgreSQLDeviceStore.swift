@@ -85,7 +85,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
         let (before, after) = (change.before, change.after)
         var columns = [
             "status", "key", "previous_key", "previous_key_until", "assurance", "key_rotated_at", "must_rotate_by",
-            "must_rotate_reason", "admitted_under_observation", "version",
+            "must_rotate_reason", "admitted_under_observation", "version", "app_version",
         ]
         var conditions: [Parameter] = [.uuid(before.deviceID), .text(before.appID.text), .integer(before.version)]
         var facts = ""
@@ -99,7 +99,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
             .text(after.status.rawValue), .bytes(after.key.spki), .bytes(after.previousKey?.spki),
             .time(after.previousKeyUntil), .text(after.assurance.storedText), .time(after.keyRotatedAt),
             .time(after.mustRotate?.by), .text(after.mustRotate?.reason.rawValue),
-            .bool(after.admittedUnderObservation), .integer(before.version + 1),
+            .bool(after.admittedUnderObservation), .integer(before.version + 1), .text(after.appVersion),
         ]
         if change.lowersScheme {
             columns.append("highest_scheme")

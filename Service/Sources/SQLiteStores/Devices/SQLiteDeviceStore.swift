@@ -171,13 +171,13 @@ extension Database {
         }
         var columns = [
             "status", "key", "key_thumbprint", "previous_key", "previous_key_until", "assurance", "key_rotated_at",
-            "must_rotate_by", "must_rotate_reason", "admitted_under_observation", "version",
+            "must_rotate_by", "must_rotate_reason", "admitted_under_observation", "version", "app_version",
         ]
         var values: StatementArguments = [
             after.status.rawValue, after.key.spki.data, after.key.thumbprint, after.previousKey?.spki.data,
             after.previousKeyUntil?.seconds, after.assurance.storedText, after.keyRotatedAt?.seconds,
             after.mustRotate?.by.seconds, after.mustRotate?.reason.rawValue, after.admittedUnderObservation,
-            before.version + 1,
+            before.version + 1, after.appVersion,
         ]
         if change.lowersScheme {
             columns.append("highest_scheme")
@@ -211,6 +211,7 @@ extension Database {
                 "device_id", "app_id", "platform", "status", "key", "key_thumbprint", "previous_key",
                 "previous_key_until", "assurance", "registered_at", "key_rotated_at", "last_seen", "highest_scheme",
                 "must_rotate_by", "must_rotate_reason", "admitted_under_observation", "local_id", "version",
+                "app_version",
             ] + AppAttestKeyState.columns
         let values: StatementArguments = [
             device.deviceID.text, device.appID.text, device.platform.rawValue, device.status.rawValue,
@@ -218,7 +219,7 @@ extension Database {
             device.previousKeyUntil?.seconds, device.assurance.storedText, device.registeredAt.seconds,
             device.keyRotatedAt?.seconds, device.lastSeen?.seconds, device.highestScheme.rawValue,
             device.mustRotate?.by.seconds, device.mustRotate?.reason.rawValue, device.admittedUnderObservation,
-            device.localID, device.version,
+            device.localID, device.version, device.appVersion,
         ]
         try cachedStatement(
             sql: """

@@ -60,7 +60,8 @@ struct Samples: Sendable {
             appID: app ?? self.app, deviceID: id ?? deviceID(), platform: platform, status: status,
             key: key ?? self.key(),
             assurance: Assurance(app: .appAttest, key: .appVouched, labels: ["MEETS_DEVICE_INTEGRITY"]),
-            appAttest: evidence, registeredAt: registeredAt ?? now, admittedUnderObservation: observed,
+            appVersion: "1.2.3", appAttest: evidence, registeredAt: registeredAt ?? now,
+            admittedUnderObservation: observed,
             localID: "7A6B1E0C-6F0B-4D57-9C0E-0B1C2D3E4F50")
     }
 
@@ -82,6 +83,7 @@ struct Samples: Sendable {
             (after.previousKey, after.previousKeyUntil) = (device.key, overlap.map { now + 10 + $0 })
             (after.key, after.keyRotatedAt, after.mustRotate) = (key ?? self.key(), now + 10, nil)
             after.assurance.key = .rotated
+            after.appVersion = "1.2.4"
             if let evidence { after.appAttest = evidence }
         }
     }

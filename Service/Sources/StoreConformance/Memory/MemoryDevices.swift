@@ -64,6 +64,7 @@ extension MemoryStores: DeviceStore {
             (device.previousKey, device.previousKeyUntil) = (after.previousKey, after.previousKeyUntil)
             (device.keyRotatedAt, device.mustRotate) = (after.keyRotatedAt, after.mustRotate)
             device.admittedUnderObservation = after.admittedUnderObservation
+            device.appVersion = after.appVersion
             if change.replacesAppAttest { device.appAttest = after.appAttest }
             if change.lowersScheme { device.highestScheme = after.highestScheme }
             device.version += 1

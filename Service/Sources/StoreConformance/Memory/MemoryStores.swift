@@ -31,6 +31,8 @@ public actor MemoryStores {
         case keepProof, pendingProofs, eraseProof
         /// A call of `RecordingStore`.
         case keepEvidence, evidence, eraseEvidence
+        /// A call of `VerdictHistoryStore`.
+        case addVerdicts, sumVerdicts, condenseVerdicts
         /// A call of `ServiceKeyStore`.
         case keyChecks, replaceKeyChecks, sealedRows, reseal
     }
@@ -51,6 +53,8 @@ public actor MemoryStores {
     var proofs: [DeviceID: PendingProof] = [:]
     /// Oldest first.
     var keptEvidence: [RecordedRefusal] = []
+    var verdictCounts: [CountedSlot: Int64] = [:]
+    var verdictBatches: [String: UnixTime] = [:]
     var knownKeyChecks: [ServiceKeyCheck] = []
     private var failures: [Call: StoreError] = [:]
     private var interruptions: [Call: @Sendable (isolated MemoryStores) -> Void] = [:]

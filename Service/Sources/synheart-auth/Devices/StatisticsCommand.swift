@@ -1,21 +1,38 @@
 import ArgumentParser
+import AuthContract
 import AuthServer
+import AuthService
 import StrictJSON
 
-/// The numbers of devices and of requests to providers.
+/// The numbers of devices and of requests to providers; or, with `--since`, of verdicts.
 struct StatisticsCommand: AdministrationCommand {
     static let configuration = CommandConfiguration(
-        commandName: "statistics", abstract: "Count devices by app and status.",
+        commandName: "statistics", abstract: "Count devices by app and status, or verdicts by time.",
         discussion: """
             With --url also the running service's Play Integrity requests of today (Google grants 10,000 a day by default) and \
             the age of its list of revoked Android keys.
 
+            With --since the verdicts on requests and registrations from then on. Minutes are kept for 48 hours, hours for 90 \
+            days. --json has the counts of each step.
+
               synheart-auth statistics
               synheart-auth statistics --url http://127.0.0.1:9464 --json
+              synheart-auth statistics --since 24h --by code,version
+              synheart-auth statistics --since 2026-11-22T12:00:00Z --step 3600 --json
             """)
+    @Option(help: "Count verdicts since then: 90m, 24h or 7d ago, or a time (unix seconds or ISO 8601).")
+    var since: String?
+    @OptionGroup var verdicts: VerdictOptions
     @OptionGroup var options: AdministrationOptions
 
+    func validate() throws {
+        guard since != nil || !verdicts.isGiven else {
+            throw ValidationError("--until, --app, --by and --step need --since")
+        }
+    }
+
     func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+        if let since { return try await verdicts.show(since: since, administration, output) }
         let statistics = try await administration.ask(.showStatistics)
         guard !output.json else { return try output.show(statistics) }
         let apps = (statistics["apps"]?.array ?? []).compactMap(\.object)
@@ -29,5 +46,40 @@ struct StatisticsCommand: AdministrationCommand {
             rows,
             columns: ["app_id", "pending", "registered", "rejected", "revoked", "deregistered"] + ProviderFigures.names,
             empty: "no apps")
+    }
+}
+
+/// Which verdicts `statistics --since` counts.
+struct VerdictOptions: ParsableArguments {
+    @Option(help: "With --since: only until then. Default: now.") var until: String?
+    @Option(name: .customLong("app"), help: "With --since: only of this app.") var app: String?
+    @Option(help: "With --since: count separately by some of app_id,kind,platform,code,scheme,version. Default: code.")
+    var by: String?
+    @Option(help: "With --since: the seconds of a step. Default: as fits the time.") var step: Int?
+
+    /// Whether one of the options is there.
+    var isGiven: Bool { until != nil || app != nil || by != nil || step != nil }
+
+    /// Prints a total for each series, or with `--json` the whole answer.
+    func show(since: String, _ administration: any Administration, _ output: OutputOptions) async throws {
+        let history = try await administration.ask(
+            .showHistory,
+            query: [
+                ("since", Self.time(since)), ("until", until.map(Self.time)), ("app_id", app), ("by", by),
+                ("step", step.map { String($0) }),
+            ])
+        guard !output.json else { return try output.show(history) }
+        let columns = (history["by"]?.array ?? []).compactMap(\.string) + ["total"]
+        try output.list(
+            (history["series"]?.array ?? []).compactMap(\.object), columns: columns, empty: "no verdicts")
+    }
+
+    /// A time before the present as unix seconds; any other text as it is, for the admin API to judge.
+    static func time(_ text: String) -> String {
+        let units: [Character: Int64] = ["m": 60, "h": 3600, "d": 86_400]
+        guard let unit = text.last.flatMap({ units[$0] }), let number = Int64(text.dropLast()),
+            (1...1_000_000).contains(number)
+        else { return text }
+        return String((SystemClock().now - number * unit).seconds)
     }
 }

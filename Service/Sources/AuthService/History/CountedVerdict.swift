@@ -1,0 +1,96 @@
+public import AuthContract
+
+/// What a verdict is counted by.
+public struct CountedVerdict: Sendable, Hashable {
+    /// What was judged.
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// A request that another service received: a question to `/verify` or of a gateway.
+        case verification
+        /// A device's own signed request to the service.
+        case device
+        /// A registration.
+        case registration
+    }
+
+    /// The app; nil: an app beyond the busiest, or none that the service knows.
+    public var appID: AppID?
+    /// What was judged.
+    public let kind: Kind
+    /// The platform of the device; nil: it is unknown, because no signature verified.
+    public var platform: Platform?
+    /// The outcome as in the metrics: `verified`, a status of a registration, an error code, or `observed_` and an error code.
+    public let code: String
+    /// The scheme of the signature; nil: none verified.
+    public var scheme: SignatureScheme?
+    /// The version of the app in the device's evidence, ``unknown`` or ``other``.
+    public var version: String
+
+    /// The text of a platform or a scheme that is unknown, and of the version of a device whose evidence names none or whose
+    /// signature did not verify.
+    public static let unknown = "unknown"
+    /// The versions of an app beyond the most used.
+    public static let other = "other"
+
+    /// Memberwise initializer.
+    ///
+    /// - Parameter version: as in ``DeviceRecord/appVersion``; nil: unknown.
+    public init(
+        appID: AppID?, kind: Kind, platform: Platform? = nil, code: String, scheme: SignatureScheme? = nil,
+        version: String? = nil
+    ) {
+        self.appID = appID
+        self.kind = kind
+        self.platform = platform
+        self.code = code
+        self.scheme = scheme
+        self.version = version ?? Self.unknown
+    }
+
+    /// The same verdict without what has many values: app and version.
+    var coarse: CountedVerdict {
+        var coarse = self
+        (coarse.appID, coarse.version) = (nil, Self.other)
+        return coarse
+    }
+
+    /// A member by which counts are narrowed and grouped. The raw value is its name in the admin API and in the stores.
+    public enum Member: String, Sendable, Hashable, CaseIterable {
+        /// ``CountedVerdict/appID``; the text of nil is empty.
+        case app = "app_id"
+        /// ``CountedVerdict/kind``.
+        case kind
+        /// ``CountedVerdict/platform``; the text of nil is `unknown`.
+        case platform
+        /// ``CountedVerdict/code``.
+        case code
+        /// ``CountedVerdict/scheme``; the text of nil is `unknown`.
+        case scheme
+        /// ``CountedVerdict/version``.
+        case version
+    }
+
+    /// A member as text: stores keep every member as text.
+    public func text(_ member: Member) -> String {
+        switch member {
+        case .app: appID?.text ?? ""
+        case .kind: kind.rawValue
+        case .platform: platform?.rawValue ?? Self.unknown
+        case .code: code
+        case .scheme: scheme.map { String($0.rawValue) } ?? Self.unknown
+        case .version: version
+        }
+    }
+}
+
+/// The version of an app as evidence names it.
+enum AppVersion {
+    private static let maximumBytes = 64
+
+    /// A version that may be stored and shown: 1 to 64 printable ASCII characters. Anything else is nil.
+    static func bounded(_ text: String?) -> String? {
+        guard let text, (1...maximumBytes).contains(text.utf8.count),
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return nil }
+        return text
+    }
+}

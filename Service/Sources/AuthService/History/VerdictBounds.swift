@@ -1,0 +1,50 @@
+internal import AuthContract
+
+/// The counts of one minute, and their bounds.
+enum VerdictBounds {
+    /// Apps with counts of their own in a minute: the busiest. All others share `nil`.
+    static let namedApps = 200
+    /// Versions of an app with counts of their own in a minute: the most used. All others share `other`.
+    static let namedVersions = 20
+    /// The largest number of different verdicts that a minute keeps apart, before those without app and version.
+    static let named = 700
+
+    /// The same number of verdicts within the bounds. The busiest apps and versions keep their names.
+    static func bounded(_ counts: [CountedVerdict: Int64]) -> [CountedVerdict: Int64] {
+        let busiest = Set(largest(namedApps, of: counts) { $0.appID })
+        var bounded = merged(counts) { $0.appID.map(busiest.contains) == false ? $0.coarse : $0 }
+        for (_, ofApp) in Dictionary(grouping: bounded.keys, by: \.appID) {
+            let versions = Set(ofApp.map(\.version)).subtracting([CountedVerdict.unknown])
+            guard versions.count > namedVersions else { continue }
+            let counts = Dictionary(uniqueKeysWithValues: ofApp.map { ($0, bounded[$0] ?? 0) })
+            let used = Set(largest(namedVersions, of: counts) { versions.contains($0.version) ? $0.version : nil })
+            for verdict in ofApp where versions.contains(verdict.version) && !used.contains(verdict.version) {
+                var other = verdict
+                other.version = CountedVerdict.other
+                guard other != verdict, let count = bounded.removeValue(forKey: verdict) else { continue }
+                bounded[other, default: 0] += count
+            }
+        }
+        guard bounded.count > named else { return bounded }
+        let kept = Set(largest(named, of: bounded) { $0 })
+        return merged(bounded) { kept.contains($0) ? $0 : $0.coarse }
+    }
+
+    private static func merged(
+        _ counts: [CountedVerdict: Int64], as name: (CountedVerdict) -> CountedVerdict
+    ) -> [CountedVerdict: Int64] {
+        counts.reduce(into: [:]) { $0[name($1.key), default: 0] += $1.value }
+    }
+
+    /// The values of a member with the most verdicts; nil is no value.
+    private static func largest<Value: Hashable>(
+        _ limit: Int, of counts: [CountedVerdict: Int64], _ value: (CountedVerdict) -> Value?
+    ) -> [Value] {
+        var totals: [Value: Int64] = [:]
+        for (verdict, count) in counts {
+            if let value = value(verdict) { totals[value, default: 0] += count }
+        }
+        guard totals.count > limit else { return Array(totals.keys) }
+        return totals.sorted { $0.value > $1.value }.prefix(limit).map(\.key)
+    }
+}

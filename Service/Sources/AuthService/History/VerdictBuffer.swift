@@ -1,0 +1,73 @@
+internal import AuthContract
+internal import Bytes
+
+/// Verdicts by minute, until they are written to the store.
+///
+/// Its memory is bounded. Beyond ``maximum`` different verdicts, further ones are counted without app and version. Beyond
+/// ``maximumMinutes`` minutes without a store, the oldest minute is lost.
+final class VerdictBuffer: Sendable {
+    /// The largest number of different verdicts of all minutes that are counted with app and version.
+    static let maximum = 50_000
+    /// The largest number of minutes: those that the store would keep.
+    static let maximumMinutes = Int(VerdictHistory.minutesKept / VerdictHistory.minute)
+
+    private struct State: Sendable {
+        /// The present minute, in which nearly every verdict is counted, and its counts.
+        var minute = UnixTime(0)
+        var counts: [CountedVerdict: Int64] = [:]
+        /// The other minutes.
+        var minutes: [UnixTime: [CountedVerdict: Int64]] = [:]
+        /// The number of different verdicts of all minutes.
+        var size = 0
+
+        /// Continues the counts of another minute.
+        mutating func turn(to other: UnixTime) {
+            if !counts.isEmpty { minutes[minute] = counts }
+            (minute, counts) = (other, minutes.removeValue(forKey: other) ?? [:])
+            if minutes.count > VerdictBuffer.maximumMinutes, let oldest = minutes.keys.min() {
+                size -= minutes.removeValue(forKey: oldest)?.count ?? 0
+            }
+        }
+    }
+
+    private let state = Locked(State())
+
+    /// Counts a verdict in the minute of a time.
+    func count(_ verdict: CountedVerdict, at time: UnixTime) {
+        state.withLock { state in
+            let minute = time.floored(to: VerdictHistory.minute)
+            if minute != state.minute { state.turn(to: minute) }
+            // Every request comes here, and hashing is most of the time: look the verdict up once.
+            if let known = state.counts.index(forKey: verdict) {
+                state.counts.values[known] += 1
+                return
+            }
+            let name = state.size < Self.maximum ? verdict : verdict.coarse
+            if state.counts[name] == nil { state.size += 1 }
+            state.counts[name, default: 0] += 1
+        }
+    }
+
+    /// Removes and returns the counts of the oldest minute, within the bounds of a minute.
+    ///
+    /// - Parameter end: only a minute that ended by then; nil: any.
+    func takeOldest(endedBy end: UnixTime?) -> (minute: UnixTime, counts: [CountedVerdict: Int64])? {
+        let taken = state.withLock { state -> (UnixTime, [CountedVerdict: Int64])? in
+            if !state.counts.isEmpty { state.turn(to: UnixTime(0)) }
+            guard let oldest = state.minutes.keys.min(), end.map({ oldest + VerdictHistory.minute <= $0 }) ?? true,
+                let counts = state.minutes.removeValue(forKey: oldest)
+            else { return nil }
+            state.size -= counts.count
+            return (oldest, counts)
+        }
+        return taken.map { ($0, VerdictBounds.bounded($1)) }
+    }
+}
+
+extension UnixTime {
+    /// The last multiple of some seconds that is not later.
+    func floored(to step: Int64) -> UnixTime {
+        let rest = seconds % step
+        return self - (rest < 0 ? rest + step : rest)
+    }
+}

@@ -1,0 +1,85 @@
+public import AuthContract
+
+/// The verdicts that one process counted in a minute.
+public struct VerdictBatch: Sendable, Hashable {
+    /// Identifies the batch: the store adds it once.
+    public let id: String
+    /// The start of the minute.
+    public let minute: UnixTime
+    /// The number of each verdict, at least 1.
+    public let counts: [CountedVerdict: Int64]
+
+    /// Memberwise initializer.
+    public init(id: String, minute: UnixTime, counts: [CountedVerdict: Int64]) {
+        self.id = id
+        self.minute = minute
+        self.counts = counts
+    }
+}
+
+/// Which counts are summed, and how.
+public struct VerdictQuery: Sendable, Hashable {
+    /// The first second.
+    public var since: UnixTime
+    /// The second after the last one.
+    public var until: UnixTime
+    /// Seconds of a slot: one sum has the counts of one slot. Slots start at its multiples.
+    public var step: Int64
+    /// The apps; nil: all, and what is counted for none of them.
+    public var apps: Set<AppID>?
+    /// Only verdicts with these texts (``CountedVerdict/text(_:)``).
+    public var only: [CountedVerdict.Member: String]
+    /// The members that sums are separate for.
+    public var groups: Set<CountedVerdict.Member>
+    /// The largest number of sums.
+    public var limit: Int
+
+    /// Memberwise initializer.
+    public init(
+        since: UnixTime, until: UnixTime, step: Int64, apps: Set<AppID>? = nil,
+        only: [CountedVerdict.Member: String] = [:], groups: Set<CountedVerdict.Member> = [], limit: Int
+    ) {
+        self.since = since
+        self.until = until
+        self.step = step
+        self.apps = apps
+        self.only = only
+        self.groups = groups
+        self.limit = limit
+    }
+}
+
+/// A sum of counts.
+public struct VerdictSum: Sendable, Hashable {
+    /// The start of the slot.
+    public let slot: UnixTime
+    /// The texts of the query's groups.
+    public let texts: [CountedVerdict.Member: String]
+    /// The number of verdicts.
+    public let count: Int64
+
+    /// Memberwise initializer.
+    public init(slot: UnixTime, texts: [CountedVerdict.Member: String], count: Int64) {
+        self.slot = slot
+        self.texts = texts
+        self.count = count
+    }
+}
+
+/// Keeps counts of verdicts: of minutes, and later of hours.
+///
+/// Guarantees:
+/// - Counts of the same minute and verdict add up, whichever process adds them.
+/// - A batch is added once, until its minute has become part of an hour.
+/// - Joining minutes to hours changes no sum of whole hours.
+public protocol VerdictHistoryStore: Sendable {
+    /// Adds the counts of a batch, all or none. Does nothing if the batch was added before.
+    func add(_ batch: VerdictBatch) async throws(StoreError)
+
+    /// Sums that are not 0, in the order of their slots. Minutes that were joined to an hour count at the start of that hour.
+    func sums(_ query: VerdictQuery) async throws(StoreError) -> [VerdictSum]
+
+    /// Joins the oldest minute before a time to its hour, and removes the oldest hour before another time, with the ids of
+    /// batches that are as old as the minutes. Returns whether there was such a minute or hour.
+    func condense(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool
+}
