@@ -61,6 +61,7 @@ struct AdminAPI: Sendable {
         case .showApp: try await showApp(request)
         case .changeApp: try await changeApp(request)
         case .removeApp: try await removeApp(request)
+        case .whatIf: try await whatIf(request)
         case .listDevices: try await listDevices(request)
         case .showDevice: try await showDevice(request)
         case .revokeDevice: try await decide(.revoke, request)

@@ -66,7 +66,7 @@ extension UnixTime {
 
 extension DeviceQuery.PageToken {
     /// Parses a `cursor`.
-    fileprivate init(cursor: String) throws(ContractError) {
+    init(cursor: String) throws(ContractError) {
         guard let bytes = Base64.url.decode(cursor),
             let separator = bytes.firstIndex(of: UInt8(ascii: "/")),
             let seconds = Int64(String(decoding: bytes[..<separator], as: UTF8.self)),
@@ -75,7 +75,8 @@ extension DeviceQuery.PageToken {
         self.init(registeredAt: UnixTime(seconds), deviceID: id)
     }
 
-    fileprivate var cursor: String { Base64.url.encode(Array("\(registeredAt)/\(deviceID)".utf8)) }
+    /// The `next_cursor` of a page that ends with this device.
+    var cursor: String { Base64.url.encode(Array("\(registeredAt)/\(deviceID)".utf8)) }
 }
 
 extension DeviceRecord {

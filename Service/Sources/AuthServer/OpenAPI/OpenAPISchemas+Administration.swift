@@ -82,6 +82,22 @@ extension OpenAPISchemas {
             "status": {"type": ["string", "null"]}, "version": {"type": ["integer", "null"]},
             "code": {"type": ["string", "null"], "enum": ["NOT_FOUND", "CONFLICT", "PRECONDITION_FAILED", null]},
             "message": {"type": ["string", "null"]}}}}}},
+        "WhatIf": {"type": "object", "additionalProperties": false, "required": ["record"], "properties": {
+          "record": {"$ref": "#/components/schemas/AppRecord"},
+          "limit": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000, "default": 1000},
+          "cursor": {"type": ["string", "null"]}}},
+        "WhatIfPage": {"type": "object", "required": ["app_id", "devices", "findings", "policies", "next_cursor"],
+          "properties": {
+          "app_id": {"$ref": "#/components/schemas/AppID"}, "devices": {"type": "integer", "minimum": 0},
+          "findings": {"type": "array", "items": {"type": "object",
+            "required": ["stage", "outcome", "code", "reason", "devices", "newly", "examples"], "properties": {
+            "stage": {"type": "string", "enum": ["request", "registration"]},
+            "outcome": {"type": "string", "enum": ["refused", "pending", "observed"]},
+            "code": {"type": ["string", "null"]}, "reason": {"type": "string"},
+            "devices": {"type": "integer", "minimum": 1}, "newly": {"type": "integer", "minimum": 0},
+            "examples": {"type": "array", "items": {"$ref": "#/components/schemas/DeviceID"}}}}},
+          "policies": {"type": "object", "description": "The record's policies, as `attestation replay --policy` takes them."},
+          "next_cursor": {"type": ["string", "null"]}}},
         "AuditPage": {"type": "object", "required": ["events", "next_before"], "properties": {
           "events": {"type": "array", "items": {"type": "object",
             "required": ["sequence", "at", "code", "actor", "app_id", "device_id", "detail", "hash"], "properties": {
