@@ -22,7 +22,7 @@ struct SynheartAuthCommand: AsyncParsableCommand {
         version: Build.version,
         subcommands: [
             ServeCommand.self, ProxyCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self,
-            SigningKeysCommand.self,
+            SigningKeysCommand.self, PolicyCommand.self,
             ConfigCommand.self, DoctorCommand.self, DevicesCommand.self, StatisticsCommand.self, AuditCommand.self,
             DeviceCommand.self, SimulateCommand.self, ConformanceCommand.self, EvidenceCommand.self,
             AttestationCommand.self, PlayIntegrityCommand.self, ServiceKeyCommand.self, KeeperCommand.self,

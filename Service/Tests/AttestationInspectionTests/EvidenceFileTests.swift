@@ -66,6 +66,11 @@ import Testing
         changes.policy = ["ios": ["app_ids": ["TEAMID1234.com.example.other"]]]
         #expect(try file.replay(changes).code == "APP_ID_NOT_ALLOWED")
         changes = EvidenceFile.Changes()
+        changes.furtherRoots = [try #require(Self.authority).rootsPEM]
+        #expect(file.verdict.agrees(with: try file.replay(changes)), "a recorded root is not added again")
+        changes.furtherRoots.append(try AppleAuthority(from: Self.now).rootsPEM)
+        #expect(file.verdict.agrees(with: try file.replay(changes)))
+        changes = EvidenceFile.Changes()
         changes.time = "2027-09-21T14:13:20Z"
         #expect(try file.replay(changes).code == "CERTIFICATE_EXPIRED")
         let withAppleAlone = try read(file) { $0["roots"] = .null }

@@ -17,11 +17,14 @@ import Testing
         ["--authority", folder.path("authority.pem")]
     }
 
-    private func provision() async throws {
+    /// - Parameter asserting: the paths on which iOS devices need assertions, as JSON.
+    private func provision(asserting paths: String = "[]") async throws {
         let example = try await Binary.run(["apps", "example"] + authorities)
         #expect(example.status == 0, "\(example.errors)")
+        let record = example.output.replacingOccurrences(
+            of: #""assertions_required_on": []"#, with: #""assertions_required_on": \#(paths)"#)
         let added = try await Binary.run(
-            ["apps", "add", "--file", "-", "--database", folder.path("db.sqlite")], input: example.output)
+            ["apps", "add", "--file", "-", "--database", folder.path("db.sqlite")], input: record)
         #expect(added.status == 0, "\(added.errors)")
     }
 
@@ -146,6 +149,26 @@ import Testing
         #expect(below.status != 0 && below.errors.contains("scheme 2"), "\(below.errors)")
         for command in ["status", "rotate", "status", "reset"] {
             let done = try await Binary.run(["device", command] + arguments)
+            #expect(done.status == 0 && done.errors.isEmpty, "\(command): \(done.errors)")
+        }
+    }
+
+    @Test func `where an app demands assertions, the software device sends them`() async throws {
+        try await provision(asserting: #"["/"]"#)
+        let service = try await RunningService(database: folder.path("db.sqlite"))
+        let arguments = ["--dir", folder.path("cli"), "--authority", folder.path("authority.pem")]
+        _ = try await Binary.run(["device", "register", "--url", service.publicURL, "--app", app] + arguments)
+        for (more, lines) in [([], 6), (["--assertion"], 7)] {
+            let signed = try await Binary.run(["device", "sign"] + more + arguments)
+            #expect(signed.output.split(separator: "\n").count == lines, "\(signed.output)\(signed.errors)")
+        }
+        let url = service.publicURL + Route.status.rawValue
+        let commands = [
+            ["status"], ["rotate"], ["status"], ["sign", "--scheme", "2", "--url", url, "--assertion"], ["status"],
+            ["reset"],
+        ]
+        for command in commands {
+            let done = try await Binary.run(["device"] + command + arguments)
             #expect(done.status == 0 && done.errors.isEmpty, "\(command): \(done.errors)")
         }
     }

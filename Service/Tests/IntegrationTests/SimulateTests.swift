@@ -30,13 +30,30 @@ import Testing
         #expect(operations["rotate"]?["count"] == 6)
         for row in operations.values {
             #expect(row["errors"]?.object?.members.isEmpty == true)
-            let times = try ["p50_ms", "p90_ms", "p99_ms", "max_ms"].map { try #require(row[$0]).text() }.map {
+            let times = try ["p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms"].map { try #require(row[$0]).text() }.map
+            {
                 try #require(Double($0))
             }
             #expect(times == times.sorted() && times[0] > 0)
         }
         let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
         #expect(left == [], "an embedded service leaves nothing behind")
+    }
+
+    @Test func `bad requests are refused, each with its code, and expectations decide the exit code`() async throws {
+        let kinds = ["replay", "signature", "stranger", "clock", "malformed", "attestation"]
+        let arguments = ["simulate", "--devices", "10", "--requests", "120", "--operation", "verify", "--json"]
+        let result = try await Binary.run(
+            arguments + kinds.flatMap { ["--bad", "\($0)=5"] } + ["--expect", "errors<=0", "--expect", "p99<60s"])
+        #expect(result.status == 0, "\(result.errors)\(result.output)")
+        let json = try #require(try JSONValue(parsing: result.output).object)
+        #expect(json["work"]?.object?["refused"] == 36, "\(result.output)")
+        #expect(json["bad"]?.array?.compactMap { $0.object?["operation"]?.string } == kinds)
+        #expect(json["expectations"]?.array?.compactMap { $0.object?["holds"]?.bool } == [true, true])
+
+        let missed = try await Binary.run(arguments + ["--expect", "p50<1us", "--expect", "errors<1%"])
+        #expect(missed.status == 1)
+        #expect(missed.errors.contains("does not hold: p50<1us ("), "\(missed.errors)")
     }
 
     @Test func `a simulation of a backend at a rate prints a table`() async throws {
@@ -82,6 +99,8 @@ import Testing
     @Test(arguments: [
         ["--devices", "0"], ["--requests", "1", "--duration", "1"], ["--rate", "0"], ["--platform", "windows"],
         ["--operation", "verify", "--url", "http://127.0.0.1:1"], ["--concurrency", "5000"],
+        ["--bad", "replay"], ["--bad", "odd=1"], ["--bad", "replay=1", "--bad", "replay=2"],
+        ["--bad", "replay=60", "--bad", "clock=50"], ["--expect", "p99<50"],
     ]) func `contradictory options are a usage error`(_ arguments: [String]) async throws {
         #expect(try await Binary.run(["simulate"] + arguments).status == 64)
     }

@@ -98,6 +98,49 @@ import Testing
         #expect(fleet.log.routes[.rotateKey]?.errors == ["HTTP_502": 2])
     }
 
+    private static func isBad(_ request: TransportRequest) -> Bool {
+        request.headers.values(HeaderName.nonce) == ["malformed"]
+    }
+
+    @Test func `bad requests have devices, counts and latencies of their own`() async throws {
+        var service = ScriptedService()
+        service.answers = [.status: (400, Self.refusal("INVALID_REQUEST"))]
+        let fleet = try fleet(service, count: 5, [.ios])
+        _ = await fleet.enrol()
+        var load = load(40)
+        load.bad = BadShares(percent: [.malformed: 25])
+        let outcome = await fleet.work(load)
+        #expect((outcome.succeeded, outcome.refused, outcome.failed) == (0, 10, 30))
+        #expect(fleet.log.bad[.malformed]?.errors == ["INVALID_REQUEST": 10])
+        #expect(fleet.log.bad[.malformed]?.latencies.count == 10)
+        #expect(fleet.log.routes[.status]?.count == 30)
+        let sent = service.requests.withLock { $0 }.filter { $0.url.hasSuffix("/status") }
+        let (bad, good) = (sent.filter(Self.isBad), sent.filter { !Self.isBad($0) })
+        let attackers = Set(bad.flatMap { $0.headers.values(HeaderName.deviceID) })
+        #expect(attackers.count == 1 && bad.count == 10)
+        #expect(attackers.isDisjoint(with: good.flatMap { $0.headers.values(HeaderName.deviceID) }))
+    }
+
+    @Test(arguments: BadTraffic.allCases) func `a bad request that is accepted fails`(kind: BadTraffic) async throws {
+        let fleet = try fleet(ScriptedService(), count: 2, [.ios])
+        _ = await fleet.enrol()
+        var load = load(10)
+        load.bad = BadShares(percent: [kind: 50])
+        let outcome = await fleet.work(load)
+        #expect((outcome.succeeded, outcome.refused, outcome.failed) == (5, 0, 5))
+    }
+
+    @Test func `kinds of bad requests have their shares`() {
+        let shares = BadShares(percent: [.replay: 3, .signature: 1, .clock: 6, .stranger: 0])
+        let kinds = (0..<10_000).compactMap { shares.kind(of: $0) }
+        #expect(kinds.count == 1000 && shares.count(before: 10_000) == 1000)
+        for (kind, count) in [(BadTraffic.replay, 300), (.signature, 100), (.clock, 600)] {
+            #expect(abs(kinds.count { $0 == kind } - count) <= 5, "\(kind)")
+        }
+        #expect(!kinds.contains(.stranger))
+        #expect((0..<100).allSatisfy { BadShares().kind(of: $0) == nil })
+    }
+
     @Test func `no answer is counted, and is no latency`() async throws {
         var service = ScriptedService()
         service.answers = [.status: (0, .null)]

@@ -69,6 +69,10 @@ package struct EvidenceFile: Sendable {
         package var time: String?
         /// Response keys, to decode tokens again.
         package var playKeys: JSONValue?
+        /// The packages that a Play Integrity token may be for, in place of the recorded ones.
+        package var packages: [String]?
+        /// Roots in PEM that are trusted besides the recorded ones.
+        package var furtherRoots: [String] = []
 
         /// No changes.
         package init() {}
@@ -84,7 +88,16 @@ package struct EvidenceFile: Sendable {
         options.rootsPEM = roots?.pem
         options.statusList = statusList
         options.playKeys = changes.playKeys
+        let further = changes.furtherRoots.filter { roots?.pem.contains($0) != true }
+        if !further.isEmpty {
+            // Without recorded roots, the built-in ones were trusted.
+            options.keepsBuiltInRoots = roots?.areBesideBuiltIn ?? true
+            options.rootsPEM = ([roots?.pem].compactMap { $0 } + further).joined(separator: "\n")
+        }
         var line = input
+        if let packages = changes.packages, format == PlayIntegrityFormat.name {
+            line["packages"] = .array(packages.map { .string($0) })
+        }
         if let time = changes.time {
             let member = format == PlayIntegrityFormat.name ? "evaluate_at" : "valid_at"
             line[member] = .string(time)

@@ -82,7 +82,7 @@ extension AdminAPI {
         return answer
     }
 
-    private func existingApp(_ request: AdminRequest) async throws -> AppRecord {
+    func existingApp(_ request: AdminRequest) async throws -> AppRecord {
         let id = try request.appID()
         guard let record = try await service.apps.record(id) else {
             throw Refusal(.unknownApp, "no app \(id)", hint: "There is no app \(id)")
@@ -140,7 +140,7 @@ extension AdminRequest {
 
 extension JSONFields {
     /// The members with masked secrets replaced by those of `current`, so that a caller can read, change and write a record.
-    fileprivate func unmasked(from current: AppRecord, by mask: SecretMask) throws -> JSONFields {
+    func unmasked(from current: AppRecord, by mask: SecretMask) throws -> JSONFields {
         var record = JSONObject(names.map { ($0, optionalValue($0) ?? .null) })
         guard var android = record["android"]?.object, var play = android["play_integrity"]?.object else {
             return try JSONFields(.object(record))

@@ -36,55 +36,12 @@ extension AdminAPI {
         return try await answer(try await existingDevice(id, of: app))
     }
 
-    func revokeDevice(_ request: AdminRequest) async throws -> APIResponse {
-        try request.body.allowOnly("reason")
-        let reason = try request.body.optionalString("reason")
-        guard (reason?.utf8.count ?? 0) <= 1024 else { throw ContractError("reason has at most 1024 bytes") }
+    /// Decides about one device, with the members of the body.
+    func decide(_ name: DecisionName, _ request: AdminRequest) async throws -> APIResponse {
+        let decision = try name.decision(with: request.body, at: service.clock.now)
         return try await answer(
-            try await service.administration.revoke(
-                try request.deviceID(), of: try request.appID(), reason: reason, actor: request.actor))
-    }
-
-    func approveDevice(_ request: AdminRequest) async throws -> APIResponse {
-        try request.body.allowOnly("unproven")
-        return try await answer(
-            try await service.administration.approve(
-                try request.deviceID(), of: try request.appID(),
-                allowsUnproven: try request.body.optionalBool("unproven") ?? false, actor: request.actor))
-    }
-
-    func rejectDevice(_ request: AdminRequest) async throws -> APIResponse {
-        try request.body.allowOnly()
-        return try await answer(
-            try await service.administration.reject(
-                try request.deviceID(), of: try request.appID(), actor: request.actor))
-    }
-
-    func forceRotation(_ request: AdminRequest) async throws -> APIResponse {
-        try request.body.allowOnly("within_seconds", "reason")
-        let within = try request.body.optionalInteger("within_seconds", in: 0...31_536_000) ?? 86_400
-        let reason: RotationReason = try request.body.word("reason") ?? .scheduled
-        return try await answer(
-            try await service.administration.forceRotation(
-                try request.deviceID(), of: try request.appID(), by: service.clock.now + within, reason: reason,
-                actor: request.actor))
-    }
-
-    func liftRotation(_ request: AdminRequest) async throws -> APIResponse {
-        try request.body.allowOnly()
-        return try await answer(
-            try await service.administration.liftRotation(
-                try request.deviceID(), of: try request.appID(), actor: request.actor))
-    }
-
-    func lowerScheme(_ request: AdminRequest) async throws -> APIResponse {
-        try request.body.allowOnly("scheme")
-        guard let number = try request.body.optionalInteger("scheme", in: 1...2),
-            let scheme = SignatureScheme(rawValue: Int(number))
-        else { throw JSONError(.missing, path: "scheme") }
-        return try await answer(
-            try await service.administration.lowerScheme(
-                try request.deviceID(), of: try request.appID(), to: scheme, actor: request.actor))
+            try await service.administration.decide(
+                decision, on: try request.deviceID(), of: try request.appID(), actor: request.actor))
     }
 
     private func answer(_ device: DeviceRecord) async throws -> APIResponse {
@@ -109,7 +66,7 @@ extension UnixTime {
 
 extension DeviceQuery.PageToken {
     /// Parses a `cursor`.
-    fileprivate init(cursor: String) throws(ContractError) {
+    init(cursor: String) throws(ContractError) {
         guard let bytes = Base64.url.decode(cursor),
             let separator = bytes.firstIndex(of: UInt8(ascii: "/")),
             let seconds = Int64(String(decoding: bytes[..<separator], as: UTF8.self)),
@@ -118,7 +75,8 @@ extension DeviceQuery.PageToken {
         self.init(registeredAt: UnixTime(seconds), deviceID: id)
     }
 
-    fileprivate var cursor: String { Base64.url.encode(Array("\(registeredAt)/\(deviceID)".utf8)) }
+    /// The `next_cursor` of a page that ends with this device.
+    var cursor: String { Base64.url.encode(Array("\(registeredAt)/\(deviceID)".utf8)) }
 }
 
 extension DeviceRecord {
@@ -135,7 +93,7 @@ extension DeviceRecord {
             ("key_thumbprint", .string(key.thumbprint)), ("previous_key_until", .time(previousKeyUntil)),
             ("must_rotate_by", .time(demand?.by)),
             ("must_rotate_reason", reason), ("highest_scheme", .integer(highestScheme.rawValue)),
-            ("admitted_under_observation", .bool(admittedUnderObservation)),
+            ("admitted_under_observation", .bool(admittedUnderObservation)), ("version", .integer(version)),
             ("device_local_id", localID.map { .string($0) } ?? .null),
             (
                 "app_attest",

@@ -5,6 +5,7 @@ package import AuthService
 package enum AdminRoute: String, CaseIterable, Sendable {
     case listApps, addApp, showApp, changeApp, removeApp
     case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, liftRotation, lowerScheme
+    case decideDevices, whatIf
     case listEvidence, exportEvidence, eraseEvidence, eraseAllEvidence
     case queryAudit, verifyAudit, showAuditHead
     case showStatistics, showHistory
@@ -33,6 +34,9 @@ package enum AdminRoute: String, CaseIterable, Sendable {
             ("POST", Self.device + "/lift-rotation", .operator, "Take back a demand to rotate")
         case .lowerScheme:
             ("POST", Self.device + "/lower-scheme", .operator, "Let a device sign under an older scheme again")
+        case .decideDevices:
+            ("POST", "/apps/{app_id}/decisions", .operator, "Decide about up to 100 devices of an app")
+        case .whatIf: ("POST", "/apps/{app_id}/what-if", .viewer, "Judge devices under another record of the app")
         case .listEvidence: ("GET", "/evidence", .operator, "List refusals that were recorded, newest first")
         case .exportEvidence: ("GET", Self.evidence + "/{evidence_id}", .operator, "Export one, to be replayed")
         case .eraseEvidence: ("DELETE", Self.evidence + "/{evidence_id}", .admin, "Erase one")

@@ -56,7 +56,7 @@ enum OpenAPIExamples {
             "registered_at": "2026-11-21T12:00:00Z", "key_rotated_at": null, "last_seen": "2026-11-22T11:00:00Z",
             "key_thumbprint": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs", "previous_key_until": null,
             "must_rotate_by": null, "must_rotate_reason": null, "highest_scheme": 1, "admitted_under_observation": false,
-            "device_local_id": null, "app_attest": null},
+            "device_local_id": null, "app_attest": null, "version": 3},
           "DevicePage": {"devices": [], "next_cursor": null},
           "Evidence": {"id": "6b1f0c", "app_id": "com.example.app", "device_id": null, "recorded_at": "2026-11-22T12:00:00Z",
             "expires_at": "2026-12-22T12:00:00Z", "format": "app-attest", "code": "NONCE_MISMATCH", "step": "nonce"},
@@ -69,6 +69,15 @@ enum OpenAPIExamples {
           "Approval": {"unproven": true},
           "ForcedRotation": {"within_seconds": 86400},
           "SchemeFloor": {"scheme": 1},
+          "Decisions": {"decision": "revoke", "with": {"reason": "stolen"}, "dry_run": false,
+            "devices": [{"device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "version": 3}]},
+          "DecisionResults": {"dry_run": false, "results": [{"device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11",
+            "outcome": "changed", "status": "revoked", "version": 4, "code": null, "message": null}]},
+          "WhatIf": {"record": {"app_id": "com.example.app", "ios": {"app_ids": ["TEAMID1234.com.example.app"]},
+            "signature": {"minimum_scheme": 2}}},
+          "WhatIfPage": {"app_id": "com.example.app", "devices": 1000, "findings": [{"stage": "request", "outcome": "refused",
+            "code": "UNSUPPORTED_SIG_VERSION", "reason": "signature.minimum_scheme", "devices": 12, "newly": 12,
+            "examples": ["0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"]}], "policies": {}, "next_cursor": null},
           "AuditPage": {"events": [{"sequence": 7, "at": "2026-11-22T12:00:00Z", "code": "device.revoked",
             "actor": "admin:0123456789abcdef", "app_id": "com.example.app",
             "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "detail": {"to": "revoked", "reason": "stolen"},
@@ -170,6 +179,10 @@ extension AdminRoute {
             "A key that the demand had ended is accepted again. 409 if the device is rejected or has ended."
         case .lowerScheme:
             "For a device that went back to an older version of the app. 409 if it would raise the scheme, or if the device is rejected or has ended."
+        case .decideDevices:
+            "The devices are decided one after another. Each is a change of its own with its own audit event, saved only if the device still has the `version` that is named. A repeated call changes only what is left: what is already as decided is `unchanged`, also an approval. `with` has the members of the call for one device. A dry run says what would change. 503 if the store fails midway."
+        case .whatIf:
+            "Judges a page of devices by what their rows tell: their next request to another service, and a registration with their proof. `newly` counts those that the present record decides otherwise about, and `examples` names some of these. Masked secrets stand for those of the present record. Nothing is changed. `next_cursor` is the `cursor` of the next page, null on the last."
         case .listEvidence: "Of apps that record refusals. `next_cursor` is the `cursor` of the next page."
         case .exportEvidence: "The file that `attestation replay` takes. The export is recorded in the audit log."
         case .eraseEvidence: "The erasure is recorded in the audit log."

@@ -243,6 +243,8 @@ extension OpenAPIOperation {
         case .forceRotation: (requestSchema, requestIsOptional, successSchema) = ("ForcedRotation", true, "Device")
         case .liftRotation: (requestSchema, requestIsOptional, successSchema) = ("Nothing", true, "Device")
         case .lowerScheme: (requestSchema, successSchema) = ("SchemeFloor", "Device")
+        case .decideDevices: (requestSchema, successSchema) = ("Decisions", "DecisionResults")
+        case .whatIf: (requestSchema, successSchema) = ("WhatIf", "WhatIfPage")
         case .listEvidence: successSchema = "EvidencePage"
         case .exportEvidence: successSchema = "EvidenceFile"
         case .eraseEvidence, .eraseAllEvidence: successSchema = "EvidenceErased"

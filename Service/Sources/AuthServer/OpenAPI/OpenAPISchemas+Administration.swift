@@ -6,7 +6,7 @@ extension OpenAPISchemas {
         "Device": {"type": "object",
           "required": ["device_id", "app_id", "platform", "status", "assurance", "registered_at", "key_rotated_at",
             "last_seen", "key_thumbprint", "previous_key_until", "must_rotate_by", "must_rotate_reason", "highest_scheme",
-            "admitted_under_observation", "device_local_id", "app_attest"], "properties": {
+            "admitted_under_observation", "version", "device_local_id", "app_attest"], "properties": {
           "device_id": {"$ref": "#/components/schemas/DeviceID"}, "app_id": {"$ref": "#/components/schemas/AppID"},
           "platform": {"$ref": "#/components/schemas/Platform"},
           "status": {"$ref": "#/components/schemas/DeviceStatus"},
@@ -18,6 +18,7 @@ extension OpenAPISchemas {
           "must_rotate_by": {"$ref": "#/components/schemas/OptionalTime"},
           "must_rotate_reason": {"type": ["string", "null"], "enum": ["scheduled", "compromise", null]},
           "highest_scheme": {"type": "integer", "enum": [1, 2]}, "admitted_under_observation": {"type": "boolean"},
+          "version": {"type": "integer", "description": "The number of changes to the device so far."},
           "device_local_id": {"type": ["string", "null"]},
           "app_attest": {"type": ["object", "null"],
             "required": ["key_id", "app_id", "environment", "counter", "receipt", "risk_metric",
@@ -58,9 +59,45 @@ extension OpenAPISchemas {
             "description": "Approves a device though its proof never verified."}}},
         "ForcedRotation": {"type": "object", "additionalProperties": false, "properties": {
           "within_seconds": {"type": ["integer", "null"], "minimum": 0, "maximum": 31536000, "default": 86400},
+          "by": {"type": ["string", "null"],
+            "description": "The time itself, ISO 8601, instead of within_seconds: a repeated call is then the same demand."},
           "reason": {"type": ["string", "null"], "enum": ["scheduled", "compromise", null], "default": "scheduled"}}},
         "SchemeFloor": {"type": "object", "additionalProperties": false, "required": ["scheme"], "properties": {
           "scheme": {"type": "integer", "enum": [1, 2]}}},
+        "Decisions": {"type": "object", "additionalProperties": false, "required": ["decision", "devices"],
+          "properties": {
+          "decision": {"type": "string",
+            "enum": ["approve", "reject", "revoke", "force-rotation", "lift-rotation", "lower-scheme"]},
+          "with": {"type": ["object", "null"], "description": "The body of the call for one device."},
+          "dry_run": {"type": ["boolean", "null"], "default": false},
+          "devices": {"type": "array", "minItems": 1, "maxItems": 100, "items": {"type": "object",
+            "additionalProperties": false, "required": ["device_id"], "properties": {
+            "device_id": {"$ref": "#/components/schemas/DeviceID"},
+            "version": {"type": ["integer", "null"], "description": "The version that was read. Default: any."}}}}}},
+        "DecisionResults": {"type": "object", "required": ["dry_run", "results"], "properties": {
+          "dry_run": {"type": "boolean"}, "results": {"type": "array", "items": {"type": "object",
+            "required": ["device_id", "outcome", "status", "version", "code", "message"], "properties": {
+            "device_id": {"$ref": "#/components/schemas/DeviceID"},
+            "outcome": {"type": "string", "enum": ["changed", "unchanged", "refused"]},
+            "status": {"type": ["string", "null"]}, "version": {"type": ["integer", "null"]},
+            "code": {"type": ["string", "null"], "enum": ["NOT_FOUND", "CONFLICT", "PRECONDITION_FAILED", null]},
+            "message": {"type": ["string", "null"]}}}}}},
+        "WhatIf": {"type": "object", "additionalProperties": false, "required": ["record"], "properties": {
+          "record": {"$ref": "#/components/schemas/AppRecord"},
+          "limit": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000, "default": 1000},
+          "cursor": {"type": ["string", "null"]}}},
+        "WhatIfPage": {"type": "object", "required": ["app_id", "devices", "findings", "policies", "next_cursor"],
+          "properties": {
+          "app_id": {"$ref": "#/components/schemas/AppID"}, "devices": {"type": "integer", "minimum": 0},
+          "findings": {"type": "array", "items": {"type": "object",
+            "required": ["stage", "outcome", "code", "reason", "devices", "newly", "examples"], "properties": {
+            "stage": {"type": "string", "enum": ["request", "registration"]},
+            "outcome": {"type": "string", "enum": ["refused", "pending", "observed"]},
+            "code": {"type": ["string", "null"]}, "reason": {"type": "string"},
+            "devices": {"type": "integer", "minimum": 1}, "newly": {"type": "integer", "minimum": 0},
+            "examples": {"type": "array", "items": {"$ref": "#/components/schemas/DeviceID"}}}}},
+          "policies": {"type": "object", "description": "The record's policies, as `attestation replay --policy` takes them."},
+          "next_cursor": {"type": ["string", "null"]}}},
         "AuditPage": {"type": "object", "required": ["events", "next_before"], "properties": {
           "events": {"type": "array", "items": {"type": "object",
             "required": ["sequence", "at", "code", "actor", "app_id", "device_id", "detail", "hash"], "properties": {

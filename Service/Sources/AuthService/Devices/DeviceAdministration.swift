@@ -5,7 +5,7 @@ public struct DeviceAdministration: Sendable {
     private let store: any DeviceStore
     private let proofs: (any PendingProofStore)?
     private let apps: AppRegistry
-    private let changes: DeviceChanges
+    let changes: DeviceChanges
 
     init(store: any DeviceStore, proofs: (any PendingProofStore)?, apps: AppRegistry, changes: DeviceChanges) {
         self.store = store
@@ -59,10 +59,7 @@ public struct DeviceAdministration: Sendable {
     public func approve(
         _ id: DeviceID, of app: AppID, allowsUnproven: Bool = false, actor: String
     ) async throws(Refusal) -> DeviceRecord {
-        let device = try await decide(.approve(allowsUnproven: allowsUnproven), id, of: app, actor: actor)
-        // If the proof is not erased here, the next round over the pending proofs erases it.
-        if device.assurance == .approvedUnproven { try? await proofs?.erasePendingProof(of: id) }
-        return device
+        try await decide(.approve(allowsUnproven: allowsUnproven), id, of: app, actor: actor)
     }
 
     /// Rejects a pending device.
@@ -97,15 +94,27 @@ public struct DeviceAdministration: Sendable {
         try await decide(.lowerScheme(to: scheme), id, of: app, actor: actor)
     }
 
-    private func decide(
+    func decide(
         _ command: DeviceCommand, _ id: DeviceID, of app: AppID, actor: String
     ) async throws(Refusal) -> DeviceRecord {
         let record = try await storeCall { () async throws(StoreError) in try await apps.record(app) }
         guard let record else { throw Refusal(.unknownApp, "no app \(app)", hint: "There is no app \(app)") }
-        guard case .done(let device, _)? = try await changes.apply(command, to: id, of: record, by: actor) else {
+        return try await apply(command, id, of: record, actor: actor).device
+    }
+
+    /// Applies an operator's command to a device of this app.
+    func apply(
+        _ command: DeviceCommand, _ id: DeviceID, of app: AppRecord, ifVersion version: Int64? = nil,
+        isDryRun: Bool = false, actor: String
+    ) async throws(Refusal) -> Decided {
+        let outcome = try await changes.apply(
+            command, to: id, of: app, by: actor, ifVersion: version, isDryRun: isDryRun)
+        guard case .done(let device, let isChanged)? = outcome else {
             // The log has no device ids. The operator already knows this id.
-            throw Refusal(.notFound, "no such device", hint: "\(app) has no device \(id)")
+            throw Refusal(.notFound, "no such device", hint: "\(app.appID) has no device \(id)")
         }
-        return device
+        // If the proof is not erased here, the next round over the pending proofs erases it.
+        if !isDryRun, device.assurance == .approvedUnproven { try? await proofs?.erasePendingProof(of: id) }
+        return Decided(device: device, isChanged: isChanged)
     }
 }

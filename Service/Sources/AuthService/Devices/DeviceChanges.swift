@@ -22,9 +22,12 @@ struct DeviceChanges: Sendable {
     ///   - app: the record of its app.
     ///   - actor: the actor in the audit log.
     ///   - read: the row as it was just read from the store; nil: it is read now.
+    ///   - version: the only version that the command may change; nil: any.
+    ///   - isDryRun: whether to save nothing.
     /// - Returns: nil if the app has no such device.
     func apply(
-        _ command: DeviceCommand, to id: DeviceID, of app: AppRecord, by actor: String, from read: DeviceRecord? = nil
+        _ command: DeviceCommand, to id: DeviceID, of app: AppRecord, by actor: String, from read: DeviceRecord? = nil,
+        ifVersion version: Int64? = nil, isDryRun: Bool = false
     ) async throws(Refusal) -> Outcome? {
         var known = read
         for _ in 0..<ConcurrentChanges.maximumAttempts {
@@ -35,6 +38,11 @@ struct DeviceChanges: Sendable {
                 throw Refusal(error)
             }
             guard let change = decided else { return .done(current, changed: false) }
+            guard version == nil || version == current.version else {
+                let reason = "the device was changed since it was read"
+                throw Refusal(.preconditionFailed, reason, hint: reason)
+            }
+            guard !isDryRun else { return .done(change.after, changed: true) }
             defer { directory.forget(id) }
             let outcome = try await storeCall { () async throws(StoreError) in try await store.save(change) }
             switch outcome {

@@ -73,9 +73,12 @@ package struct Fleet: Sendable {
         package var rotationPercent: Int
         /// The kind of the requests that are not rotations.
         package var question: Question
+        /// The shares of bad requests. Rotations are a percentage of the others.
+        package var bad: BadShares
 
         /// Memberwise initializer.
-        package init(end: End, rate: Double?, rotationPercent: Int, question: Question) {
+        package init(end: End, rate: Double?, rotationPercent: Int, question: Question, bad: BadShares = BadShares()) {
+            self.bad = bad
             self.end = end
             self.rate = rate
             self.rotationPercent = rotationPercent
@@ -104,7 +107,10 @@ package struct Fleet: Sendable {
     package struct Outcome: Sendable, Hashable {
         /// The number of operations that succeeded.
         package internal(set) var succeeded = 0
-        /// The number of operations that failed. Retries of one operation are not counted.
+        /// The number of bad requests that the service refused as it must.
+        package internal(set) var refused = 0
+        /// The number of operations that failed, and of bad requests that were not refused as they must be. Retries of one
+        /// operation are not counted.
         package internal(set) var failed = 0
         /// The duration of the phase.
         package internal(set) var elapsed = Duration.zero
@@ -122,14 +128,24 @@ package struct Fleet: Sendable {
                 return number
             }
             guard devices.indices.contains(number) else { return nil }
-            return await devices[number].enrol()
+            return Step(await devices[number].enrol())
         }
     }
 
-    /// Makes the registered devices send requests and rotate their keys.
+    /// How one operation ended.
+    private enum Step {
+        case succeeded, refused, failed
+
+        init(_ hasSucceeded: Bool) { self = hasSucceeded ? .succeeded : .failed }
+    }
+
+    /// Makes the registered devices send requests and rotate their keys. If the load has bad requests, a tenth of the devices sends
+    /// only these: a device whose signatures fail is refused for a while, whatever it sends.
     package func work(_ load: Load) async -> Outcome {
         let registered = devices.filter(\.isRegistered)
         guard !registered.isEmpty else { return Outcome() }
+        let attackers = load.bad.total > 0 ? registered.suffix(max(1, registered.count / 10)) : []
+        let honest = registered.dropLast(registered.count > attackers.count ? attackers.count : 0)
         let pace = Locked(Pace(load))
         let start = ContinuousClock.now
         return await run {
@@ -138,24 +154,37 @@ package struct Fleet: Sendable {
             if turn.due > elapsed {
                 guard (try? await Task.sleep(until: start + turn.due, clock: .continuous)) != nil else { return nil }
             }
-            let device = registered[turn.number % registered.count]
-            return load.isRotation(turn.number)
-                ? await device.rotate() : await device.send(load.question, dueAt: start + turn.due)
+            let number = load.bad.count(before: turn.number)
+            if let kind = load.bad.kind(of: turn.number) {
+                let attacker = attackers[attackers.startIndex + number % attackers.count]
+                return await attacker.sendBad(kind, load.question, dueAt: start + turn.due) ? .refused : .failed
+            }
+            let good = turn.number - number
+            let device = honest[good % honest.count]
+            return Step(
+                load.isRotation(good)
+                    ? await device.rotate() : await device.send(load.question, dueAt: start + turn.due))
         }
     }
 
     /// Starts no further operations. Running ones finish.
     package func stop() { isStopped.withLock { $0 = true } }
 
-    /// Runs steps, up to `concurrency` at a time, until one returns nil. A step returns whether it succeeded.
-    private func run(_ step: @escaping @Sendable () async -> Bool?) async -> Outcome {
+    /// Runs steps, up to `concurrency` at a time, until one returns nil.
+    private func run(_ step: @escaping @Sendable () async -> Step?) async -> Outcome {
         let outcome = Locked(Outcome())
         let start = ContinuousClock.now
         await withDiscardingTaskGroup { group in
             for _ in 0..<settings.concurrency {
                 group.addTask {
-                    while !isStopped.withLock({ $0 }), !Task.isCancelled, let succeeded = await step() {
-                        outcome.withLock { succeeded ? ($0.succeeded += 1) : ($0.failed += 1) }
+                    while !isStopped.withLock({ $0 }), !Task.isCancelled, let end = await step() {
+                        outcome.withLock { outcome in
+                            switch end {
+                            case .succeeded: outcome.succeeded += 1
+                            case .refused: outcome.refused += 1
+                            case .failed: outcome.failed += 1
+                            }
+                        }
                     }
                 }
             }

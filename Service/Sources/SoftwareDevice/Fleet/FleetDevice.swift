@@ -1,5 +1,7 @@
 internal import AuthContract
 internal import Bytes
+internal import Crypto
+internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
@@ -10,6 +12,8 @@ struct FleetDevice: Sendable {
     private let url: String
     private let transport: LoggedTransport
     private let registered = Locked(false)
+    /// Whether the service demands assertions on status requests.
+    private let asserts = Locked(false)
 
     /// The path and the body of a signed request to another service.
     private static let foreignPath = "/v1/readings"
@@ -72,33 +76,113 @@ struct FleetDevice: Sendable {
     /// accepted.
     func send(_ question: Fleet.Load.Question, dueAt due: ContinuousClock.Instant) async -> Bool {
         do {
-            let request: TransportRequest
-            switch question {
-            case .status:
-                let signed = try await sdk.signRequest(
-                    appID: appID.text, method: Route.status.method, path: Route.status.rawValue)
-                request = TransportRequest(
-                    method: Route.status.method, url: url + Route.status.rawValue,
-                    headers: HeaderFields(signed.fields.map { ($0.name, $0.value) }), body: [])
-            case .verify(let credential):
-                let signed = try await sdk.signRequest(
-                    appID: appID.text, method: "POST", path: Self.foreignPath, bodyBytes: Self.foreignBody)
-                let question = VerifyRequest(
-                    method: "POST", scheme: "https", authority: "api.example.com", path: Self.foreignPath, query: nil,
-                    headers: HeaderFields(signed.fields.map { ($0.name, $0.value) }), body: .bytes(Self.foreignBody))
-                request = TransportRequest(
-                    method: Route.verify.method, url: url + Route.verify.rawValue,
-                    headers: HeaderFields([
-                        ("Authorization", "Bearer \(credential)"), ("Content-Type", "application/json"),
-                    ]), body: question.bytes)
+            if case .status = question, asserts.withLock({ $0 }) { return try await sendAsserting() }
+            let answer = try await transport.send(try await request(question), dueAt: due)
+            guard case .status = question, LoggedTransport.code(of: answer) == ErrorCode.assertionRequired.rawValue
+            else {
+                return Self.isAccepted(answer, question)
             }
-            let answer = try await transport.send(request, dueAt: due)
-            return answer.status == 200 && Self.isAccepted(answer, question)
+            asserts.withLock { $0 = true }
+            return try await sendAsserting()
         } catch { return false }
+    }
+
+    /// Sends a status request by the SDK, which sends requests with assertions one at a time.
+    private func sendAsserting() async throws -> Bool {
+        try await sdk.send(
+            TransportRequest(
+                method: Route.status.method, url: url + Route.status.rawValue, headers: HeaderFields(), body: []),
+            appID: appID.text, asserting: true
+        ).status == 200
+    }
+
+    /// Sends a bad request. Returns whether the service refused it as it must.
+    func sendBad(
+        _ kind: BadTraffic, _ question: Fleet.Load.Question, dueAt due: ContinuousClock.Instant
+    ) async -> Bool {
+        do {
+            let bad: TransportRequest
+            switch kind {
+            case .replay:
+                bad = try await request(question)
+                let first = try await transport.send(bad, kind, dueAt: due)
+                if !Self.isAccepted(first, question) { return kind.isRefused(with: Self.code(of: first, question)) }
+            case .signature: bad = try await request(question, signing: "/v1/other")
+            case .stranger:
+                bad = try await request(question, changing: [HeaderName.deviceID: DeviceID(from: SystemRandom()).text])
+            case .clock:
+                let time = Int64(Date().timeIntervalSince1970) - 3600
+                bad = try await request(question, changing: [HeaderName.timestamp: String(time)])
+            case .malformed: bad = try await request(question, changing: [HeaderName.nonce: "malformed"])
+            case .attestation: bad = try await registration(dueAt: due)
+            }
+            let answer = try await transport.send(bad, kind, dueAt: kind == .replay ? .now : due)
+            return kind.isRefused(with: Self.code(of: answer, kind == .attestation ? .status : question))
+        } catch { return false }
+    }
+
+    /// A registration with a proof that is no attestation.
+    private func registration(dueAt due: ContinuousClock.Instant) async throws -> TransportRequest {
+        func request(_ route: Route, _ body: [UInt8]) -> TransportRequest {
+            TransportRequest(
+                method: route.method, url: url + route.rawValue,
+                headers: HeaderFields([("Content-Type", "application/json")]), body: body)
+        }
+        let issued = try await transport.send(
+            request(.challenge, ChallengeRequest(appID: appID).bytes), .attestation, dueAt: due)
+        // Without a challenge, the registration is refused for the reason of the challenge's refusal.
+        guard issued.status == 200 else { return request(.challenge, ChallengeRequest(appID: appID).bytes) }
+        return request(
+            .register,
+            RegisterRequest(
+                appID: appID, publicKeyText: DevicePublicKey(P256.Signing.PrivateKey().publicKey).base64,
+                challenge: try ChallengeResponse(parsing: issued.body).challenge, platform: .ios,
+                proof: Base64.standard.encode(SystemRandom().bytes(64))
+            ).bytes)
+    }
+
+    /// A signed request.
+    ///
+    /// - Parameters:
+    ///   - question: what the request is for.
+    ///   - signedPath: the path that is signed; nil: the one that is sent.
+    ///   - changes: other values of signature headers.
+    private func request(
+        _ question: Fleet.Load.Question, signing signedPath: String? = nil, changing changes: [String: String] = [:]
+    ) async throws -> TransportRequest {
+        func sign(_ method: String, _ path: String, _ body: [UInt8]) async throws -> HeaderFields {
+            let signed = try await sdk.signRequest(
+                appID: appID.text, method: method, path: signedPath ?? path, bodyBytes: body)
+            return HeaderFields(signed.fields.map { ($0.name, changes[$0.name] ?? $0.value) })
+        }
+        switch question {
+        case .status:
+            return TransportRequest(
+                method: Route.status.method, url: url + Route.status.rawValue,
+                headers: try await sign(Route.status.method, Route.status.rawValue, []), body: [])
+        case .verify(let credential):
+            let question = VerifyRequest(
+                method: "POST", scheme: "https", authority: "api.example.com", path: Self.foreignPath, query: nil,
+                headers: try await sign("POST", Self.foreignPath, Self.foreignBody), body: .bytes(Self.foreignBody))
+            return TransportRequest(
+                method: Route.verify.method, url: url + Route.verify.rawValue,
+                headers: HeaderFields([
+                    ("Authorization", "Bearer \(credential)"), ("Content-Type", "application/json"),
+                ]), body: question.bytes)
+        }
+    }
+
+    /// The code of a refusal, also of one that is only observed; nil: the request was accepted.
+    private static func code(of answer: TransportAnswer, _ question: Fleet.Load.Question) -> String? {
+        if case .verify = question, case .observed(let code, _)? = try? VerifyResponse(parsing: answer.body) {
+            return code.rawValue
+        }
+        return LoggedTransport.code(of: answer)
     }
 
     /// Whether the answer accepts the request. In mode `observe`, a refusal has status 200 too.
     private static func isAccepted(_ answer: TransportAnswer, _ question: Fleet.Load.Question) -> Bool {
+        guard answer.status == 200 else { return false }
         guard case .verify = question else { return true }
         guard case .verified? = try? VerifyResponse(parsing: answer.body) else { return false }
         return true

@@ -2,7 +2,7 @@ package import AuthContract
 internal import Bytes
 internal import SynheartAuth
 
-/// The exchanges of a fleet with the service: for each route, their latencies and errors.
+/// The exchanges of a fleet with the service: for each route and each kind of bad requests, their latencies and errors.
 package final class FleetLog: Sendable {
     /// The exchanges of one route.
     package struct Line: Sendable, Hashable {
@@ -20,23 +20,42 @@ package final class FleetLog: Sendable {
     package static let noAnswer = "NO_ANSWER"
     private static let maximumCodes = 100
 
-    private let lines = Locked<[Route: Line]>([:])
+    private struct Lines {
+        var routes: [Route: Line] = [:]
+        var bad: [BadTraffic: Line] = [:]
+    }
+
+    private let lines = Locked(Lines())
 
     /// An empty log.
     package init() {}
 
-    /// The exchanges so far, by route.
-    package var routes: [Route: Line] { lines.withLock { $0 } }
+    /// The exchanges so far, by route, without the bad requests.
+    package var routes: [Route: Line] { lines.withLock { $0.routes } }
 
-    func answered(_ route: Route, after duration: Duration, code: String?) {
-        lines.withLock { lines in
-            lines[route, default: Line()].latencies.note(duration)
-            if let code { Self.count(code, &lines[route, default: Line()]) }
+    /// The bad requests so far. Those that were refused as they must are errors too, by code.
+    package var bad: [BadTraffic: Line] { lines.withLock { $0.bad } }
+
+    /// Records an answer to a request of this route, or to a bad one of this kind.
+    func answered(_ route: Route, _ kind: BadTraffic? = nil, after duration: Duration, code: String?) {
+        change(route, kind) { line in
+            line.latencies.note(duration)
+            if let code { Self.count(code, &line) }
         }
     }
 
-    func unanswered(_ route: Route) {
-        lines.withLock { Self.count(Self.noAnswer, &$0[route, default: Line()]) }
+    func unanswered(_ route: Route, _ kind: BadTraffic? = nil) {
+        change(route, kind) { Self.count(Self.noAnswer, &$0) }
+    }
+
+    private func change(_ route: Route, _ kind: BadTraffic?, _ change: (inout Line) -> Void) {
+        lines.withLock { lines in
+            if let kind {
+                change(&lines.bad[kind, default: Line()])
+            } else {
+                change(&lines.routes[route, default: Line()])
+            }
+        }
     }
 
     private static func count(_ code: String, _ line: inout Line) {

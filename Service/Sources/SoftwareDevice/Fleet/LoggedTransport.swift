@@ -14,8 +14,10 @@ struct LoggedTransport: HTTPTransport {
     }
 
     /// Sends a request. Its latency begins when the request was due, so time spent waiting for a free slot is part of it.
+    ///
+    /// - Parameter kind: the kind of a bad request; nil: it is a good one.
     func send(
-        _ request: TransportRequest, dueAt: ContinuousClock.Instant
+        _ request: TransportRequest, _ kind: BadTraffic? = nil, dueAt: ContinuousClock.Instant
     ) async throws(TransportError) -> TransportAnswer {
         let route = Route.allCases.first { request.url.hasSuffix($0.rawValue) }
         let lines = request.headers.lines.map { ($0.name, $0.value) } + headers.map { ($0.name, $0.value) }
@@ -24,15 +26,16 @@ struct LoggedTransport: HTTPTransport {
             deadline: request.deadline, maximumAnswer: request.maximumAnswer)
         do throws(TransportError) {
             let answer = try await base.send(request)
-            if let route { log.answered(route, after: dueAt.duration(to: .now), code: Self.code(of: answer)) }
+            if let route { log.answered(route, kind, after: dueAt.duration(to: .now), code: Self.code(of: answer)) }
             return answer
         } catch {
-            if let route { log.unanswered(route) }
+            if let route { log.unanswered(route, kind) }
             throw error
         }
     }
 
-    private static func code(of answer: TransportAnswer) -> String? {
+    /// The code of a refusal; nil: the answer is none.
+    static func code(of answer: TransportAnswer) -> String? {
         guard !(200..<300).contains(answer.status) else { return nil }
         return (try? ErrorBody(parsing: answer.body))?.code ?? "HTTP_\(answer.status)"
     }

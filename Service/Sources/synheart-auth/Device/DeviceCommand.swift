@@ -114,6 +114,8 @@ struct DeviceCommand: AsyncParsableCommand {
                       > headers
                   synheart-auth device sign --scheme 2 \\
                       --url 'https://api.example.com/v1/pay?a=b'
+                  synheart-auth device sign --path /auth/v1/device/status --assertion \\
+                      > headers
                 """)
         @Option(help: "The HTTP method.") var method = "GET"
         @Option(
@@ -123,6 +125,7 @@ struct DeviceCommand: AsyncParsableCommand {
         @Option(help: "The signature scheme: 1, or 2 (RFC 9421). A device that has signed under 2 signs under 2.")
         var scheme = 1
         @Option(help: "A file with the body; - for standard input.") var body: String?
+        @Flag(help: "Add an App Attest assertion, for a path on which the app demands one; iOS.") var assertion = false
         @OptionGroup var folder: Folder
         @OptionGroup var output: OutputOptions
 
@@ -147,6 +150,10 @@ struct DeviceCommand: AsyncParsableCommand {
         private func sign(_ bytes: [UInt8]) async throws -> SignedHeaders {
             guard let url, let scheme = SignatureScheme(rawValue: scheme) else {
                 let device = try folder.device()
+                guard !assertion else {
+                    let url = device.settings.url + (path ?? Route.status.rawValue)
+                    return try await sign(bytes, url, with: device)
+                }
                 return try await asking {
                     try await device.sdk.signRequest(
                         appID: device.settings.appID.text, method: method, path: path ?? Route.status.rawValue,
@@ -157,9 +164,14 @@ struct DeviceCommand: AsyncParsableCommand {
             let authority = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
             let origin = authority.joined(separator: "/").prefix { $0 != "?" && $0 != "#" }
             let device = try folder.device(origins: [try RequestOrigin(String(origin))], scheme: scheme)
-            return try await asking {
+            return try await sign(bytes, url, with: device)
+        }
+
+        private func sign(_ bytes: [UInt8], _ url: String, with device: SoftwareDevice) async throws -> SignedHeaders {
+            try await asking {
                 try await device.sdk.sign(
-                    appID: device.settings.appID.text, method: method, url: url, bodyBytes: bytes)
+                    appID: device.settings.appID.text, method: method, url: url, bodyBytes: bytes,
+                    asserting: assertion)
             }
         }
     }

@@ -26,24 +26,33 @@ struct DeviceHTTP {
     }
 
     /// The headers of a request to one of the service's own routes, under the scheme that the device signs with.
-    func sign(_ route: Route, body: [UInt8] = []) async throws -> [(name: String, value: String)] {
-        try await asking {
-            try await device.sdk.sign(
-                appID: device.settings.appID.text, method: route.method, url: device.settings.url + route.rawValue,
-                bodyBytes: body)
-        }.fields
+    func sign(_ route: Route) async throws -> [(name: String, value: String)] {
+        try await sign(route, body: [], with: device.sdk, asserting: false)
     }
 
-    /// Signs and sends a request. Uses scheme 2 if the service refuses scheme 1.
+    /// Signs and sends a request. Signs it again under scheme 2, or with an App Attest assertion, if the service demands that.
     func send(_ route: Route, body: [UInt8] = []) async throws -> Answer {
-        let answer = try await send(route, headers: try await sign(route, body: body), body: body)
-        guard answer.code == ErrorCode.unsupportedSigVersion.rawValue else { return answer }
-        let headers = try await asking {
-            try await device.sdkOfSchemeTwo.sign(
-                appID: device.settings.appID.text, method: route.method,
-                url: device.settings.url + route.rawValue, bodyBytes: body)
+        var (isSchemeTwo, asserts) = (false, false)
+        while true {
+            let headers = try await sign(
+                route, body: body, with: isSchemeTwo ? device.sdkOfSchemeTwo : device.sdk, asserting: asserts)
+            let answer = try await send(route, headers: headers, body: body)
+            switch answer.code {
+            case ErrorCode.unsupportedSigVersion.rawValue where !isSchemeTwo: isSchemeTwo = true
+            case ErrorCode.assertionRequired.rawValue where !asserts: asserts = true
+            default: return answer
+            }
         }
-        return try await send(route, headers: headers.fields, body: body)
+    }
+
+    private func sign(
+        _ route: Route, body: [UInt8], with sdk: SynheartAuth, asserting: Bool
+    ) async throws -> [(name: String, value: String)] {
+        try await asking {
+            try await sdk.sign(
+                appID: device.settings.appID.text, method: route.method, url: device.settings.url + route.rawValue,
+                bodyBytes: body, asserting: asserting)
+        }.fields
     }
 
     /// Sends with these headers, which may have been sent before.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import AuthServer
+import AuthService
 import StrictJSON
 
 /// Registered devices.
@@ -10,6 +11,12 @@ struct DevicesCommand: AsyncParsableCommand {
               synheart-auth devices list --app com.example.app --status registered
               synheart-auth devices revoke --app com.example.app \\
                   7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
+
+            Decisions take many devices with --from or --where. Each device is a change of its own, with its own audit event, saved \
+            only if the device is still as it was selected. A rerun changes only what is left.
+
+              synheart-auth devices revoke --app com.example.app --from ids --dry-run
+              synheart-auth devices revoke --app com.example.app --from ids
             """,
         subcommands: [
             List.self, Show.self, Revoke.self, Approve.self, Reject.self, ForceRotation.self, LiftRotation.self,
@@ -72,9 +79,13 @@ struct DevicesCommand: AsyncParsableCommand {
 
                   synheart-auth devices revoke --app com.example.app \\
                       7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --reason "lost phone"
+                  synheart-auth devices revoke --app com.example.app \\
+                      --where assurance.labels=root:1f2e3d4c --resume run --dry-run
+                  synheart-auth devices revoke --app com.example.app \\
+                      --where assurance.labels=root:1f2e3d4c --resume run
                 """)
-        static let decision = (route: AdminRoute.revokeDevice, verb: "revoked")
-        @OptionGroup var target: Target
+        static let decision = (route: AdminRoute.revokeDevice, name: "revoke", verb: "revoked")
+        @OptionGroup var target: DecisionTarget
         @Option(help: "Why; kept in the audit log.") var reason: String?
         @OptionGroup var options: AdministrationOptions
 
@@ -90,9 +101,11 @@ struct DevicesCommand: AsyncParsableCommand {
 
                   synheart-auth devices approve --app com.example.app \\
                       7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
+                  synheart-auth devices approve --app com.example.app \\
+                      --where status=pending --where assurance.app=app-attest
                 """)
-        static let decision = (route: AdminRoute.approveDevice, verb: "approved")
-        @OptionGroup var target: Target
+        static let decision = (route: AdminRoute.approveDevice, name: "approve", verb: "approved")
+        @OptionGroup var target: DecisionTarget
         @Flag(help: "Also where its proof never verified.") var unproven = false
         @OptionGroup var options: AdministrationOptions
 
@@ -105,9 +118,10 @@ struct DevicesCommand: AsyncParsableCommand {
             discussion: """
                   synheart-auth devices reject --app com.example.app \\
                       7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
+                  synheart-auth devices reject --app com.example.app --from ids
                 """)
-        static let decision = (route: AdminRoute.rejectDevice, verb: "rejected")
-        @OptionGroup var target: Target
+        static let decision = (route: AdminRoute.rejectDevice, name: "reject", verb: "rejected")
+        @OptionGroup var target: DecisionTarget
         @OptionGroup var options: AdministrationOptions
     }
 
@@ -120,9 +134,11 @@ struct DevicesCommand: AsyncParsableCommand {
 
                   synheart-auth devices force-rotation --app com.example.app \\
                       7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --within 3600
+                  synheart-auth devices force-rotation --app com.example.app \\
+                      --where status=registered --where platform=ios --rate 10
                 """)
-        static let decision = (route: AdminRoute.forceRotation, verb: "must rotate")
-        @OptionGroup var target: Target
+        static let decision = (route: AdminRoute.forceRotation, name: "force-rotation", verb: "must rotate")
+        @OptionGroup var target: DecisionTarget
         @Option(help: "Seconds from now.") var within: Int64 = 86_400
         @Option(help: "Why: scheduled or compromise.") var reason = "scheduled"
         @OptionGroup var options: AdministrationOptions
@@ -140,8 +156,8 @@ struct DevicesCommand: AsyncParsableCommand {
                   synheart-auth devices lift-rotation --app com.example.app \\
                       7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f
                 """)
-        static let decision = (route: AdminRoute.liftRotation, verb: "need not rotate")
-        @OptionGroup var target: Target
+        static let decision = (route: AdminRoute.liftRotation, name: "lift-rotation", verb: "need not rotate")
+        @OptionGroup var target: DecisionTarget
         @OptionGroup var options: AdministrationOptions
     }
 
@@ -154,8 +170,10 @@ struct DevicesCommand: AsyncParsableCommand {
                   synheart-auth devices lower-scheme --app com.example.app \\
                       7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --scheme 1
                 """)
-        static let decision = (route: AdminRoute.lowerScheme, verb: "may sign under the older scheme")
-        @OptionGroup var target: Target
+        static let decision = (
+            route: AdminRoute.lowerScheme, name: "lower-scheme", verb: "may sign under the older scheme"
+        )
+        @OptionGroup var target: DecisionTarget
         @Option(help: "The scheme: 1 or 2.") var scheme: Int64
         @OptionGroup var options: AdministrationOptions
 
@@ -163,10 +181,11 @@ struct DevicesCommand: AsyncParsableCommand {
     }
 }
 
-/// One decision about one device.
+/// One decision, about one device or about many.
 protocol Decision: AdministrationCommand {
-    static var decision: (route: AdminRoute, verb: String) { get }
-    var target: DevicesCommand.Target { get }
+    /// The route for one device, and the name of the decision in the route for many.
+    static var decision: (route: AdminRoute, name: String, verb: String) { get }
+    var target: DecisionTarget { get }
     var body: JSONObject { get }
 }
 
@@ -174,7 +193,11 @@ extension Decision {
     var body: JSONObject { JSONObject() }
 
     func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
-        let device = try await administration.ask(Self.decision.route, target.parameters, body: body)
-        try output.done("\(target.device) \(Self.decision.verb)", device)
+        guard let id = target.device else {
+            return try await FleetRun(administration, target).perform(
+                Self.decision.name, with: body, at: SystemClock().now, output)
+        }
+        let device = try await administration.ask(Self.decision.route, target.parameters(of: id), body: body)
+        try output.done("\(id) \(Self.decision.verb)", device)
     }
 }

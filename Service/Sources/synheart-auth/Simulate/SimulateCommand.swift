@@ -30,9 +30,21 @@ struct SimulateCommand: AsyncParsableCommand {
               synheart-auth simulate --url http://127.0.0.1:8080 --devices 100 \\
                   --platform ios
 
+              synheart-auth simulate --operation verify --bad replay=2 --bad signature=1 \\
+                  --expect 'p99<50ms' --expect 'errors<0.1%'
+
+            --bad adds requests that a service must refuse, as a percentage of all requests. A tenth of the devices sends only these. \
+            One that is not refused with its code, or for a spent rate, counts as failed.
+
+            --expect is for CI: p50 to p99.99 and max of all requests of the load, or of one operation (verify.p99), in us, ms or s; \
+            errors, in percent of all operations or as a number; rate, in requests a second. Where nothing was measured, an \
+            expectation does not hold.
+
             With --rate, latency counts from the time at which a request was due, so that a service that falls behind does not \
-            look fast. Ctrl-C ends early with the results so far. Exit code 0: every operation finished; 1: some did not; 2: the \
-            service cannot be reached.
+            look fast. Ctrl-C ends early with the results so far.
+
+            Exit code 0: every operation finished, or as many as an expectation about errors allows, and every expectation holds; \
+            1: not so; 2: the service cannot be reached.
             """)
 
     @Option(help: "A running auth service; without it, a fresh one inside this process.") var url: String?
@@ -56,6 +68,16 @@ struct SimulateCommand: AsyncParsableCommand {
         name: .customLong("credential-file"),
         help: "With --url and --operation verify: a file with a service credential for the app.")
     var credentialFile: String?
+    @Option(
+        help: ArgumentHelp(
+            "Bad requests of a kind, in percent of all; may be repeated.",
+            discussion: "Kinds: \(BadTraffic.allCases.map(\.rawValue).joined(separator: ", ")).",
+            valueName: "KIND=PERCENT"))
+    var bad: [BadShare] = []
+    @Option(
+        help: ArgumentHelp(
+            "What must hold for exit code 0, such as 'p99<50ms'; may be repeated.", valueName: "EXPECTATION"))
+    var expect: [ExpectationArgument] = []
     @OptionGroup var output: OutputOptions
 
     enum Platforms: String, ExpressibleByArgument, CaseIterable { case mixed, ios, android, development }
@@ -73,6 +95,8 @@ struct SimulateCommand: AsyncParsableCommand {
         guard url == nil || operation == .status || credentialFile != nil else {
             throw ValidationError("--operation verify with --url needs --credential-file")
         }
+        guard Set(bad.map(\.kind)).count == bad.count else { throw ValidationError("--bad names each kind once") }
+        guard shares.total <= 100 else { throw ValidationError("the shares of --bad are at most 100 together") }
     }
 
     func run() async throws {
@@ -109,13 +133,19 @@ struct SimulateCommand: AsyncParsableCommand {
             let simulation = try await simulate(at: url, appID, credential, authorities, transport)
             try output.json ? output.show(simulation.json) : simulation.show(output)
             await transport.shutdown()
-            guard simulation.failed == 0 else {
+            try simulation.requireExpected()
+            let mayFail = expect.contains { $0.expectation.isAboutErrors }
+            guard mayFail || simulation.failed == 0 else {
                 throw CommandFailure(.refused, "\(simulation.failed) operations did not finish")
             }
         } catch {
             await transport.shutdown()
             throw error
         }
+    }
+
+    private var shares: BadShares {
+        BadShares(percent: Dictionary(bad.map { ($0.kind, $0.percent) }) { first, _ in first })
     }
 
     /// Development mode must be allowed in the app record. The record of `apps example` does not allow it.
@@ -148,17 +178,41 @@ struct SimulateCommand: AsyncParsableCommand {
                 kinds: kinds,
                 apple: try authorities.apple(), google: try authorities.google(), concurrency: concurrency),
             transport: transport)
-        var simulation = Simulation(devices: devices, log: fleet.log)
+        var simulation = Simulation(devices: devices, log: fleet.log, expectations: expect.map(\.expectation))
         let progress = Progress(fleet.log)
         let load = Fleet.Load(
             end: duration.map { .after(.seconds($0)) } ?? .requests(requests ?? 20 * devices), rate: rate,
             rotationPercent: rotatePercent,
-            question: operation == .verify ? .verify(credential: credential ?? "") : .status)
+            question: operation == .verify ? .verify(credential: credential ?? "") : .status, bad: shares)
         try await interruptible(by: fleet.stop) {
             simulation.enrolment = await progress.during("registering") { await fleet.enrol() }
             simulation.work = await progress.during("requesting") { await fleet.work(load) }
         }
         return simulation
+    }
+}
+
+/// A value of `--bad`.
+struct BadShare: ExpressibleByArgument {
+    let kind: BadTraffic
+    let percent: Double
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+        guard parts.count == 2, let kind = BadTraffic(rawValue: parts[0]), let percent = Double(parts[1]),
+            percent > 0, percent <= 100
+        else { return nil }
+        (self.kind, self.percent) = (kind, percent)
+    }
+}
+
+/// A value of `--expect`.
+struct ExpectationArgument: ExpressibleByArgument {
+    let expectation: LoadExpectation
+
+    init?(argument: String) {
+        guard let expectation = try? LoadExpectation(argument) else { return nil }
+        self.expectation = expectation
     }
 }
 

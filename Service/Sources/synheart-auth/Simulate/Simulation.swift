@@ -7,12 +7,14 @@ import StrictJSON
 struct Simulation {
     let devices: Int
     let log: FleetLog
+    let expectations: [LoadExpectation]
     var enrolment = Fleet.Outcome()
     var work = Fleet.Outcome()
 
-    init(devices: Int, log: FleetLog) {
+    init(devices: Int, log: FleetLog, expectations: [LoadExpectation] = []) {
         self.devices = devices
         self.log = log
+        self.expectations = expectations
     }
 
     var failed: Int { enrolment.failed + work.failed }
@@ -26,21 +28,70 @@ struct Simulation {
     func show(_ output: OutputOptions) throws {
         try StandardOutput.print(Self.sentence("registered", enrolment, "devices"))
         try StandardOutput.print(Self.sentence("answered", work, "requests"))
+        if work.refused > 0 { try StandardOutput.print("refused \(work.refused) bad requests") }
         try StandardOutput.print("")
         try output.list(
-            rows.map { row in
+            (rows + badRows.map { $0.named("bad " + $0.name) }).map { row in
                 JSONObject(row.json.members.map { ($0.name, $0.name == "errors" ? Self.text($0.value) : $0.value) })
             },
-            columns: ["operation", "count", "per_second", "p50_ms", "p90_ms", "p99_ms", "max_ms", "errors"],
+            columns: ["operation", "count", "per_second", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "errors"],
             empty: "nothing was sent")
+        for (expectation, value) in measured where expectation.holds(in: measures) {
+            try StandardOutput.print("holds: \(expectation) (\(Self.text(value, expectation.unit)))")
+        }
+    }
+
+    /// Names each expectation that does not hold on standard error.
+    func requireExpected() throws {
+        let missed = measured.filter { !$0.expectation.holds(in: measures) }
+        for (expectation, value) in missed {
+            StandardError.print("does not hold: \(expectation) (\(Self.text(value, expectation.unit)))")
+        }
+        guard missed.isEmpty else { throw CommandFailure(.refused, "\(missed.count) expectations do not hold") }
+    }
+
+    private static func text(_ value: Double?, _ unit: String) -> String {
+        value.map { "\(rounded($0).text())\(unit)" } ?? "nothing was measured"
+    }
+
+    /// Each expectation with its measured value.
+    private var measured: [(expectation: LoadExpectation, value: Double?)] {
+        let measures = measures
+        return expectations.map { ($0, $0.value(in: measures)) }
+    }
+
+    private var measures: LoadMeasures {
+        let routes = log.routes
+        let latencies = Self.operations.compactMap { name, route in routes[route].map { (name, $0.latencies) } }
+        return LoadMeasures(
+            latencies: Dictionary(latencies) { first, _ in first }, operationsOfLoad: ["status", "verify", "rotate"],
+            failed: failed,
+            count: failed + enrolment.succeeded + work.succeeded + work.refused,
+            rate: Double(work.succeeded + work.refused) / max(work.elapsed.inSeconds, 1e-6))
     }
 
     /// Everything, for programs. Times are in milliseconds.
     var json: JSONObject {
         JSONObject([
             ("devices", .integer(devices)), ("enrolment", Self.json(enrolment)), ("work", Self.json(work)),
-            ("operations", .array(rows.map { .object($0.json) })), ("failed", .integer(failed)),
+            ("operations", .array(rows.map { .object($0.json) })),
+            ("bad", .array(badRows.map { .object($0.json) })), ("failed", .integer(failed)),
+            ("expectations", .array(measured.map { .object(expectationJSON($0.expectation, $0.value)) })),
         ])
+    }
+
+    private func expectationJSON(_ expectation: LoadExpectation, _ value: Double?) -> JSONObject {
+        JSONObject([
+            ("expect", .string(expectation.description)), ("measured", value.map(Self.rounded) ?? .null),
+            ("unit", .string(expectation.unit)), ("holds", .bool(expectation.holds(in: measures))),
+        ])
+    }
+
+    private var badRows: [Row] {
+        let bad = log.bad
+        return BadTraffic.allCases.compactMap { kind in
+            bad[kind].map { Row(name: kind.rawValue, line: $0, elapsed: work.elapsed) }
+        }
     }
 
     private var rows: [Row] {
@@ -56,6 +107,8 @@ struct Simulation {
         let line: FleetLog.Line
         let elapsed: Duration
 
+        func named(_ name: String) -> Row { Row(name: name, line: line, elapsed: elapsed) }
+
         var json: JSONObject {
             let times = line.latencies
             return JSONObject([
@@ -64,6 +117,7 @@ struct Simulation {
                 ("p50_ms", Simulation.milliseconds(times.percentile(0.5))),
                 ("p90_ms", Simulation.milliseconds(times.percentile(0.9))),
                 ("p99_ms", Simulation.milliseconds(times.percentile(0.99))),
+                ("p999_ms", Simulation.milliseconds(times.percentile(0.999))),
                 ("max_ms", Simulation.milliseconds(times.maximum)),
                 (
                     "errors",
@@ -82,7 +136,8 @@ struct Simulation {
 
     private static func json(_ outcome: Fleet.Outcome) -> JSONValue {
         [
-            "succeeded": .integer(outcome.succeeded), "failed": .integer(outcome.failed),
+            "succeeded": .integer(outcome.succeeded), "refused": .integer(outcome.refused),
+            "failed": .integer(outcome.failed),
             "seconds": rounded(outcome.elapsed.inSeconds),
         ]
     }

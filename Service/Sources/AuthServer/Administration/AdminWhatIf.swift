@@ -1,0 +1,77 @@
+internal import AuthContract
+internal import AuthService
+internal import StrictJSON
+
+extension AdminAPI {
+    /// Judges one page of the app's devices under another record, and beside it under the present one. Nothing is changed, and no
+    /// file or URL of the record is opened.
+    func whatIf(_ request: AdminRequest) async throws -> APIResponse {
+        try request.body.allowOnly("record", "limit", "cursor")
+        let current = try await existingApp(request)
+        let record = try AppRecord(request.body.object("record").unmasked(from: current, by: service.apps.mask))
+        guard record.appID == current.appID else { throw ContractError("app_id must equal the path's") }
+        var query = DeviceQuery(limit: Int(try request.body.optionalInteger("limit", in: 1...1000) ?? 1000))
+        query.appID = current.appID
+        query.after = try request.body.optionalString("cursor").map(DeviceQuery.PageToken.init(cursor:))
+        let devices = try await service.administration.list(query)
+        let now = service.clock.now
+        let (proposed, present) = (WhatIf(record, at: now), WhatIf(current, at: now))
+        var sums = FindingSums()
+        for device in devices {
+            let known = present.findings(about: device)
+            for finding in proposed.findings(about: device) {
+                sums.add(finding, of: device.deviceID, isNew: !known.contains(finding))
+            }
+        }
+        let next = devices.count == query.limit ? devices.last.map { DeviceQuery.PageToken($0).cursor } : nil
+        let kinds = ["ios", "key_attestation", "play_integrity"]
+        let policies = kinds.compactMap { kind in record.proofPolicy(of: kind).map { (kind, $0) } }
+        let cursor: JSONValue = next.map { .string($0) } ?? .null
+        return .json(
+            JSONObject([
+                ("app_id", .string(current.appID.text)), ("devices", .integer(devices.count)),
+                ("findings", .array(sums.json)), ("policies", .object(JSONObject(policies))), ("next_cursor", cursor),
+            ]))
+    }
+}
+
+/// The number of devices of each finding.
+private struct FindingSums {
+    private static let maximumExamples = 5
+
+    private struct Sum {
+        var devices = 0
+        var newly = 0
+        var examples: [DeviceID] = []
+    }
+
+    private var sums: [WhatIf.Finding: Sum] = [:]
+
+    /// - Parameter isNew: whether the present record decides otherwise.
+    mutating func add(_ finding: WhatIf.Finding, of device: DeviceID, isNew: Bool) {
+        var sum = sums[finding] ?? Sum()
+        sum.devices += 1
+        if isNew {
+            sum.newly += 1
+            if sum.examples.count < Self.maximumExamples { sum.examples.append(device) }
+        }
+        sums[finding] = sum
+    }
+
+    /// The findings, requests first, then by their reason.
+    var json: [JSONValue] {
+        let sorted = sums.sorted {
+            ($0.key.stage.rawValue, $0.key.reason.rawValue) > ($1.key.stage.rawValue, $1.key.reason.rawValue)
+        }
+        return sorted.map { finding, sum in
+            let code: JSONValue = finding.code.map { .string($0.rawValue) } ?? .null
+            let examples = sum.examples.map { JSONValue.string($0.text) }
+            return .object(
+                JSONObject([
+                    ("stage", .string(finding.stage.rawValue)), ("outcome", .string(finding.outcome.rawValue)),
+                    ("code", code), ("reason", .string(finding.reason.rawValue)), ("devices", .integer(sum.devices)),
+                    ("newly", .integer(sum.newly)), ("examples", .array(examples)),
+                ]))
+        }
+    }
+}

@@ -1,0 +1,217 @@
+internal import AndroidKeyAttestation
+internal import AppAttest
+package import AuthContract
+internal import PlayIntegrity
+package import StrictJSON
+
+/// What an app record would decide about devices and requests that another record judged.
+///
+/// A device's row keeps what the device has proven, not its attestation. So a finding is about what the row tells: a newer policy may
+/// refuse a registration for more. Recorded refusals are judged again with ``AppRecord/proofPolicy(of:)``.
+package struct WhatIf: Sendable {
+    /// What would be decided.
+    package enum Stage: String, Sendable, Hashable, CaseIterable {
+        /// The device's next request to another service.
+        case request
+        /// A registration with the device's proof.
+        case registration
+    }
+
+    /// What the decision would be.
+    package enum Outcome: String, Sendable, Hashable, CaseIterable {
+        case refused
+        /// The device would wait for an operator.
+        case pending
+        /// Mode `observe`: it would be reported, and let through.
+        case observed
+    }
+
+    /// The member of the record that decides.
+    package enum Reason: String, Sendable, Hashable, CaseIterable {
+        case disabled
+        case platform
+        case assurance
+        case pending
+        case underObservation = "admitted_under_observation"
+        case keyAge = "key_age"
+        case scheme = "signature.minimum_scheme"
+        case assertion = "ios.assertions_required"
+        case developmentMode = "development_integrity_allowed"
+        case trustAnchors = "trust_anchors"
+        case iosAppID = "ios.app_ids"
+        case environment = "ios.environments"
+        case proof = "android.proof"
+        case deviceLabels = "android.play_integrity.device_labels"
+        case securityLevel = "android.key_attestation.minimum_security_level"
+        case approval = "registration.approval"
+    }
+
+    /// One decision that is not an admission.
+    package struct Finding: Sendable, Hashable {
+        package let stage: Stage
+        package let outcome: Outcome
+        package let reason: Reason
+        /// The code of the answer; nil: a pending registration has none.
+        package let code: ErrorCode?
+    }
+
+    private let record: AppRecord
+    private let now: UnixTime
+
+    /// Decisions under this record at this time.
+    package init(_ record: AppRecord, at now: UnixTime) {
+        self.record = record
+        self.now = now
+    }
+
+    /// The findings about a pending or registered device: at most one of each stage, the one that decides first. Other devices are not
+    /// judged.
+    package func findings(about device: DeviceRecord) -> [Finding] {
+        guard device.status == .registered || device.status == .pending else { return [] }
+        return [request(of: device), registration(of: device)].compactMap { $0 }
+    }
+
+    // MARK: Requests
+
+    private func request(of device: DeviceRecord) -> Finding? {
+        guard record.enabled else { return refused(.request, .disabled, .unknownApp) }
+        let states = AccessTable.states(of: device, signedBy: .current, app: record, now: now)
+        if case .refused(let code) = AccessTable.access(states, .otherService) {
+            switch code {
+            case .devicePending where record.mode == .enforce:
+                let reason: Reason = device.status == .pending ? .pending : .underObservation
+                return Finding(stage: .request, outcome: .pending, reason: reason, code: code)
+            case .devicePending: return refused(.request, .pending, code)
+            default: return refused(.request, .keyAge, code)
+            }
+        }
+        if record.buildChannel == .production, [.test, .development].contains(device.assurance.app) {
+            return refused(.request, .assurance, .deviceRevoked)
+        }
+        // A device that never signed under the scheme may still be able to.
+        guard device.highestScheme >= record.signature.minimumScheme else {
+            return refused(.request, .scheme, .unsupportedSigVersion)
+        }
+        guard device.platform == .ios, device.appAttest == nil, record.ios?.demandsAssertions == true else {
+            return nil
+        }
+        return refused(.request, .assertion, .assertionRequired)
+    }
+
+    private func refused(_ stage: Stage, _ reason: Reason, _ code: ErrorCode) -> Finding {
+        // Observation lets requests to other services through, and no registration whose proof does not verify.
+        let isObserved = stage == .request && record.mode == .observe && reason != .disabled
+        return Finding(stage: stage, outcome: isObserved ? .observed : .refused, reason: reason, code: code)
+    }
+
+    // MARK: Registrations
+
+    private func registration(of device: DeviceRecord) -> Finding? {
+        guard record.enabled else { return refused(.registration, .disabled, .unknownApp) }
+        if device.assurance.app == .development {
+            guard record.developmentIntegrityAllowed, record.buildChannel != .production else {
+                return refused(.registration, .developmentMode, .devModeNotAllowed)
+            }
+        } else if let reason = unmet(by: device) {
+            return refused(.registration, reason, .invalidAttestation)
+        }
+        guard record.registration.approval == .manual else { return nil }
+        return Finding(
+            stage: .registration, outcome: record.mode == .observe ? .observed : .pending, reason: .approval, code: nil)
+    }
+
+    /// The first requirement for a proof that the device does not meet.
+    private func unmet(by device: DeviceRecord) -> Reason? {
+        switch device.platform {
+        case .ios: record.ios.map { unmet($0, by: device) } ?? .platform
+        case .android: record.android.map { unmet($0, by: device) } ?? .platform
+        }
+    }
+
+    private func unmet(_ app: IOSApp, by device: DeviceRecord) -> Reason? {
+        if device.assurance.app == .test, app.trustAnchors.isEmpty { return .trustAnchors }
+        // A device whose proof never verified has no App Attest key.
+        guard let proven = device.appAttest else { return nil }
+        guard app.appIDs.contains(proven.appID) else { return .iosAppID }
+        return app.policy.environments.contains { $0.rawValue == proven.environment } ? nil : .environment
+    }
+
+    private func unmet(_ app: AndroidApp, by device: DeviceRecord) -> Reason? {
+        let assurance = device.assurance
+        // Nothing is known of a proof that never verified.
+        if assurance.isUnproven { return nil }
+        let isIntegral = assurance.app == .playIntegrity
+        let isAttested = assurance.key == .tee || assurance.key == .strongbox
+        switch assurance.app {
+        case .test:
+            // The test authority of a key attestation, or a test response of Play Integrity.
+            if app.trustAnchors.isEmpty, !app.playIntegrity.policy.allowsTestResponses { return .trustAnchors }
+        case .none:
+            if app.proof == .playIntegrity || app.proof == .both { return .proof }
+        case .playIntegrity, .appAttest, .appAttestDevelopment, .development: break
+        }
+        if isIntegral, !Set(assurance.labels).isSuperset(of: app.playIntegrity.policy.deviceLabels) {
+            return .deviceLabels
+        }
+        if isAttested, app.keyAttestation.policy.minimumSecurityLevel == .strongBox, assurance.key != .strongbox {
+            return .securityLevel
+        }
+        return nil
+    }
+}
+
+extension IOSApp {
+    /// Whether requests on some paths need an assertion.
+    fileprivate var demandsAssertions: Bool { !assertionsRequiredOn.isEmpty || assertionsRequiredExcept != nil }
+}
+
+extension AppRecord {
+    /// The policy for one kind of proof, in the form of a recorded refusal; nil: the record has no such platform.
+    ///
+    /// - Parameter kind: `ios`, `key_attestation` or `play_integrity`.
+    package func proofPolicy(of kind: String) -> JSONValue? {
+        let policy: JSONObject? =
+            switch kind {
+            case "ios": ios?.policy.json
+            case "key_attestation": android?.keyAttestationPolicy.json
+            case "play_integrity": android?.integrityPolicy.json
+            default: nil
+            }
+        return policy.map { .object(JSONObject([(kind, .object($0))])) }
+    }
+}
+
+// MARK: Counted verdicts
+
+extension WhatIf {
+    /// A number of verdicts of the past that have these members.
+    package struct Counted: Sendable, Hashable {
+        package let platform: Platform?
+        /// `verified`, an error code, or `observed_` and an error code.
+        package let code: String
+        package let scheme: SignatureScheme?
+        package let count: Int
+
+        /// Memberwise initializer.
+        package init(platform: Platform?, code: String, scheme: SignatureScheme?, count: Int) {
+            (self.platform, self.code, self.scheme, self.count) = (platform, code, scheme, count)
+        }
+    }
+
+    /// The numbers of requests to other services that passed, and would not under this record.
+    package func findings(about counts: [Counted]) -> [Finding: Int] {
+        counts.reduce(into: [:]) { sums, counted in
+            if let finding = finding(about: counted) { sums[finding, default: 0] += counted.count }
+        }
+    }
+
+    private func finding(about counted: Counted) -> Finding? {
+        let observed =
+            counted.code.hasPrefix("observed_") ? ErrorCode(rawValue: String(counted.code.dropFirst(9))) : nil
+        guard counted.code == "verified" || observed != nil else { return nil }
+        guard record.enabled else { return refused(.request, .disabled, .unknownApp) }
+        if let observed { return record.mode == .enforce ? refused(.request, .underObservation, observed) : nil }
+        guard let scheme = counted.scheme, scheme < record.signature.minimumScheme else { return nil }
+        return refused(.request, .scheme, .unsupportedSigVersion)
+    }
+}

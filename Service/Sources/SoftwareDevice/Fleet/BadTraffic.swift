@@ -1,0 +1,59 @@
+package import AuthContract
+
+/// A kind of request that a service must refuse.
+package enum BadTraffic: String, Sendable, Hashable, CaseIterable {
+    /// A request that was accepted before.
+    case replay
+    /// A request whose signature is of another path.
+    case signature
+    /// A request of a device that the service does not know.
+    case stranger
+    /// A request that is dated an hour back.
+    case clock
+    /// A request whose nonce is malformed.
+    case malformed
+    /// A registration with an attestation that is none.
+    case attestation
+
+    /// The code that the service must refuse it with. A spent bucket may refuse it first, with `RATE_LIMITED`.
+    package var code: ErrorCode {
+        switch self {
+        case .replay: .nonceReplay
+        case .signature: .invalidSignature
+        case .stranger: .notRegistered
+        case .clock: .clockSkew
+        case .malformed: .invalidRequest
+        case .attestation: .invalidAttestation
+        }
+    }
+
+    func isRefused(with code: String?) -> Bool { code == self.code.rawValue || code == ErrorCode.rateLimited.rawValue }
+}
+
+/// The share of each kind of bad requests in a load.
+package struct BadShares: Sendable, Hashable {
+    private let percent: [BadTraffic: Double]
+
+    /// Percentages of all requests; empty: no bad ones.
+    package init(percent: [BadTraffic: Double] = [:]) { self.percent = percent.filter { $0.value > 0 } }
+
+    /// The percentage of all kinds together.
+    package var total: Double { percent.values.reduce(0, +) }
+
+    /// The kind of a request; nil: it is a good one. Bad requests are spread evenly over the numbers, and the kinds over them.
+    func kind(of number: Int) -> BadTraffic? {
+        let before = count(before: number)
+        guard count(before: number + 1) > before else { return nil }
+        // Multiples of the golden ratio fill the interval from 0 to 1 evenly.
+        var place = (Double(before) * 0.618_033_988_749_895).truncatingRemainder(dividingBy: 1) * total
+        let kinds = BadTraffic.allCases.filter { percent[$0] != nil }
+        for kind in kinds {
+            place -= percent[kind] ?? 0
+            if place < 0 { return kind }
+        }
+        return kinds.last
+    }
+
+    /// The number of bad requests among the first ones.
+    func count(before number: Int) -> Int { Int((Double(number) * min(total, 100) / 100).rounded(.down)) }
+}

@@ -1,0 +1,118 @@
+import Glibc
+import StrictJSON
+
+/// What a run does, to which devices.
+struct FleetPlan: Sendable {
+    /// The decision's name in the admin API.
+    let decision: String
+    let app: String
+    /// The members as the command line gives them.
+    let asked: JSONObject
+    /// The members of each call. A time in seconds from now has become a fixed time, so that a repeated call is the same demand.
+    var members: JSONObject
+    /// The conditions; nil: the devices are those of a file.
+    let conditions: [String]?
+    var devices: [FleetDevice] = []
+
+    fileprivate var head: JSONObject {
+        let texts = conditions.map { $0.map { JSONValue.string($0) } }
+        let query: JSONValue = texts.map { .array($0) } ?? .null
+        return JSONObject([
+            ("synheart_fleet", 1), ("decision", .string(decision)), ("app_id", .string(app)), ("asked", .object(asked)),
+            ("with", .object(members)), ("where", query),
+        ])
+    }
+}
+
+/// The file of `--resume`, in JSON lines: the plan, its devices, and the devices that are done.
+///
+/// A device is written down after its change. If the process dies between the two, the rerun sends the change again, which then
+/// changes nothing.
+final class FleetJournal {
+    private static let maximumSize = 256 << 20
+    private let descriptor: Int32
+    private let path: String
+    /// The devices that need no further call.
+    private(set) var done: Set<String> = []
+
+    /// Continues the run of an existing file, or writes the plan into a new one.
+    ///
+    /// - Parameter select: selects the devices of a new run.
+    /// - Returns: the plan as the file has it.
+    static func open(
+        _ path: String, _ plan: FleetPlan, selecting select: () async throws -> [FleetDevice]
+    ) async throws -> (journal: FleetJournal, plan: FleetPlan) {
+        var plan = plan
+        if access(path, F_OK) != 0 {
+            plan.devices = try await select()
+            let lines =
+                [plan.head] + plan.devices.map(\.json) + [JSONObject([("selected", .integer(plan.devices.count))])]
+            try OutputFile.write(lines.map { JSONValue.object($0).text() + "\n" }.joined(), to: path)
+        }
+        let journal = try FleetJournal(locking: path)
+        return (journal, try journal.read(plan))
+    }
+
+    private init(locking path: String) throws(CommandFailure) {
+        self.path = path
+        descriptor = Glibc.open(path, O_RDWR | O_APPEND | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Self.failure(path, String(cString: strerror(errno))) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw Self.failure(path, "another run is using it") }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Reads the file, and cuts off a line that a crash left unfinished.
+    private func read(_ plan: FleetPlan) throws -> FleetPlan {
+        let bytes = try InputFile.bytes(path, maximum: Self.maximumSize)
+        let whole = bytes.lastIndex(of: UInt8(ascii: "\n")).map { bytes[...$0] } ?? []
+        guard ftruncate(descriptor, whole.count) == 0 else {
+            throw Self.failure(path, String(cString: strerror(errno)))
+        }
+        var plan = plan
+        var (devices, isSelected) = ([FleetDevice](), false)
+        for (number, line) in whole.split(separator: UInt8(ascii: "\n")).enumerated() {
+            guard let json = try? JSONValue(parsing: line).object else {
+                throw Self.failure(path, "line \(number + 1) is damaged")
+            }
+            if number == 0 {
+                try Self.check(json, against: plan, path)
+                plan.members = json["with"]?.object ?? plan.members
+            } else if let count = json["selected"]?.integer {
+                isSelected = Int(count) == devices.count
+            } else if let id = json["device_id"]?.string {
+                if !isSelected { devices.append(FleetDevice(id: id, version: json["version"]?.integer)) }
+                if isSelected, json["outcome"]?.string != FleetResult.Outcome.refused.rawValue { done.insert(id) }
+            }
+        }
+        guard isSelected else { throw Self.failure(path, "it has no selection: remove it, and begin again") }
+        // A file of ids must still be the same. A query is not asked again.
+        guard plan.conditions != nil || plan.devices.isEmpty || plan.devices == devices else {
+            throw Self.failure(path, "it is of a run over other devices: name another file")
+        }
+        plan.devices = devices
+        return plan
+    }
+
+    private static func check(_ head: JSONObject, against plan: FleetPlan, _ path: String) throws(CommandFailure) {
+        var (kept, own) = (head, plan.head)
+        // The fixed time of the file counts.
+        (kept["with"], own["with"]) = (nil, nil)
+        guard kept == own else { throw failure(path, "it is of another run: repeat its command, or name another file") }
+    }
+
+    /// Writes down what is done. Returns once it is on the disk.
+    func add(_ results: [FleetResult]) throws(CommandFailure) {
+        let text = results.map { JSONValue.object($0.json).text() + "\n" }.joined()
+        if let number = StandardStreams.write(text, to: descriptor) {
+            throw Self.failure(path, String(cString: strerror(number)))
+        }
+        guard fdatasync(descriptor) == 0 || errno == EINVAL else {
+            throw Self.failure(path, String(cString: strerror(errno)))
+        }
+    }
+
+    private static func failure(_ path: String, _ reason: String) -> CommandFailure {
+        CommandFailure(.impossible, "\(path): \(reason)")
+    }
+}

@@ -1,0 +1,12 @@
+import ArgumentParser
+
+/// App records before they are in effect.
+struct PolicyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "policy", abstract: "Say what another app record would decide.",
+        discussion: """
+              synheart-auth apps show com.example.app --json > app.json
+              synheart-auth policy what-if --app app.json
+            """,
+        subcommands: [WhatIfCommand.self])
+}

@@ -1,0 +1,96 @@
+import ArgumentParser
+import AttestationInspection
+import AuthServer
+import StrictJSON
+
+/// What another record of an app would decide about its devices and recorded refusals.
+struct WhatIfCommand: AdministrationCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "what-if", abstract: "Count the devices and refusals that another record would decide otherwise.",
+        discussion: """
+            Change a copy of the app's record, and see whom it would refuse or keep waiting, before `apps change`. Nothing is changed.
+
+              synheart-auth apps show com.example.app --json > app.json
+              synheart-auth policy what-if --app app.json
+              synheart-auth policy what-if --app app.json --evidence 1000 --json
+
+            Devices are judged by their rows: their next request to another service, and a registration with their proof. A row keeps \
+            what a device has proven, not its attestation, so versions, certificate digests and patch levels show only in recorded \
+            refusals. These are made again under the record's policies; each export of one is an audit event and needs role operator.
+
+            Exit code 0: no device would be decided about otherwise; 1: some would.
+            """)
+    @Option(
+        name: .customLong("app"),
+        help: ArgumentHelp("The app record, JSON, with its app_id; - is standard input.", valueName: "RECORD"))
+    var record: String
+    @Option(help: "The most recorded refusals to make again, newest first; 0: none.") var evidence = 100
+    @OptionGroup var options: AdministrationOptions
+
+    func validate() throws {
+        guard 0...10_000 ~= evidence else { throw ValidationError("--evidence is 0 to 10000") }
+    }
+
+    func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+        guard let record = try InputFile.json(record).object, let app = record["app_id"]?.string else {
+            throw CommandFailure(.impossible, "\(self.record) is no app record: it has no app_id")
+        }
+        var report = WhatIfReport(app: app)
+        try await judgeDevices(record, app, administration, &report)
+        if evidence > 0 { try await replay(record, app, administration, &report) }
+        try report.show(output)
+        if report.newly > 0 { throw ExitCode(CommandFailure.Kind.refused.rawValue) }
+    }
+
+    private func judgeDevices(
+        _ record: JSONObject, _ app: String, _ administration: any Administration, _ report: inout WhatIfReport
+    ) async throws {
+        var cursor: JSONValue = .null
+        repeat {
+            let page = try await administration.ask(
+                .whatIf, ["app_id": app], body: JSONObject([("record", .object(record)), ("cursor", cursor)]))
+            report.add(page)
+            cursor = page["next_cursor"] ?? .null
+        } while !cursor.isNull
+    }
+
+    private func replay(
+        _ record: JSONObject, _ app: String, _ administration: any Administration, _ report: inout WhatIfReport
+    ) async throws {
+        let refusals = try await administration.list(
+            .listEvidence, "evidence", limit: evidence, cursor: ("cursor", "next_cursor"), query: [("app_id", app)])
+        for refusal in refusals {
+            guard let id = refusal["id"]?.string else { continue }
+            let document: JSONObject
+            do {
+                document = try await administration.ask(.exportEvidence, ["app_id": app, "evidence_id": id])
+            } catch let failure as CommandFailure where failure.kind == .refused {
+                // It expired meanwhile.
+                continue
+            }
+            let file = try EvidenceFile(parsing: JSONValue.object(document).bytes)
+            guard let changes = changes(of: file.format, record, report.policies) else {
+                report.add(id, from: file.verdict.code, to: "refused", "no such platform")
+                continue
+            }
+            let verdict = try file.replay(changes)
+            report.add(id, from: file.verdict.code, to: verdict.outcome.rawValue, verdict.code)
+        }
+    }
+
+    /// What the record changes of a replay; nil: the record lacks the platform.
+    private func changes(of format: String, _ record: JSONObject, _ policies: JSONObject) -> EvidenceFile.Changes? {
+        let (kind, platform): (String, String) =
+            switch format {
+            case "android-key-attestation": ("key_attestation", "android")
+            case "play-integrity": ("play_integrity", "android")
+            default: ("ios", "ios")
+            }
+        guard let policy = policies[kind], let app = record[platform]?.object else { return nil }
+        var changes = EvidenceFile.Changes()
+        changes.policy = policy
+        changes.packages = app["packages"]?.array?.compactMap(\.string)
+        changes.furtherRoots = app["trust_anchors"]?.array?.compactMap(\.string) ?? []
+        return changes
+    }
+}

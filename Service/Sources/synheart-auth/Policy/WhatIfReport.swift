@@ -1,0 +1,95 @@
+import StrictJSON
+
+/// The sums over all pages of devices and over the recorded refusals.
+struct WhatIfReport {
+    private static let maximumExamples = 5
+
+    /// One line: what is decided, for how many, and examples of those.
+    private struct Line {
+        var members: [(String, JSONValue)]
+        var count = 0
+        var newly = 0
+        var examples: [JSONValue] = []
+    }
+
+    let app: String
+    /// The record's policies, as the service reads them.
+    private(set) var policies = JSONObject()
+    private var devices = 0
+    private var findings: [String: Line] = [:]
+    private var refusals = 0
+    private var replays: [String: Line] = [:]
+
+    init(app: String) { self.app = app }
+
+    /// The number of findings that the present record does not have.
+    var newly: Int { findings.values.reduce(0) { $0 + $1.newly } }
+
+    /// Adds a page of devices.
+    mutating func add(_ page: JSONObject) {
+        policies = page["policies"]?.object ?? policies
+        devices += Int(page["devices"]?.integer ?? 0)
+        for finding in (page["findings"]?.array ?? []).compactMap(\.object) {
+            let members = ["stage", "outcome", "code", "reason"].map { name in (name, finding[name] ?? JSONValue.null) }
+            Self.add(
+                members, Int(finding["devices"]?.integer ?? 0), Int(finding["newly"]?.integer ?? 0),
+                finding["examples"]?.array ?? [], to: &findings)
+        }
+    }
+
+    /// Adds a recorded refusal.
+    mutating func add(_ id: String, from recorded: String?, to outcome: String, _ code: String?) {
+        refusals += 1
+        let isNew = outcome != "refused" || code != recorded
+        func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
+        let members: [(String, JSONValue)] = [
+            ("recorded_code", text(recorded)), ("outcome", .string(outcome)), ("code", text(code)),
+        ]
+        Self.add(members, 1, isNew ? 1 : 0, isNew ? [.string(id)] : [], to: &replays)
+    }
+
+    private static func add(
+        _ members: [(String, JSONValue)], _ count: Int, _ newly: Int, _ examples: [JSONValue],
+        to lines: inout [String: Line]
+    ) {
+        let key = members.map { $0.1.text() }.joined(separator: " ")
+        var line = lines[key] ?? Line(members: members)
+        line.count += count
+        line.newly += newly
+        line.examples += examples.prefix(max(0, maximumExamples - line.examples.count))
+        lines[key] = line
+    }
+
+    /// Prints both tables, or everything as JSON.
+    func show(_ output: OutputOptions) throws {
+        let devicesOf = Self.rows(findings, counting: "devices")
+        let replaysOf = Self.rows(replays, counting: "refusals")
+        guard !output.json else {
+            return try output.show(
+                JSONObject([
+                    ("app_id", .string(app)), ("devices", .integer(devices)), ("newly", .integer(newly)),
+                    ("findings", .array(devicesOf.map { .object($0) })), ("refusals", .integer(refusals)),
+                    ("replays", .array(replaysOf.map { .object($0) })),
+                ]))
+        }
+        try StandardOutput.print(
+            "\(devices) devices of \(app), \(newly) findings that the present record does not have")
+        try output.list(
+            devicesOf, columns: ["stage", "outcome", "code", "reason", "devices", "newly", "examples"],
+            empty: "no device would be refused or pending")
+        guard refusals > 0 else { return }
+        try StandardOutput.print("\n\(refusals) recorded refusals")
+        try output.list(
+            replaysOf, columns: ["recorded_code", "outcome", "code", "refusals", "newly", "examples"], empty: "")
+    }
+
+    /// The lines with most newly decided first.
+    private static func rows(_ lines: [String: Line], counting name: String) -> [JSONObject] {
+        lines.sorted { ($1.value.newly, $0.key) < ($0.value.newly, $1.key) }.map { _, line in
+            JSONObject(
+                line.members + [
+                    (name, .integer(line.count)), ("newly", .integer(line.newly)), ("examples", .array(line.examples)),
+                ])
+        }
+    }
+}

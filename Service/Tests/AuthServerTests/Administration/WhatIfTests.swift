@@ -1,0 +1,62 @@
+import AuthContract
+import AuthService
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// Another record of an app, judged over its devices by the admin API.
+@Suite struct WhatIfCallTests {
+    private static func call(
+        _ server: TestServer, _ credential: String, _ change: (inout JSONObject) -> Void = { _ in },
+        members: [(String, JSONValue)] = []
+    ) async throws -> RawResponse {
+        var record = TestServer.record
+        change(&record)
+        return try await server.administer(
+            "POST", "/apps/\(TestServer.appID)/what-if", credential,
+            body: .object(JSONObject([("record", .object(record))] + members)))
+    }
+
+    @Test func `devices are counted over pages, and those that the present record decides otherwise`() async throws {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer, apps: [TestServer.appID])
+            for _ in 0..<3 { _ = try await TestDevice.register(at: server) }
+            let same = try await Self.call(server, viewer)
+            #expect(same.status == 200, "\(same.text)")
+            #expect(same.json["devices"] == 3 && same.json["findings"] == [], "\(same.text)")
+            #expect(same.json["policies"]?.object?["ios"]?.object?["ios"] != nil)
+            #expect(same.json["policies"]?.object?["play_integrity"] == nil)
+
+            var (cursor, counts) = (JSONValue.null, [Int64]())
+            repeat {
+                let page = try await Self.call(
+                    server, viewer, { $0["development_integrity_allowed"] = false },
+                    members: [("limit", 2), ("cursor", cursor)])
+                let finding = try #require(page.json["findings"]?.array?.first?.object, "\(page.text)")
+                #expect(finding["code"] == "DEV_MODE_NOT_ALLOWED" && finding["stage"] == "registration")
+                #expect(finding["newly"] == finding["devices"])
+                #expect(finding["examples"]?.array?.count == Int(try #require(finding["devices"]?.integer)))
+                counts.append(try #require(finding["devices"]?.integer))
+                cursor = page.json["next_cursor"] ?? .null
+            } while !cursor.isNull
+            #expect(counts == [2, 1])
+            // Nothing has changed.
+            #expect(
+                try await server.service.apps.record(AppID(TestServer.appID))?.developmentIntegrityAllowed == true)
+        }
+    }
+
+    @Test func `a record that the app could not have is refused`() async throws {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer)
+            #expect(try await Self.call(server, viewer, { $0["typo"] = 1 }).status == 400)
+            #expect(try await Self.call(server, viewer, { $0["app_id"] = "com.example.other" }).status == 400)
+            #expect(try await Self.call(server, viewer, members: [("cursor", "nonsense")]).status == 400)
+            #expect(try await Self.call(server, viewer, members: [("limit", 0)]).status == 400)
+            try await server.addApp("com.example.other")
+            let other = try await server.credential(.admin, apps: ["com.example.other"])
+            #expect(try await Self.call(server, other).status == 403)
+        }
+    }
+}
