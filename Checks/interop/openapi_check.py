@@ -318,6 +318,9 @@ def drive(client):
     # The rest of administration, and operation.
     expect(client.administer("GET", f"/audit?app_id={APP}&limit=3"), 200)
     expect(client.administer("GET", "/audit?before=5"), 200)
+    tail = expect(client.administer("GET", "/audit/follow?after=0&limit=3"), 200).json
+    assert [event["sequence"] for event in tail["events"]] == [1, 2, 3] and tail["next_after"] == 3
+    expect(client.administer("GET", "/audit/follow?after=1000000"), 409)
     head = expect(client.administer("GET", "/audit/head"), 200).json["head"]
     for path in ("/audit/verify", f"/audit/verify?head={head}"):
         assert expect(client.administer("GET", path), 200).json["intact"] is True

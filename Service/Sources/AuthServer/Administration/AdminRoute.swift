@@ -6,7 +6,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     case listApps, addApp, showApp, changeApp, removeApp
     case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, liftRotation, lowerScheme
     case listEvidence, exportEvidence, eraseEvidence, eraseAllEvidence
-    case queryAudit, verifyAudit, showAuditHead
+    case queryAudit, followAudit, verifyAudit, showAuditHead
     case showStatistics
     case listCredentials, createCredential, revokeCredential
     case listSigningKeys, rotateSigningKeys, revokeSigningKey
@@ -38,6 +38,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
         case .eraseEvidence: ("DELETE", Self.evidence + "/{evidence_id}", .admin, "Erase one")
         case .eraseAllEvidence: ("DELETE", Self.evidence, .admin, "Erase all that was recorded of an app")
         case .queryAudit: ("GET", "/audit", .viewer, "Search the audit log, newest first")
+        case .followAudit: ("GET", "/audit/follow", .viewer, "Wait for events of the audit log, oldest first")
         case .verifyAudit: ("GET", "/audit/verify", .viewer, "Check the audit log, and that it contains a head")
         case .showAuditHead: ("GET", "/audit/head", .viewer, "Sign where the audit log ends")
         case .showStatistics: ("GET", "/statistics", .viewer, "Count devices by app and status")

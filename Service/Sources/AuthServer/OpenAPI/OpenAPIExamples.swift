@@ -73,6 +73,11 @@ enum OpenAPIExamples {
             "actor": "admin:0123456789abcdef", "app_id": "com.example.app",
             "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "detail": {"to": "revoked", "reason": "stolen"},
             "hash": "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9"}], "next_before": null},
+          "AuditEvent": {"sequence": 7, "at": "2026-11-22T12:00:00Z", "code": "device.revoked",
+            "actor": "admin:0123456789abcdef", "app_id": "com.example.app",
+            "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "detail": {"to": "revoked", "reason": "stolen"},
+            "hash": "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9"},
+          "AuditTail": {"events": [], "next_after": 7},
           "AuditVerdict": {"intact": true, "finding": "intact", "first_broken": null, "message": "the chain has no break"},
           "AuditHead": {"head": "audit-head-v1.7.1795348800.X-zrZv_IbzjZUnhsbWlsecLbwjndTpG0ZynXOif7V-k.X-zrZv_IbzjZUnhsbWlsecLbwjndTpG0ZynXOif7V-kX-zrZv_IbzjZUnhsbWlsecLbwjndTpG0ZynXOif7V-k",
             "sequence": 7, "at": "2026-11-22T12:00:00Z",
@@ -171,6 +176,8 @@ extension AdminRoute {
         case .eraseEvidence: "The erasure is recorded in the audit log."
         case .eraseAllEvidence: "Of this app alone. The erasure is recorded in the audit log."
         case .queryAudit: "`next_before` is the `before` of the next page, null on the last."
+        case .followAudit:
+            "Events after the one with the number `after`, or after the log's last. If there is none, the call waits for one, at most `wait_seconds`. `next_after` is the `after` of the next call. 409 if the log ends before `after`: another database was put back."
         case .verifyAudit: "Follows the whole chain. With `head` it also finds a log that was cut off or rewritten."
         case .showAuditHead: "Keep heads away from this machine: they prove later what the log was."
         case .showStatistics: "Counts of the apps that the credential is for."

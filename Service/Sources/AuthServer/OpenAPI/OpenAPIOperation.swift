@@ -121,6 +121,8 @@ struct OpenAPIOperation: Sendable {
         case "platform": ["$ref": "#/components/schemas/Platform"]
         case "limit": ["type": "integer", "minimum": 1, "maximum": 1000]
         case "before": ["type": "integer", "minimum": 1]
+        case "after": ["type": "integer", "minimum": 0]
+        case "wait_seconds": ["type": "integer", "minimum": 0, "maximum": .integer(AuditFollowers.longestWait)]
         case "head": ["$ref": "#/components/schemas/AuditHeadText"]
         case "registered_from", "registered_before":
             ["anyOf": [["$ref": "#/components/schemas/UnixTime"], ["$ref": "#/components/schemas/Time"]]]
@@ -222,6 +224,7 @@ extension OpenAPIOperation {
         switch route {
         case .addApp, .approveDevice, .rejectDevice, .revokeDevice, .forceRotation, .liftRotation, .lowerScheme:
             errors.insert(.conflict)
+        case .followAudit: errors.insert(.conflict)
         case .changeApp, .removeApp: errors.formUnion([.conflict, .preconditionFailed])
         default: break
         }
@@ -243,6 +246,7 @@ extension OpenAPIOperation {
         case .exportEvidence: successSchema = "EvidenceFile"
         case .eraseEvidence, .eraseAllEvidence: successSchema = "EvidenceErased"
         case .queryAudit: successSchema = "AuditPage"
+        case .followAudit: successSchema = "AuditTail"
         case .verifyAudit: successSchema = "AuditVerdict"
         case .showAuditHead: successSchema = "AuditHead"
         case .showStatistics: successSchema = "Statistics"

@@ -62,13 +62,17 @@ extension OpenAPISchemas {
         "SchemeFloor": {"type": "object", "additionalProperties": false, "required": ["scheme"], "properties": {
           "scheme": {"type": "integer", "enum": [1, 2]}}},
         "AuditPage": {"type": "object", "required": ["events", "next_before"], "properties": {
-          "events": {"type": "array", "items": {"type": "object",
-            "required": ["sequence", "at", "code", "actor", "app_id", "device_id", "detail", "hash"], "properties": {
-            "sequence": {"type": "integer", "minimum": 1}, "at": {"$ref": "#/components/schemas/Time"},
-            "code": {"$ref": "#/components/schemas/AuditCode"}, "actor": {"type": "string"},
-            "app_id": {"type": ["string", "null"]}, "device_id": {"type": ["string", "null"]},
-            "detail": {"type": "object"}, "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}}},
+          "events": {"type": "array", "items": {"$ref": "#/components/schemas/AuditEvent"}},
           "next_before": {"type": ["integer", "null"]}}},
+        "AuditEvent": {"type": "object",
+          "required": ["sequence", "at", "code", "actor", "app_id", "device_id", "detail", "hash"], "properties": {
+          "sequence": {"type": "integer", "minimum": 1}, "at": {"$ref": "#/components/schemas/Time"},
+          "code": {"$ref": "#/components/schemas/AuditCode"}, "actor": {"type": "string"},
+          "app_id": {"type": ["string", "null"]}, "device_id": {"type": ["string", "null"]},
+          "detail": {"type": "object"}, "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}},
+        "AuditTail": {"type": "object", "required": ["events", "next_after"], "properties": {
+          "events": {"type": "array", "items": {"$ref": "#/components/schemas/AuditEvent"}},
+          "next_after": {"type": "integer", "minimum": 0}}},
         "AuditVerdict": {"type": "object", "required": ["intact", "finding", "first_broken", "message"], "properties": {
           "intact": {"type": "boolean"},
           "finding": {"type": "string", "enum": ["intact", "broken_link", "cut", "rewritten", "foreign_head"]},

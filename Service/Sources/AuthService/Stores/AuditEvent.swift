@@ -109,6 +109,17 @@ public protocol AuditLog: Sendable {
         app: AppID?, device: DeviceID?, before: Int64?, limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent]
 
+    /// Events in the order in which they were appended. All conditions apply together.
+    ///
+    /// - Parameters:
+    ///   - app: only events of this app; nil: events of all apps, and of none.
+    ///   - device: only events of this device.
+    ///   - after: only events with a greater sequence number; 0: from the first one.
+    ///   - limit: 1 to 1000.
+    func events(
+        app: AppID?, device: DeviceID?, after: Int64, limit: Int
+    ) async throws(StoreError) -> [RecordedAuditEvent]
+
     /// The number of the first event that does not continue the hash chain; nil if all do.
     func firstBrokenLink() async throws(StoreError) -> Int64?
 

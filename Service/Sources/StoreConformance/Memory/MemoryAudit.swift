@@ -21,6 +21,18 @@ extension MemoryStores: AuditLog {
     }
 
     /// See `AuditLog`.
+    public func events(
+        app: AppID?, device: DeviceID?, after: Int64, limit: Int
+    ) throws(StoreError) -> [RecordedAuditEvent] {
+        try check(.events)
+        let matching = log.lazy.filter { recorded in
+            (app == nil || recorded.event.appID == app) && (device == nil || recorded.event.deviceID == device)
+                && recorded.sequence > after
+        }
+        return Array(matching.prefix(min(max(limit, 1), 1000)))
+    }
+
+    /// See `AuditLog`.
     public func firstBrokenLink() throws(StoreError) -> Int64? {
         try check(.firstBrokenLink)
         var previous = AuditChain.origin
