@@ -335,6 +335,15 @@ def drive(client):
     expect(client.administer("DELETE", f"/signing-keys/{made}"), 204)
     expect(client.administer("DELETE", "/signing-keys/nobody"), 404)
     expect(client.administer("GET", "/signing-keys"), 200)
+    hook = {"url": "http://127.0.0.1:1/", "apps": [APP], "events": ["webhook.changed"]}
+    hook_place = f"/webhooks/{expect(client.administer('POST', '/webhooks', hook), 201).json['id']}"
+    expect(client.administer("POST", "/webhooks", {**hook, "url": "http://hooks.example.com/"}), 400)
+    expect(client.administer("GET", "/webhooks"), 200)
+    expect(client.administer("GET", hook_place), 200)
+    expect(client.administer("PUT", hook_place, {"url": hook["url"], "all_apps": True, "enabled": False}), 200)
+    expect(client.administer("POST", f"{hook_place}/resend", {"after": 0}), 200)
+    expect(client.administer("DELETE", hook_place), 204)
+    expect(client.administer("DELETE", hook_place), 404)
     for path in ("/healthz", "/readyz", "/metrics", "/openapi.json"):
         expect(client.send("GET", path), 200)
 

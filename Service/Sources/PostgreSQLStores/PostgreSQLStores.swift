@@ -66,6 +66,8 @@ public final class PostgreSQLStores: Sendable {
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
     public let evidence: any RecordingStore
+    /// Webhooks, with sealed secrets.
+    public let webhooks: any WebhookStore
     /// The check values of the service key, and every row that it sealed.
     public let serviceKeys: any ServiceKeyStore
 
@@ -73,7 +75,8 @@ public final class PostgreSQLStores: Sendable {
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
-            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence)
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
+            webhooks: webhooks)
     }
 
     let database: StoreDatabase
@@ -136,6 +139,7 @@ public final class PostgreSQLStores: Sendable {
         apps = PostgreSQLAppStore(database: database)
         devices = PostgreSQLDeviceStore(database: database)
         audit = PostgreSQLAuditLog(database: database)
+        webhooks = PostgreSQLWebhookStore(database: database)
         credentials = PostgreSQLCredentialStore(database: database)
         signingKeys = PostgreSQLSigningKeyStore(database: database)
         receipts = PostgreSQLReceiptStore(database: database)

@@ -57,6 +57,8 @@ public final class SQLiteStores: Sendable {
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
     public let evidence: any RecordingStore
+    /// Webhooks, with sealed secrets.
+    public let webhooks: any WebhookStore
     /// The check values of the service key, and every row that it sealed.
     public let serviceKeys: any ServiceKeyStore
 
@@ -64,7 +66,8 @@ public final class SQLiteStores: Sendable {
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
-            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence)
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
+            webhooks: webhooks)
     }
 
     /// The lock that a service holds while it uses the file. A command takes it to exclude the service.
@@ -122,6 +125,7 @@ public final class SQLiteStores: Sendable {
         apps = SQLiteAppStore(database: database)
         devices = SQLiteDeviceStore(database: database, rotatesElsewhere: role != .service)
         audit = SQLiteAuditLog(database: database)
+        webhooks = SQLiteWebhookStore(database: database)
         credentials = SQLiteCredentialStore(database: database)
         signingKeys = SQLiteSigningKeyStore(database: database)
         receipts = SQLiteReceiptStore(database: database)

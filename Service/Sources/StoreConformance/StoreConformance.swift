@@ -34,6 +34,8 @@ public enum StoreConformance {
         case evidence
         /// `ServiceKeyStore`.
         case serviceKeys
+        /// `WebhookStore`.
+        case webhooks
     }
 
     /// All checks, of all stores.
@@ -58,6 +60,7 @@ public enum StoreConformance {
             case .pendingProofs: pendingProofChecks
             case .evidence: evidenceChecks
             case .serviceKeys: serviceKeyChecks
+            case .webhooks: webhookChecks
             }
         }
     }
@@ -90,6 +93,8 @@ public struct StoresUnderTest: Sendable {
     public var evidence: any RecordingStore
     /// The check values of the service key, and the sealed rows of the other stores.
     public var serviceKeys: any ServiceKeyStore
+    /// Webhooks. Nil: their checks do nothing.
+    public var webhooks: (any WebhookStore)?
     /// The present, as the stores' own clock shows it.
     public var now: UnixTime
 
@@ -98,7 +103,8 @@ public struct StoresUnderTest: Sendable {
         challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
         audit: any AuditLog, receipts: any ReceiptStore, credentials: any CredentialStore,
         signingKeys: any SigningKeyStore, pendingProofs: any PendingProofStore,
-        evidence: any RecordingStore, serviceKeys: any ServiceKeyStore, now: UnixTime
+        evidence: any RecordingStore, serviceKeys: any ServiceKeyStore, webhooks: (any WebhookStore)? = nil,
+        now: UnixTime
     ) {
         self.challenges = challenges
         self.replay = replay
@@ -111,10 +117,11 @@ public struct StoresUnderTest: Sendable {
         self.pendingProofs = pendingProofs
         self.evidence = evidence
         self.serviceKeys = serviceKeys
+        self.webhooks = webhooks
         self.now = now
     }
 
-    /// Stores that one object implements.
+    /// Stores that one object implements, and webhooks if it has them.
     public init(
         _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore & CredentialStore
             & SigningKeyStore & PendingProofStore & RecordingStore & ServiceKeyStore, now: UnixTime
@@ -122,7 +129,7 @@ public struct StoresUnderTest: Sendable {
         self.init(
             challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, receipts: stores,
             credentials: stores, signingKeys: stores, pendingProofs: stores, evidence: stores, serviceKeys: stores,
-            now: now)
+            webhooks: stores as? any WebhookStore, now: now)
     }
 }
 

@@ -13,7 +13,7 @@ struct ConformanceTests {
                 challenges: stores.challenges, replay: stores.replay, apps: stores.apps, devices: stores.devices,
                 audit: stores.audit, receipts: stores.receipts, credentials: stores.credentials,
                 signingKeys: stores.signingKeys, pendingProofs: stores.pendingProofs, evidence: stores.evidence,
-                serviceKeys: stores.serviceKeys, now: FixedClock().now))
+                serviceKeys: stores.serviceKeys, webhooks: stores.webhooks, now: FixedClock().now))
         await stores.close()
     }
 }

@@ -87,6 +87,12 @@ struct AdminAPI: Sendable {
         case .listSigningKeys: try await listSigningKeys(request)
         case .rotateSigningKeys: try await rotateSigningKeys(request)
         case .revokeSigningKey: try await revokeSigningKey(request)
+        case .listWebhooks: try await listWebhooks(request)
+        case .addWebhook: try await addWebhook(request)
+        case .showWebhook: try await showWebhook(request)
+        case .changeWebhook: try await changeWebhook(request)
+        case .removeWebhook: try await removeWebhook(request)
+        case .resendWebhook: try await resendWebhook(request)
         }
     }
 }

@@ -10,6 +10,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     case showStatistics
     case listCredentials, createCredential, revokeCredential
     case listSigningKeys, rotateSigningKeys, revokeSigningKey
+    case listWebhooks, addWebhook, showWebhook, changeWebhook, removeWebhook, resendWebhook
 
     /// The prefix of every path.
     package static let base = "/admin/v1"
@@ -50,10 +51,17 @@ package enum AdminRoute: String, CaseIterable, Sendable {
             ("POST", "/signing-keys/rotate", .admin, "Sign with the standby key, and make a new one")
         case .revokeSigningKey:
             ("DELETE", "/signing-keys/{kid}", .admin, "Revoke a signing key and the tokens that it signed, at once")
+        case .listWebhooks: ("GET", "/webhooks", .admin, "List webhooks")
+        case .addWebhook: ("POST", "/webhooks", .admin, "Add a webhook; its secret is shown once")
+        case .showWebhook: ("GET", Self.webhook, .admin, "Show a webhook")
+        case .changeWebhook: ("PUT", Self.webhook, .admin, "Change a webhook")
+        case .removeWebhook: ("DELETE", Self.webhook, .admin, "Remove a webhook")
+        case .resendWebhook: ("POST", Self.webhook + "/resend", .admin, "Deliver again from an event on")
         }
     }
 
     private static let evidence = "/apps/{app_id}/evidence"
+    private static let webhook = "/webhooks/{webhook_id}"
     private static let device = "/apps/{app_id}/devices/{device_id}"
 
     /// The HTTP method.

@@ -52,6 +52,7 @@ package struct ServerMetrics: Sendable {
         }
         describeProviders()
         describeExpiry()
+        describeWebhooks()
         ProcessMetrics.describe(in: registry)
         startSeries()
     }

@@ -96,6 +96,16 @@ enum OpenAPIExamples {
           "SigningKeyList": {"signing_keys": [{"kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs",
             "created_at": "2026-11-22T12:00:00Z", "use": "signing"}]},
           "SigningKey": {"kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"},
+          "WebhookURL": "https://hooks.example.com/synheart",
+          "WebhookEvents": ["device.revoked"],
+          "WebhookRequest": {"url": "https://hooks.example.com/synheart", "apps": ["com.example.app"],
+            "events": ["device.revoked"]},
+          "WebhookSettings": {"url": "https://hooks.example.com/synheart", "all_apps": true, "enabled": false},
+          "Resending": {"after": 7},
+          "Webhook": {"id": "0123456789abcdef", "url": "https://hooks.example.com/synheart", "apps": ["com.example.app"],
+            "all_apps": false, "events": ["device.revoked"], "enabled": true, "created_at": "2026-11-22T12:00:00Z",
+            "position": 7, "failing_since": null, "failure": null},
+          "WebhookList": {"webhooks": []},
           "Error": {"error": "NONCE_REPLAY", "message": "This request was already seen. Sign again with a new nonce.",
             "request_id": "c51a6f75-8a52-4f3e-9f3a-0d5b7e2c9a11", "server_timestamp": 1795348800}
         }
@@ -108,6 +118,7 @@ enum OpenAPIExamples {
         case "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
         case "credential_id": "0123456789abcdef"
         case "evidence_id": "6b1f0c"
+        case "webhook_id": "0123456789abcdef"
         case "kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
         case "If-Match": "\"9f86d081884c7d659a2feaa0c55ad015\""
         default: nil
@@ -191,6 +202,15 @@ extension AdminRoute {
             "The new key is the standby: it is published at once. The standby before it signs from now on, or as soon as caches of the key set have ended."
         case .revokeSigningKey:
             "The key leaves the key set at once, and the standby signs. Tokens of the key end when a backend reads the key set again."
+        case .listWebhooks: "Those whose apps the credential is for. Without their secrets."
+        case .addWebhook:
+            "It gets the events from now on. A credential for all apps is needed. Give `apps` with at least one id, or `all_apps: true`. The secret is in this answer and never again."
+        case .showWebhook: "With its position in the audit log, and why the last delivery failed."
+        case .changeWebhook:
+            "Replaces all settings. Another `url` needs a credential for all apps. The secret stays: for another one, add another webhook."
+        case .removeWebhook: "Events that wait for it are not delivered any more."
+        case .resendWebhook:
+            "Deliveries go on after the event with the number `after`, with the same ids as before."
         }
     }
 }

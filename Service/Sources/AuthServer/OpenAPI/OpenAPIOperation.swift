@@ -225,6 +225,7 @@ extension OpenAPIOperation {
         case .addApp, .approveDevice, .rejectDevice, .revokeDevice, .forceRotation, .liftRotation, .lowerScheme:
             errors.insert(.conflict)
         case .followAudit: errors.insert(.conflict)
+        case .changeWebhook: errors.formUnion([.conflict, .unknownApp])
         case .changeApp, .removeApp: errors.formUnion([.conflict, .preconditionFailed])
         default: break
         }
@@ -233,7 +234,7 @@ extension OpenAPIOperation {
         case .addApp: (requestSchema, successSchema, successStatus) = ("AppRecord", "AppRecord", 201)
         case .showApp: successSchema = "AppRecord"
         case .changeApp: (requestSchema, successSchema) = ("AppRecord", "AppRecord")
-        case .removeApp, .revokeCredential, .revokeSigningKey: successStatus = 204
+        case .removeApp, .revokeCredential, .revokeSigningKey, .removeWebhook: successStatus = 204
         case .listDevices: successSchema = "DevicePage"
         case .showDevice: successSchema = "Device"
         case .revokeDevice: (requestSchema, requestIsOptional, successSchema) = ("Revocation", true, "Device")
@@ -254,6 +255,11 @@ extension OpenAPIOperation {
         case .createCredential: (requestSchema, successSchema, successStatus) = ("CredentialRequest", "Credential", 201)
         case .listSigningKeys: successSchema = "SigningKeyList"
         case .rotateSigningKeys: (requestSchema, requestIsOptional, successSchema) = ("Nothing", true, "SigningKey")
+        case .listWebhooks: successSchema = "WebhookList"
+        case .addWebhook: (requestSchema, successSchema, successStatus) = ("WebhookRequest", "Webhook", 201)
+        case .showWebhook: successSchema = "Webhook"
+        case .changeWebhook: (requestSchema, successSchema) = ("WebhookSettings", "Webhook")
+        case .resendWebhook: (requestSchema, successSchema) = ("Resending", "Webhook")
         }
     }
 }

@@ -129,6 +129,37 @@ extension OpenAPISchemas {
           "signing_keys": {"type": "array", "items": {"type": "object", "required": ["kid", "created_at", "use"],
             "properties": {"kid": {"type": "string"}, "created_at": {"$ref": "#/components/schemas/Time"},
               "use": {"type": "string", "enum": ["retiring", "signing", "standby"]}}}}}},
-        "SigningKey": {"type": "object", "required": ["kid"], "properties": {"kid": {"type": "string"}}}
+        "SigningKey": {"type": "object", "required": ["kid"], "properties": {"kid": {"type": "string"}}},
+        "WebhookURL": {"type": "string", "maxLength": 2048,
+          "description": "https, or http to this machine; without user information and fragment."},
+        "WebhookEvents": {"type": ["array", "null"], "minItems": 1, "items": {"$ref": "#/components/schemas/AuditCode"},
+          "description": "The codes of the events; null: every code."},
+        "WebhookRequest": {"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
+          "url": {"$ref": "#/components/schemas/WebhookURL"},
+          "apps": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/AppID"}},
+          "all_apps": {"type": ["boolean", "null"], "description": "Instead of apps: every app, and events of no app."},
+          "events": {"$ref": "#/components/schemas/WebhookEvents"}}},
+        "WebhookSettings": {"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
+          "url": {"$ref": "#/components/schemas/WebhookURL"},
+          "apps": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/AppID"}},
+          "all_apps": {"type": ["boolean", "null"], "description": "Instead of apps: every app, and events of no app."},
+          "events": {"$ref": "#/components/schemas/WebhookEvents"},
+          "enabled": {"type": ["boolean", "null"], "default": true}}},
+        "Resending": {"type": "object", "additionalProperties": false, "required": ["after"], "properties": {
+          "after": {"type": "integer", "minimum": 0,
+            "description": "The number of an event of the audit log: deliveries go on with the next one."}}},
+        "Webhook": {"type": "object",
+          "required": ["id", "url", "apps", "all_apps", "events", "enabled", "created_at", "position", "failing_since",
+            "failure"], "properties": {
+          "id": {"type": "string"}, "url": {"$ref": "#/components/schemas/WebhookURL"},
+          "apps": {"type": "array", "items": {"$ref": "#/components/schemas/AppID"}}, "all_apps": {"type": "boolean"},
+          "events": {"$ref": "#/components/schemas/WebhookEvents"}, "enabled": {"type": "boolean"},
+          "created_at": {"$ref": "#/components/schemas/Time"},
+          "position": {"type": "integer", "minimum": 0,
+            "description": "The number of an event: all up to it are delivered, given up or not wanted."},
+          "failing_since": {"$ref": "#/components/schemas/OptionalTime"}, "failure": {"type": ["string", "null"]},
+          "secret": {"type": "string", "description": "whsec_ and base64; in the answer that adds it and never again."}}},
+        "WebhookList": {"type": "object", "required": ["webhooks"], "properties": {
+          "webhooks": {"type": "array", "items": {"$ref": "#/components/schemas/Webhook"}}}}
         """#
 }

@@ -19,6 +19,8 @@ extension AuthService {
         public var pendingProofs: (any PendingProofStore)?
         /// Nil: no refusal is recorded, whatever the app's policy is.
         public var evidence: (any RecordingStore)?
+        /// Nil: there are no webhooks.
+        public var webhooks: (any WebhookStore)?
         /// The rate limits and quotas of all nodes together. Nil: each node counts separately.
         public var limits: (any LimitStore)?
 
@@ -27,7 +29,7 @@ extension AuthService {
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
             pendingProofs: (any PendingProofStore)? = nil, evidence: (any RecordingStore)? = nil,
-            limits: (any LimitStore)? = nil
+            limits: (any LimitStore)? = nil, webhooks: (any WebhookStore)? = nil
         ) {
             self.challenges = challenges
             self.replay = replay
@@ -39,6 +41,7 @@ extension AuthService {
             self.pendingProofs = pendingProofs
             self.evidence = evidence
             self.limits = limits
+            self.webhooks = webhooks
         }
     }
 }

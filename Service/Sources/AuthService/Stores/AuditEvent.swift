@@ -53,6 +53,14 @@ public struct AuditEvent: Sendable, Hashable {
         case evidenceErased = "evidence.erased"
         /// Another store keeps the claims, or the same one under a new id.
         case claimKeeperChanged = "claim_keeper.changed"
+        /// An operator added a webhook.
+        case webhookAdded = "webhook.added"
+        /// A webhook was changed: by an operator, because its app was removed, or because its receiver wants no more.
+        case webhookChanged = "webhook.changed"
+        /// A webhook was removed: by an operator, or with its last app.
+        case webhookRemoved = "webhook.removed"
+        /// An operator let a webhook deliver from another event on.
+        case webhookResent = "webhook.resent"
         /// What no honest client does, or what an operator should see. The detail names the kind.
         case securityEvent = "security.event"
     }

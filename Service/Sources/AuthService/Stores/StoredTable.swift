@@ -20,6 +20,8 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case pendingProofs = "pending_proofs"
     /// In the order in which it was kept.
     case evidence
+    /// Webhooks, with sealed secrets.
+    case webhooks
     /// One row: the check values of the service key, separated by spaces.
     case keyChecks = "key_checks"
     /// In the order of the chain. Moved last: a complete audit log shows that everything before it was moved too.
@@ -91,6 +93,13 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
             [
                 text("id"), text("app_id"), text("device_id", optional), integer("recorded_at"),
                 integer("expires_at"), text("format"), text("code"), text("step"), bytes("sealed"),
+            ]
+        case .webhooks:
+            [
+                text("id"), bytes("sealed_secret"), integer("created_at"), integer("version"), text("url"),
+                text("apps"), text("codes"), integer("is_enabled"), integer("position"),
+                integer("failing_since", optional), text("failure", optional), text("lease_holder", optional),
+                integer("lease_until", optional),
             ]
         case .keyChecks: [text("value")]
         case .audit:

@@ -116,6 +116,7 @@ struct Diagnosis: Sendable {
                     "apps", "audit", "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots",
                     "claims",
                     "credentials", "device_counts", "devices", "evidence", "facts", "keys", "pending_proofs",
+                    "webhooks",
                     "revoked_signing_keys", "signing_keys",
                 ]),
                 .texts((0..<ClaimTable.slots).flatMap { ["challenges_\($0)", "claims_\($0)"] }),

@@ -225,7 +225,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
 }
 
 /// `$1, $2, …`
-private func placeholders(_ count: Int) -> String { (1...count).map { "$\($0)" }.joined(separator: ", ") }
+func placeholders(_ count: Int) -> String { (1...count).map { "$\($0)" }.joined(separator: ", ") }
 
 /// `column = $n, …`
 func assignments(_ columns: [String], after count: Int) -> String {

@@ -35,6 +35,7 @@ extension StoredTable {
         case .revokedSigningKeys: "revoked_signing_keys ORDER BY id"
         case .pendingProofs: "pending_proofs ORDER BY device_id"
         case .evidence: "evidence ORDER BY number"
+        case .webhooks: "webhooks ORDER BY id"
         case .keyChecks: "facts WHERE name = '\(ServiceKeyCheck.fact)'"
         case .audit: "audit ORDER BY sequence"
         }

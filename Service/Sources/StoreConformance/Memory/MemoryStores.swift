@@ -33,6 +33,8 @@ public actor MemoryStores {
         case keepEvidence, evidence, eraseEvidence
         /// A call of `ServiceKeyStore`.
         case keyChecks, replaceKeyChecks, sealedRows, reseal
+        /// A call of `WebhookStore`.
+        case webhooks, saveWebhook
     }
 
     let clock: any ServiceClock
@@ -52,6 +54,7 @@ public actor MemoryStores {
     /// Oldest first.
     var keptEvidence: [RecordedRefusal] = []
     var knownKeyChecks: [ServiceKeyCheck] = []
+    var webhookRecords: [String: Webhook] = [:]
     private var failures: [Call: StoreError] = [:]
     private var interruptions: [Call: @Sendable (isolated MemoryStores) -> Void] = [:]
     private let changes = ChangeListeners()

@@ -66,10 +66,13 @@ struct ServeCommand: AsyncParsableCommand {
         _ configuration: ServiceConfiguration, _ key: ServiceKey, _ stores: any StoreEngine,
         _ providers: ReloadableProviders, _ metrics: ServerMetrics, _ log: ServiceLog, _ hangups: AsyncStream<Void>
     ) async throws {
-        let service = AuthService(
+        let settings = try configuration.server
+        var made = AuthService(
             stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
             otherOrigins: try configuration.otherOrigins,
             providers: providers, evidence: EvidenceFiles(), protection: configuration.protection)
+        made.webhooks.allowsHTTP = settings.insecureHTTP
+        let service = made
         let roots = try configuration.addedRoots(leavingOutExpired: true)
         try await service.trust(roots)
         if !roots.added.isEmpty {
@@ -81,7 +84,7 @@ struct ServeCommand: AsyncParsableCommand {
             help: "Log lines dropped because their reader was too slow."
         ) { Double(log.dropped) }
         let server = AuthServer(
-            service: service, stores: stores.all, settings: try fitting(configuration.server, log.logger),
+            service: service, stores: stores.all, settings: fitting(settings, log.logger),
             readiness: Readiness(
                 service: service, stores: stores.all, parts: { stores.parts },
                 further: stores.readiness(of: service) + [providers.readiness]),
@@ -90,6 +93,9 @@ struct ServeCommand: AsyncParsableCommand {
             read: { try options.configurationAgain() }, service: service, server: server, providers: providers,
             level: log.level, logger: log.logger)
         if printAdminCredential { try await showFirstCredential(service, log.logger) }
+        let receivers = WebhookHTTP()
+        let deliveries = WebhookDeliveries(
+            of: service, transport: receivers, observer: metrics, logger: log.logger)
         let manager = ServiceManager(environment: ProcessInfo.processInfo.environment, logger: log.logger)
         let place = try configuration.storePlace()
         try await announcing { addresses in
@@ -105,9 +111,12 @@ struct ServeCommand: AsyncParsableCommand {
                 background: {
                     async let reloads: Void = reloading.run(from: configuration, at: hangups)
                     async let watchdog: Void = manager.watch()
+                    async let delivering: Void = deliveries.run()
                     await providers.run(for: service)
                     await reloads
                     await watchdog
+                    await delivering
+                    await receivers.shutdown()
                 },
                 onStopping: { signal in
                     log.stopping(because: signal)
