@@ -66,6 +66,8 @@ public final class PostgreSQLStores: Sendable {
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
     public let evidence: any RecordingStore
+    /// The archives of the audit log.
+    public let auditArchives: any AuditArchiveStore
     /// Webhooks, with sealed secrets.
     public let webhooks: any WebhookStore
     /// The check values of the service key, and every row that it sealed.
@@ -76,7 +78,7 @@ public final class PostgreSQLStores: Sendable {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
-            webhooks: webhooks)
+            webhooks: webhooks, auditArchives: auditArchives)
     }
 
     let database: StoreDatabase
@@ -140,6 +142,7 @@ public final class PostgreSQLStores: Sendable {
         devices = PostgreSQLDeviceStore(database: database)
         audit = PostgreSQLAuditLog(database: database)
         webhooks = PostgreSQLWebhookStore(database: database)
+        auditArchives = PostgreSQLAuditArchiveStore(database: database)
         credentials = PostgreSQLCredentialStore(database: database)
         signingKeys = PostgreSQLSigningKeyStore(database: database)
         receipts = PostgreSQLReceiptStore(database: database)

@@ -57,6 +57,8 @@ public final class SQLiteStores: Sendable {
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
     public let evidence: any RecordingStore
+    /// The archives of the audit log.
+    public let auditArchives: any AuditArchiveStore
     /// Webhooks, with sealed secrets.
     public let webhooks: any WebhookStore
     /// The check values of the service key, and every row that it sealed.
@@ -67,7 +69,7 @@ public final class SQLiteStores: Sendable {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
-            webhooks: webhooks)
+            webhooks: webhooks, auditArchives: auditArchives)
     }
 
     /// The lock that a service holds while it uses the file. A command takes it to exclude the service.
@@ -126,6 +128,7 @@ public final class SQLiteStores: Sendable {
         devices = SQLiteDeviceStore(database: database, rotatesElsewhere: role != .service)
         audit = SQLiteAuditLog(database: database)
         webhooks = SQLiteWebhookStore(database: database)
+        auditArchives = SQLiteAuditArchiveStore(database: database)
         credentials = SQLiteCredentialStore(database: database)
         signingKeys = SQLiteSigningKeyStore(database: database)
         receipts = SQLiteReceiptStore(database: database)

@@ -53,7 +53,7 @@ public enum StoreConformance {
             case .apps: appChecks
             case .devices:
                 deviceInsertionChecks + deviceChangeChecks + deviceFactChecks + rotationChecks + listingChecks
-            case .audit: auditChecks + noChangeNoEventChecks
+            case .audit: auditChecks + auditArchiveChecks + noChangeNoEventChecks
             case .receipts: receiptChecks
             case .credentials: credentialChecks
             case .signingKeys: signingKeyChecks
@@ -93,6 +93,8 @@ public struct StoresUnderTest: Sendable {
     public var evidence: any RecordingStore
     /// The check values of the service key, and the sealed rows of the other stores.
     public var serviceKeys: any ServiceKeyStore
+    /// The archives of the audit log. Nil: their checks do nothing.
+    public var auditArchives: (any AuditArchiveStore)?
     /// Webhooks. Nil: their checks do nothing.
     public var webhooks: (any WebhookStore)?
     /// The present, as the stores' own clock shows it.
@@ -104,7 +106,7 @@ public struct StoresUnderTest: Sendable {
         audit: any AuditLog, receipts: any ReceiptStore, credentials: any CredentialStore,
         signingKeys: any SigningKeyStore, pendingProofs: any PendingProofStore,
         evidence: any RecordingStore, serviceKeys: any ServiceKeyStore, webhooks: (any WebhookStore)? = nil,
-        now: UnixTime
+        auditArchives: (any AuditArchiveStore)? = nil, now: UnixTime
     ) {
         self.challenges = challenges
         self.replay = replay
@@ -118,10 +120,11 @@ public struct StoresUnderTest: Sendable {
         self.evidence = evidence
         self.serviceKeys = serviceKeys
         self.webhooks = webhooks
+        self.auditArchives = auditArchives
         self.now = now
     }
 
-    /// Stores that one object implements, and webhooks if it has them.
+    /// Stores that one object implements, and webhooks and archives of the audit log if it has them.
     public init(
         _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore & CredentialStore
             & SigningKeyStore & PendingProofStore & RecordingStore & ServiceKeyStore, now: UnixTime
@@ -129,7 +132,7 @@ public struct StoresUnderTest: Sendable {
         self.init(
             challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, receipts: stores,
             credentials: stores, signingKeys: stores, pendingProofs: stores, evidence: stores, serviceKeys: stores,
-            webhooks: stores as? any WebhookStore, now: now)
+            webhooks: stores as? any WebhookStore, auditArchives: stores as? any AuditArchiveStore, now: now)
     }
 }
 

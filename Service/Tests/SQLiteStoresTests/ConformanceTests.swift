@@ -13,7 +13,8 @@ struct ConformanceTests {
                 challenges: stores.challenges, replay: stores.replay, apps: stores.apps, devices: stores.devices,
                 audit: stores.audit, receipts: stores.receipts, credentials: stores.credentials,
                 signingKeys: stores.signingKeys, pendingProofs: stores.pendingProofs, evidence: stores.evidence,
-                serviceKeys: stores.serviceKeys, webhooks: stores.webhooks, now: FixedClock().now))
+                serviceKeys: stores.serviceKeys, webhooks: stores.webhooks,
+                auditArchives: stores.auditArchives, now: FixedClock().now))
         await stores.close()
     }
 }

@@ -85,13 +85,15 @@ extension AuditCheckResult {
         case .cut: "cut"
         case .rewritten: "rewritten"
         case .foreignHead: "foreign_head"
+        case .archiveMissing: "archive_missing"
+        case .archiveBroken: "archive_broken"
         }
     }
 
     /// The first changed event.
     fileprivate var firstBroken: Int64? {
         switch self {
-        case .brokenLink(let sequence): sequence
+        case .brokenLink(let sequence), .archiveMissing(let sequence), .archiveBroken(let sequence): sequence
         case .cut(let last): last + 1
         case .intact, .rewritten, .foreignHead: nil
         }
@@ -105,6 +107,10 @@ extension AuditCheckResult {
         case .brokenLink(let sequence): "event \(sequence) is changed or not there"
         case .cut(let last): "the log ends with event \(last), but went up to event \(wanted) before"
         case .rewritten: "the log up to event \(wanted) is not the one that the head was made of"
+        case .archiveMissing(let first):
+            "the archive of event \(first) and the following is not in the folder of audit.archive: they are not checked"
+        case .archiveBroken(let first):
+            "the archive of event \(first) and the following is changed, or not signed by this service"
         case .foreignHead: "the head was not signed with this service key: it says nothing of this log"
         }
     }

@@ -53,6 +53,9 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     case googleRoots = "providers.google_roots"
     case revocationsDirectory = "providers.revocations_directory"
     case revocationsMaximumAge = "providers.revocations_maximum_age_seconds"
+    case auditKeepDays = "audit.keep_days"
+    case auditArchive = "audit.archive"
+    case devicesForgetDays = "devices.forget_days"
     case database
     case postgresql = "stores.postgresql"
     case redis = "stores.redis"

@@ -75,7 +75,8 @@ extension OpenAPISchemas {
           "next_after": {"type": "integer", "minimum": 0}}},
         "AuditVerdict": {"type": "object", "required": ["intact", "finding", "first_broken", "message"], "properties": {
           "intact": {"type": "boolean"},
-          "finding": {"type": "string", "enum": ["intact", "broken_link", "cut", "rewritten", "foreign_head"]},
+          "finding": {"type": "string", "enum": ["intact", "broken_link", "cut", "rewritten", "foreign_head",
+            "archive_missing", "archive_broken"]},
           "first_broken": {"type": ["integer", "null"]}, "message": {"type": "string"}}},
         "AuditHeadText": {"type": "string", "pattern": "^audit-head-v1\\.[0-9]+\\.[0-9]+\\.[A-Za-z0-9_-]{43}\\.[A-Za-z0-9_-]{86}$"},
         "AuditHead": {"type": "object", "required": ["head", "sequence", "at", "hash", "public_key"], "properties": {

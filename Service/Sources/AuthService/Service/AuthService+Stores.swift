@@ -21,6 +21,8 @@ extension AuthService {
         public var evidence: (any RecordingStore)?
         /// Nil: there are no webhooks.
         public var webhooks: (any WebhookStore)?
+        /// Nil: the audit log has no archives.
+        public var auditArchives: (any AuditArchiveStore)?
         /// The rate limits and quotas of all nodes together. Nil: each node counts separately.
         public var limits: (any LimitStore)?
 
@@ -29,7 +31,8 @@ extension AuthService {
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
             pendingProofs: (any PendingProofStore)? = nil, evidence: (any RecordingStore)? = nil,
-            limits: (any LimitStore)? = nil, webhooks: (any WebhookStore)? = nil
+            limits: (any LimitStore)? = nil, webhooks: (any WebhookStore)? = nil,
+            auditArchives: (any AuditArchiveStore)? = nil
         ) {
             self.challenges = challenges
             self.replay = replay
@@ -42,6 +45,7 @@ extension AuthService {
             self.evidence = evidence
             self.limits = limits
             self.webhooks = webhooks
+            self.auditArchives = auditArchives
         }
     }
 }

@@ -18,7 +18,7 @@ public struct AuthService: Sendable {
     /// The receivers of audit events.
     public var webhooks: Webhooks
     /// Verification of the audit log, and its signed head.
-    public let auditTrail: AuditTrail
+    public var auditTrail: AuditTrail
     /// The clock by which everything is judged.
     public let clock: any ServiceClock
 
@@ -86,7 +86,7 @@ public struct AuthService: Sendable {
             devices: devices, changes: changes, store: stores.devices, challenges: challenges, protection: protection,
             recorder: recorder)
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
-        auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
+        auditTrail = AuditTrail(log: stores.audit, archives: stores.auditArchives, key: key, clock: clock)
         webhooks = Webhooks(store: stores.webhooks, audit: stores.audit, key: key, clock: clock, random: random)
         issuerMetadata = publicOrigin.map { IssuerMetadata.json(of: $0) }
         tokens = TokenIssuer(

@@ -22,6 +22,8 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case evidence
     /// Webhooks, with sealed secrets.
     case webhooks
+    /// The seams between the archives of the audit log and the rest of it.
+    case auditArchives = "audit_archives"
     /// One row: the check values of the service key, separated by spaces.
     case keyChecks = "key_checks"
     /// In the order of the chain. Moved last: a complete audit log shows that everything before it was moved too.
@@ -101,6 +103,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
                 integer("failing_since", optional), text("failure", optional), text("lease_holder", optional),
                 integer("lease_until", optional),
             ]
+        case .auditArchives: [integer("first"), integer("last"), bytes("hash"), text("seal")]
         case .keyChecks: [text("value")]
         case .audit:
             [

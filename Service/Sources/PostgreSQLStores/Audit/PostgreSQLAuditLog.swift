@@ -65,7 +65,8 @@ struct PostgreSQLAuditLog: AuditLog {
 
     func firstBrokenLink() async throws(StoreError) -> Int64? {
         try await database.chainAll()
-        return try await AuditChain.firstBrokenLink { (link) async throws(StoreError) in
+        let start = try await database.read { (connection) throws(StoreError) in try connection.lastArchivedLink() }
+        return try await AuditChain.firstBrokenLink(after: start) { (link) async throws(StoreError) in
             try await database.read { (connection) throws(StoreError) in
                 let rows = try connection.rows(
                     "SELECT \(Self.columns) FROM audit WHERE sequence > $1 ORDER BY sequence LIMIT $2",

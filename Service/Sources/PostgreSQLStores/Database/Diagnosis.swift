@@ -113,7 +113,8 @@ struct Diagnosis: Sendable {
             """,
             [
                 .texts([
-                    "apps", "audit", "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots",
+                    "apps", "audit", "audit_archives", "audit_waiting", "challenges", "claim_history", "claim_keeper",
+                    "claim_slots",
                     "claims",
                     "credentials", "device_counts", "devices", "evidence", "facts", "keys", "pending_proofs",
                     "webhooks",

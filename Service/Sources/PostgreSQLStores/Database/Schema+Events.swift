@@ -19,4 +19,32 @@ extension Schema {
         )
         """
     ]
+
+    /// The archives of the audit log. Only archived events may go. Nodes of the previous version archive nothing.
+    static let auditArchives = [
+        """
+        CREATE TABLE audit_archives (
+          first bigint PRIMARY KEY,
+          last bigint NOT NULL,
+          hash bytea NOT NULL,
+          seal text NOT NULL
+        )
+        """,
+        """
+        CREATE FUNCTION audit_is_kept() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF TG_OP = 'DELETE' AND OLD.sequence <= (SELECT max(last) FROM audit_archives) THEN RETURN OLD; END IF;
+          RAISE EXCEPTION 'the audit log is append-only';
+        END $$
+        """,
+        "DROP TRIGGER audit_is_not_changed ON audit",
+        """
+        CREATE TRIGGER audit_is_not_changed BEFORE UPDATE OR DELETE ON audit
+          FOR EACH ROW EXECUTE FUNCTION audit_is_kept()
+        """,
+        """
+        CREATE TRIGGER audit_archives_are_not_changed BEFORE UPDATE OR DELETE ON audit_archives
+          FOR EACH ROW EXECUTE FUNCTION audit_is_append_only()
+        """,
+    ]
 }

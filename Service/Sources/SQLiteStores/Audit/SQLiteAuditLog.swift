@@ -57,7 +57,8 @@ struct SQLiteAuditLog: AuditLog {
     }
 
     func firstBrokenLink() async throws(StoreError) -> Int64? {
-        try await AuditChain.firstBrokenLink { (link) async throws(StoreError) in
+        let start = try await database.read { try $0.lastArchivedLink() }
+        return try await AuditChain.firstBrokenLink(after: start) { (link) async throws(StoreError) in
             try await database.read { database in
                 let rows = try Row.fetchAll(
                     database, sql: "SELECT * FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?",

@@ -22,7 +22,9 @@ enum Schema {
         migrator.registerMigration("6") { try $0.execute(sql: signingKeyRevocations + observedDevices) }
         migrator.registerMigration("7") { try $0.execute(sql: deviceVersions) }
         migrator.registerMigration("8") { try $0.execute(sql: forwardedBodies) }
-        migrator.registerMigration("10") { try $0.execute(sql: SQLiteWebhookStore.schema) }
+        migrator.registerMigration("10") {
+            try $0.execute(sql: SQLiteWebhookStore.schema + SQLiteAuditArchiveStore.schema)
+        }
         return migrator
     }
 

@@ -21,6 +21,8 @@ public actor MemoryStores {
         case devices, knownIDs, count, riskMetrics
         /// A call of `AuditLog`.
         case append, events, firstBrokenLink, link
+        /// A call of `AuditArchiveStore`.
+        case auditArchives, addArchive, removeArchivedEvents
         /// A call of `ReceiptStore`.
         case takeDueReceipt, recordReceipt
         /// A call of `CredentialStore`.
@@ -47,6 +49,7 @@ public actor MemoryStores {
     var deviceRecords: [DeviceID: DeviceRecord] = [:]
     var bindings: [String: KeyBinding] = [:]
     var log: [RecordedAuditEvent] = []
+    var archives: [StoredAuditArchive] = []
     var credentialRecords: [Credential] = []
     var signingKeyRecords: [StoredSigningKey] = []
     var revokedSigningKeys: Set<String> = []

@@ -34,6 +34,7 @@ struct ServeCommand: AsyncParsableCommand {
             let configuration = try options.configuration()
             _ = try await configuration.deviceCheckKey()
             _ = try configuration.addedRoots(leavingOutExpired: true)
+            try configuration.checkArchive()
             let log = ServiceLog(configuration)
             defer { log.flush() }
             do { try await serve(configuration, log, hangups) } catch {
@@ -72,6 +73,7 @@ struct ServeCommand: AsyncParsableCommand {
             otherOrigins: try configuration.otherOrigins,
             providers: providers, evidence: EvidenceFiles(), protection: configuration.protection)
         made.webhooks.allowsHTTP = settings.insecureHTTP
+        made.auditTrail.folder = configuration.auditArchive
         let service = made
         let roots = try configuration.addedRoots(leavingOutExpired: true)
         try await service.trust(roots)
@@ -93,6 +95,7 @@ struct ServeCommand: AsyncParsableCommand {
             read: { try options.configurationAgain() }, service: service, server: server, providers: providers,
             level: log.level, logger: log.logger)
         if printAdminCredential { try await showFirstCredential(service, log.logger) }
+        let archiver = configuration.archiver(of: service, logger: log.logger)
         let receivers = WebhookHTTP()
         let deliveries = WebhookDeliveries(
             of: service, transport: receivers, observer: metrics, logger: log.logger)
@@ -112,10 +115,12 @@ struct ServeCommand: AsyncParsableCommand {
                     async let reloads: Void = reloading.run(from: configuration, at: hangups)
                     async let watchdog: Void = manager.watch()
                     async let delivering: Void = deliveries.run()
+                    async let archiving: Void? = archiver?.run()
                     await providers.run(for: service)
                     await reloads
                     await watchdog
                     await delivering
+                    _ = await archiving
                     await receivers.shutdown()
                 },
                 onStopping: { signal in
