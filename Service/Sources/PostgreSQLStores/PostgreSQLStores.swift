@@ -68,6 +68,8 @@ public final class PostgreSQLStores: Sendable {
     public let evidence: any RecordingStore
     /// The archives of the audit log.
     public let auditArchives: any AuditArchiveStore
+    /// Forgets devices that ended long ago.
+    public let endedDevices: any EndedDeviceStore
     /// Webhooks, with sealed secrets.
     public let webhooks: any WebhookStore
     /// The check values of the service key, and every row that it sealed.
@@ -78,7 +80,7 @@ public final class PostgreSQLStores: Sendable {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
-            webhooks: webhooks, auditArchives: auditArchives)
+            webhooks: webhooks, auditArchives: auditArchives, endedDevices: endedDevices)
     }
 
     let database: StoreDatabase
@@ -142,6 +144,7 @@ public final class PostgreSQLStores: Sendable {
         devices = PostgreSQLDeviceStore(database: database)
         audit = PostgreSQLAuditLog(database: database)
         webhooks = PostgreSQLWebhookStore(database: database)
+        endedDevices = PostgreSQLEndedDeviceStore(database: database)
         auditArchives = PostgreSQLAuditArchiveStore(database: database)
         credentials = PostgreSQLCredentialStore(database: database)
         signingKeys = PostgreSQLSigningKeyStore(database: database)

@@ -53,6 +53,7 @@ public enum StoreConformance {
             case .apps: appChecks
             case .devices:
                 deviceInsertionChecks + deviceChangeChecks + deviceFactChecks + rotationChecks + listingChecks
+                    + endedDeviceChecks
             case .audit: auditChecks + auditArchiveChecks + noChangeNoEventChecks
             case .receipts: receiptChecks
             case .credentials: credentialChecks
@@ -95,6 +96,8 @@ public struct StoresUnderTest: Sendable {
     public var serviceKeys: any ServiceKeyStore
     /// The archives of the audit log. Nil: their checks do nothing.
     public var auditArchives: (any AuditArchiveStore)?
+    /// Forgets devices of `devices`. Nil: its checks do nothing.
+    public var endedDevices: (any EndedDeviceStore)?
     /// Webhooks. Nil: their checks do nothing.
     public var webhooks: (any WebhookStore)?
     /// The present, as the stores' own clock shows it.
@@ -106,7 +109,8 @@ public struct StoresUnderTest: Sendable {
         audit: any AuditLog, receipts: any ReceiptStore, credentials: any CredentialStore,
         signingKeys: any SigningKeyStore, pendingProofs: any PendingProofStore,
         evidence: any RecordingStore, serviceKeys: any ServiceKeyStore, webhooks: (any WebhookStore)? = nil,
-        auditArchives: (any AuditArchiveStore)? = nil, now: UnixTime
+        auditArchives: (any AuditArchiveStore)? = nil, endedDevices: (any EndedDeviceStore)? = nil,
+        now: UnixTime
     ) {
         self.challenges = challenges
         self.replay = replay
@@ -121,6 +125,7 @@ public struct StoresUnderTest: Sendable {
         self.serviceKeys = serviceKeys
         self.webhooks = webhooks
         self.auditArchives = auditArchives
+        self.endedDevices = endedDevices
         self.now = now
     }
 
@@ -132,7 +137,8 @@ public struct StoresUnderTest: Sendable {
         self.init(
             challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, receipts: stores,
             credentials: stores, signingKeys: stores, pendingProofs: stores, evidence: stores, serviceKeys: stores,
-            webhooks: stores as? any WebhookStore, auditArchives: stores as? any AuditArchiveStore, now: now)
+            webhooks: stores as? any WebhookStore, auditArchives: stores as? any AuditArchiveStore,
+            endedDevices: stores as? any EndedDeviceStore, now: now)
     }
 }
 

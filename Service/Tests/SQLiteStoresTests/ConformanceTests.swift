@@ -14,7 +14,7 @@ struct ConformanceTests {
                 audit: stores.audit, receipts: stores.receipts, credentials: stores.credentials,
                 signingKeys: stores.signingKeys, pendingProofs: stores.pendingProofs, evidence: stores.evidence,
                 serviceKeys: stores.serviceKeys, webhooks: stores.webhooks,
-                auditArchives: stores.auditArchives, now: FixedClock().now))
+                auditArchives: stores.auditArchives, endedDevices: stores.endedDevices, now: FixedClock().now))
         await stores.close()
     }
 }

@@ -23,6 +23,8 @@ extension AuthService {
         public var webhooks: (any WebhookStore)?
         /// Nil: the audit log has no archives.
         public var auditArchives: (any AuditArchiveStore)?
+        /// Nil: devices that ended are never forgotten.
+        public var endedDevices: (any EndedDeviceStore)?
         /// The rate limits and quotas of all nodes together. Nil: each node counts separately.
         public var limits: (any LimitStore)?
 
@@ -32,7 +34,7 @@ extension AuthService {
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
             pendingProofs: (any PendingProofStore)? = nil, evidence: (any RecordingStore)? = nil,
             limits: (any LimitStore)? = nil, webhooks: (any WebhookStore)? = nil,
-            auditArchives: (any AuditArchiveStore)? = nil
+            auditArchives: (any AuditArchiveStore)? = nil, endedDevices: (any EndedDeviceStore)? = nil
         ) {
             self.challenges = challenges
             self.replay = replay
@@ -46,6 +48,7 @@ extension AuthService {
             self.limits = limits
             self.webhooks = webhooks
             self.auditArchives = auditArchives
+            self.endedDevices = endedDevices
         }
     }
 }

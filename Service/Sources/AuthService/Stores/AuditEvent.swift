@@ -31,6 +31,8 @@ public struct AuditEvent: Sendable, Hashable {
         case deviceMustRotate = "device.must_rotate"
         /// An operator withdrew the demand.
         case deviceRotationLifted = "device.rotation_lifted"
+        /// Devices that ended long ago lost everything but the tombstone.
+        case devicesForgotten = "devices.forgotten"
         /// A device replaced its key.
         case keyRotated = "device.key_rotated"
         /// A repeated rotation said that the previous key is compromised. That key ended at once.

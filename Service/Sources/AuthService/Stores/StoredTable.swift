@@ -78,7 +78,8 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
                 integer("receipt_failures"), integer("registered_at"), integer("key_rotated_at", optional),
                 integer("last_seen", optional), integer("highest_scheme"), integer("must_rotate_by", optional),
                 text("must_rotate_reason", optional), integer("admitted_under_observation"),
-                text("local_id", optional), integer("version"),
+                text("local_id", optional), integer("version"), integer("ended_at", optional),
+                integer("forgotten"),
             ]
         case .keys: [text("thumbprint"), text("device_id"), text("role")]
         case .credentials:

@@ -108,7 +108,7 @@ extension StoredTable.Column {
         switch (table, name) {
         case (.devices, "device_id"), (.keys, "device_id"): "\(name)::uuid"
         case (.devices, "attested_extensions"), (.devices, "admitted_under_observation"),
-            (.webhooks, "is_enabled"):
+            (.webhooks, "is_enabled"), (.devices, "forgotten"):
             "coalesce(\(name), 0) <> 0"
         default: kind == .bytes ? "decode(\(name), 'hex')" : name
         }

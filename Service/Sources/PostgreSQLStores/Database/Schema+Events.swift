@@ -47,4 +47,15 @@ extension Schema {
           FOR EACH ROW EXECUTE FUNCTION audit_is_append_only()
         """,
     ]
+
+    /// When a device ended, and whether it was forgotten. Nodes of the previous version do not date what they end: such a device counts
+    /// from when it is first seen. They cannot read a forgotten device, so `devices.forget_days` is for the time after their upgrade.
+    static let endedDevices = [
+        "ALTER TABLE devices ADD COLUMN ended_at bigint",
+        "ALTER TABLE devices ADD COLUMN forgotten boolean NOT NULL DEFAULT FALSE",
+        """
+        CREATE INDEX devices_ended ON devices (ended_at)
+          WHERE status IN ('deregistered', 'rejected') AND NOT forgotten
+        """,
+    ]
 }

@@ -23,7 +23,8 @@ enum Schema {
         migrator.registerMigration("7") { try $0.execute(sql: deviceVersions) }
         migrator.registerMigration("8") { try $0.execute(sql: forwardedBodies) }
         migrator.registerMigration("10") {
-            try $0.execute(sql: SQLiteWebhookStore.schema + SQLiteAuditArchiveStore.schema)
+            try $0.execute(
+                sql: SQLiteWebhookStore.schema + SQLiteAuditArchiveStore.schema + SQLiteEndedDeviceStore.schema)
         }
         return migrator
     }

@@ -37,6 +37,8 @@ public actor MemoryStores {
         case keyChecks, replaceKeyChecks, sealedRows, reseal
         /// A call of `WebhookStore`.
         case webhooks, saveWebhook
+        /// A call of `EndedDeviceStore`.
+        case forgetDevices
     }
 
     let clock: any ServiceClock
@@ -48,6 +50,8 @@ public actor MemoryStores {
     var appRecords: [AppID: StoredApp] = [:]
     var deviceRecords: [DeviceID: DeviceRecord] = [:]
     var bindings: [String: KeyBinding] = [:]
+    var ends: [DeviceID: UnixTime] = [:]
+    var tombstones: [DeviceID: Tombstone] = [:]
     var log: [RecordedAuditEvent] = []
     var archives: [StoredAuditArchive] = []
     var credentialRecords: [Credential] = []

@@ -96,6 +96,9 @@ struct ServeCommand: AsyncParsableCommand {
             level: log.level, logger: log.logger)
         if printAdminCredential { try await showFirstCredential(service, log.logger) }
         let archiver = configuration.archiver(of: service, logger: log.logger)
+        let forgetting = configuration.devicesForgetDays.map {
+            DeviceForgetting(in: stores.all, afterDays: $0, logger: log.logger)
+        }
         let receivers = WebhookHTTP()
         let deliveries = WebhookDeliveries(
             of: service, transport: receivers, observer: metrics, logger: log.logger)
@@ -116,11 +119,13 @@ struct ServeCommand: AsyncParsableCommand {
                     async let watchdog: Void = manager.watch()
                     async let delivering: Void = deliveries.run()
                     async let archiving: Void? = archiver?.run()
+                    async let forgettingDevices: Void? = forgetting?.run()
                     await providers.run(for: service)
                     await reloads
                     await watchdog
                     await delivering
                     _ = await archiving
+                    _ = await forgettingDevices
                     await receivers.shutdown()
                 },
                 onStopping: { signal in

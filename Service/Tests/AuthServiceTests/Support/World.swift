@@ -65,7 +65,7 @@ struct World {
             stores: .init(
                 challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
                 signingKeys: stores, pendingProofs: stores, evidence: stores, limits: limits, webhooks: stores,
-                auditArchives: stores),
+                auditArchives: stores, endedDevices: stores),
             key: try #require(ServiceKey(serviceKey)),
             publicOrigin: try origin.map { try RequestOrigin($0) },
             otherOrigins: try others.map { try RequestOrigin($0) },
