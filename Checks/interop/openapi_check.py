@@ -318,6 +318,9 @@ def drive(client):
     # The rest of administration, and operation.
     expect(client.administer("GET", f"/audit?app_id={APP}&limit=3"), 200)
     expect(client.administer("GET", "/audit?before=5"), 200)
+    tail = expect(client.administer("GET", "/audit/follow?after=0&limit=3"), 200).json
+    assert [event["sequence"] for event in tail["events"]] == [1, 2, 3] and tail["next_after"] == 3
+    expect(client.administer("GET", "/audit/follow?after=1000000"), 409)
     head = expect(client.administer("GET", "/audit/head"), 200).json["head"]
     for path in ("/audit/verify", f"/audit/verify?head={head}"):
         assert expect(client.administer("GET", path), 200).json["intact"] is True
@@ -333,6 +336,15 @@ def drive(client):
     expect(client.administer("DELETE", f"/signing-keys/{made}"), 204)
     expect(client.administer("DELETE", "/signing-keys/nobody"), 404)
     expect(client.administer("GET", "/signing-keys"), 200)
+    hook = {"url": "http://127.0.0.1:1/", "apps": [APP], "events": ["webhook.changed"]}
+    hook_place = f"/webhooks/{expect(client.administer('POST', '/webhooks', hook), 201).json['id']}"
+    expect(client.administer("POST", "/webhooks", {**hook, "url": "http://hooks.example.com/"}), 400)
+    expect(client.administer("GET", "/webhooks"), 200)
+    expect(client.administer("GET", hook_place), 200)
+    expect(client.administer("PUT", hook_place, {"url": hook["url"], "all_apps": True, "enabled": False}), 200)
+    expect(client.administer("POST", f"{hook_place}/resend", {"after": 0}), 200)
+    expect(client.administer("DELETE", hook_place), 204)
+    expect(client.administer("DELETE", hook_place), 404)
     for path in ("/healthz", "/readyz", "/metrics", "/openapi.json"):
         expect(client.send("GET", path), 200)
 

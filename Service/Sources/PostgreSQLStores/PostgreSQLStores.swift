@@ -68,6 +68,12 @@ public final class PostgreSQLStores: Sendable {
     public let evidence: any RecordingStore
     /// Counts of verdicts by time.
     public let history: any VerdictHistoryStore
+    /// The archives of the audit log.
+    public let auditArchives: any AuditArchiveStore
+    /// Forgets devices that ended long ago.
+    public let endedDevices: any EndedDeviceStore
+    /// Webhooks, with sealed secrets.
+    public let webhooks: any WebhookStore
     /// The check values of the service key, and every row that it sealed.
     public let serviceKeys: any ServiceKeyStore
 
@@ -76,7 +82,7 @@ public final class PostgreSQLStores: Sendable {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
-            history: history)
+            history: history, webhooks: webhooks, auditArchives: auditArchives, endedDevices: endedDevices)
     }
 
     let database: StoreDatabase
@@ -139,6 +145,9 @@ public final class PostgreSQLStores: Sendable {
         apps = PostgreSQLAppStore(database: database)
         devices = PostgreSQLDeviceStore(database: database)
         audit = PostgreSQLAuditLog(database: database)
+        webhooks = PostgreSQLWebhookStore(database: database)
+        endedDevices = PostgreSQLEndedDeviceStore(database: database)
+        auditArchives = PostgreSQLAuditArchiveStore(database: database)
         credentials = PostgreSQLCredentialStore(database: database)
         signingKeys = PostgreSQLSigningKeyStore(database: database)
         receipts = PostgreSQLReceiptStore(database: database)

@@ -59,6 +59,12 @@ public final class SQLiteStores: Sendable {
     public let evidence: any RecordingStore
     /// Counts of verdicts by time.
     public let history: any VerdictHistoryStore
+    /// The archives of the audit log.
+    public let auditArchives: any AuditArchiveStore
+    /// Forgets devices that ended long ago.
+    public let endedDevices: any EndedDeviceStore
+    /// Webhooks, with sealed secrets.
+    public let webhooks: any WebhookStore
     /// The check values of the service key, and every row that it sealed.
     public let serviceKeys: any ServiceKeyStore
 
@@ -67,7 +73,7 @@ public final class SQLiteStores: Sendable {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
-            history: history)
+            history: history, webhooks: webhooks, auditArchives: auditArchives, endedDevices: endedDevices)
     }
 
     /// The lock that a service holds while it uses the file. A command takes it to exclude the service.
@@ -125,6 +131,9 @@ public final class SQLiteStores: Sendable {
         apps = SQLiteAppStore(database: database)
         devices = SQLiteDeviceStore(database: database, rotatesElsewhere: role != .service)
         audit = SQLiteAuditLog(database: database)
+        webhooks = SQLiteWebhookStore(database: database)
+        endedDevices = SQLiteEndedDeviceStore(database: database)
+        auditArchives = SQLiteAuditArchiveStore(database: database)
         credentials = SQLiteCredentialStore(database: database)
         signingKeys = SQLiteSigningKeyStore(database: database)
         receipts = SQLiteReceiptStore(database: database)

@@ -36,6 +36,8 @@ public enum StoreConformance {
         case history
         /// `ServiceKeyStore`.
         case serviceKeys
+        /// `WebhookStore`.
+        case webhooks
     }
 
     /// All checks, of all stores.
@@ -53,7 +55,8 @@ public enum StoreConformance {
             case .apps: appChecks
             case .devices:
                 deviceInsertionChecks + deviceChangeChecks + deviceFactChecks + rotationChecks + listingChecks
-            case .audit: auditChecks + noChangeNoEventChecks
+                    + endedDeviceChecks
+            case .audit: auditChecks + auditArchiveChecks + noChangeNoEventChecks
             case .receipts: receiptChecks
             case .credentials: credentialChecks
             case .signingKeys: signingKeyChecks
@@ -61,6 +64,7 @@ public enum StoreConformance {
             case .evidence: evidenceChecks
             case .history: historyChecks
             case .serviceKeys: serviceKeyChecks
+            case .webhooks: webhookChecks
             }
         }
     }
@@ -95,6 +99,12 @@ public struct StoresUnderTest: Sendable {
     public var history: any VerdictHistoryStore
     /// The check values of the service key, and the sealed rows of the other stores.
     public var serviceKeys: any ServiceKeyStore
+    /// The archives of the audit log. Nil: their checks do nothing.
+    public var auditArchives: (any AuditArchiveStore)?
+    /// Forgets devices of `devices`. Nil: its checks do nothing.
+    public var endedDevices: (any EndedDeviceStore)?
+    /// Webhooks. Nil: their checks do nothing.
+    public var webhooks: (any WebhookStore)?
     /// The present, as the stores' own clock shows it.
     public var now: UnixTime
 
@@ -103,7 +113,10 @@ public struct StoresUnderTest: Sendable {
         challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
         audit: any AuditLog, receipts: any ReceiptStore, credentials: any CredentialStore,
         signingKeys: any SigningKeyStore, pendingProofs: any PendingProofStore,
-        evidence: any RecordingStore, history: any VerdictHistoryStore, serviceKeys: any ServiceKeyStore, now: UnixTime
+        evidence: any RecordingStore, history: any VerdictHistoryStore, serviceKeys: any ServiceKeyStore,
+        webhooks: (any WebhookStore)? = nil,
+        auditArchives: (any AuditArchiveStore)? = nil, endedDevices: (any EndedDeviceStore)? = nil,
+        now: UnixTime
     ) {
         self.challenges = challenges
         self.replay = replay
@@ -117,10 +130,13 @@ public struct StoresUnderTest: Sendable {
         self.evidence = evidence
         self.history = history
         self.serviceKeys = serviceKeys
+        self.webhooks = webhooks
+        self.auditArchives = auditArchives
+        self.endedDevices = endedDevices
         self.now = now
     }
 
-    /// Stores that one object implements.
+    /// Stores that one object implements, and webhooks and archives of the audit log if it has them.
     public init(
         _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore & CredentialStore
             & SigningKeyStore & PendingProofStore & RecordingStore & VerdictHistoryStore & ServiceKeyStore,
@@ -129,7 +145,9 @@ public struct StoresUnderTest: Sendable {
         self.init(
             challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, receipts: stores,
             credentials: stores, signingKeys: stores, pendingProofs: stores, evidence: stores, history: stores,
-            serviceKeys: stores, now: now)
+            serviceKeys: stores,
+            webhooks: stores as? any WebhookStore, auditArchives: stores as? any AuditArchiveStore,
+            endedDevices: stores as? any EndedDeviceStore, now: now)
     }
 }
 

@@ -24,6 +24,7 @@ struct SynheartAuthCommand: AsyncParsableCommand {
             ServeCommand.self, ProxyCommand.self, DemoCommand.self, AppsCommand.self, CredentialsCommand.self,
             SigningKeysCommand.self, PolicyCommand.self,
             ConfigCommand.self, DoctorCommand.self, DevicesCommand.self, StatisticsCommand.self, AuditCommand.self,
+            WebhooksCommand.self,
             DeviceCommand.self, SimulateCommand.self, ConformanceCommand.self, EvidenceCommand.self,
             AttestationCommand.self, PlayIntegrityCommand.self, ServiceKeyCommand.self, KeeperCommand.self,
             MigrateCommand.self,

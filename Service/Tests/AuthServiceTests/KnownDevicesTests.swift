@@ -28,6 +28,12 @@ struct KnownDevicesTests {
             return try await current.events(app: app, device: device, before: before, limit: limit)
         }
 
+        func events(
+            app: AppID?, device: DeviceID?, after: Int64, limit: Int
+        ) async throws(StoreError) -> [RecordedAuditEvent] {
+            try await current.events(app: app, device: device, after: after, limit: limit)
+        }
+
         func firstBrokenLink() async throws(StoreError) -> Int64? { try await current.firstBrokenLink() }
 
         func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? { try await current.link(at: sequence) }

@@ -48,6 +48,11 @@ struct ServiceKeyTests {
             RecordedRefusal(
                 summary: summary, sealed: key.seal([4, 5], context: RefusalRecorder.context(id, of: app))),
             within: .standard)
+        let webhook = Webhook(
+            id: id, url: "https://a.example/", scope: .allApps,
+            sealedSecret: try key.seal([6], context: Webhooks.context(id)), createdAt: now, position: 0)
+        try #require(
+            try await world.stores.insert(webhook, recording: AuditEvent(.webhookAdded, at: now, actor: "test")))
         _ = try await SigningKeys(store: world.stores, key: key, clock: world.clock).rotate(actor: "test")
     }
 
@@ -63,6 +68,9 @@ struct ServiceKeyTests {
                 try key.open(evidence.sealed, context: RefusalRecorder.context(summary.id, of: summary.appID)) == [
                     4, 5,
                 ])
+        }
+        for webhook in try await world.stores.webhooks() {
+            #expect(try key.open(webhook.sealedSecret, context: Webhooks.context(webhook.id)) == [6])
         }
         let service = AuthService(
             stores: .init(
@@ -180,14 +188,14 @@ struct ServiceKeyTests {
     @Test func `a rotation seals every row again, and removes the old key`() async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
-        // The rows are an app record, a pending proof, evidence, and three signing keys: retiring, signing and standby.
-        #expect(try await rules(new, old).rotate(actor: "test", lock: FreeLock()) == 6)
+        // The rows are an app record, a pending proof, evidence, a webhook, and three signing keys: retiring, signing and standby.
+        #expect(try await rules(new, old).rotate(actor: "test", lock: FreeLock()) == 7)
         #expect(try await checks() == [check(new)])
         try await opens(new)
         #expect(try await code { try await rules(old).admit(writing: false) } == .anotherKey)
         let events = try await world.audited(.serviceKeyRotated)
         #expect(events.count == 1)
-        #expect(events.first?.detail["rows"]?.integer == 6)
+        #expect(events.first?.detail["rows"]?.integer == 7)
         #expect(try await rules(new).rotate(actor: "test", lock: TakenLock()) == 0)
         #expect(try await world.audited(.serviceKeyRotated).count == 1)
     }

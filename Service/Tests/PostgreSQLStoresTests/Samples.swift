@@ -21,7 +21,8 @@ extension PostgreSQLStores {
         StoresUnderTest(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit, receipts: receipts,
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
-            history: history, serviceKeys: serviceKeys, now: clock.now)
+            history: history, serviceKeys: serviceKeys, webhooks: webhooks, auditArchives: auditArchives,
+            endedDevices: endedDevices, now: clock.now)
     }
 
     /// Inserts a device, and its app if that does not exist.

@@ -13,7 +13,8 @@ struct ConformanceTests {
                 challenges: stores.challenges, replay: stores.replay, apps: stores.apps, devices: stores.devices,
                 audit: stores.audit, receipts: stores.receipts, credentials: stores.credentials,
                 signingKeys: stores.signingKeys, pendingProofs: stores.pendingProofs, evidence: stores.evidence,
-                history: stores.history, serviceKeys: stores.serviceKeys, now: FixedClock().now))
+                history: stores.history, serviceKeys: stores.serviceKeys, webhooks: stores.webhooks,
+                auditArchives: stores.auditArchives, endedDevices: stores.endedDevices, now: FixedClock().now))
         await stores.close()
     }
 }

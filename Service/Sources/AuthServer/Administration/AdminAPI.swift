@@ -11,6 +11,9 @@ struct AdminAPI: Sendable {
     let stores: AuthService.Stores
     /// Counts the uses of credentials; nil without HTTP.
     var metrics: ServerMetrics?
+    /// Whether the service begins to stop: callers that wait are answered.
+    var isStopping: @Sendable () -> Bool = { false }
+    let followers = AuditFollowers()
 
     private static let maximumBody = 256 * 1024
 
@@ -76,6 +79,7 @@ struct AdminAPI: Sendable {
         case .eraseEvidence: try await eraseEvidence(request)
         case .eraseAllEvidence: try await eraseAllEvidence(request)
         case .queryAudit: try await queryAudit(request)
+        case .followAudit: try await followAudit(request)
         case .verifyAudit: try await verifyAudit(request)
         case .showAuditHead: try await showAuditHead(request)
         case .showStatistics: try await showStatistics(request)
@@ -86,6 +90,12 @@ struct AdminAPI: Sendable {
         case .listSigningKeys: try await listSigningKeys(request)
         case .rotateSigningKeys: try await rotateSigningKeys(request)
         case .revokeSigningKey: try await revokeSigningKey(request)
+        case .listWebhooks: try await listWebhooks(request)
+        case .addWebhook: try await addWebhook(request)
+        case .showWebhook: try await showWebhook(request)
+        case .changeWebhook: try await changeWebhook(request)
+        case .removeWebhook: try await removeWebhook(request)
+        case .resendWebhook: try await resendWebhook(request)
         }
     }
 }
@@ -100,6 +110,7 @@ extension AdminRoute {
             ]
         case .listEvidence: ["app_id", "cursor", "limit"]
         case .queryAudit: ["app_id", "device_id", "before", "limit"]
+        case .followAudit: ["app_id", "device_id", "after", "limit", "wait_seconds"]
         case .verifyAudit: ["head"]
         case .showHistory:
             ["since", "until", "step", "by", "app_id", "kind", "platform", "code", "scheme", "version"]

@@ -17,6 +17,41 @@ extension AdminAPI {
             ]))
     }
 
+    /// A caller without `after` learns the end of the log, and follows from there.
+    func followAudit(_ request: AdminRequest) async throws -> APIResponse {
+        let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 100)
+        let app = try request.narrowedApp()
+        let device = try request.query.value("device_id") { try DeviceID($0) }
+        let wait = try request.query.integer("wait_seconds", in: 0...AuditFollowers.longestWait) ?? 0
+        var end = try await stores.audit.link(at: nil)?.sequence ?? 0
+        var after = try request.query.integer("after", in: 0...Int64.max) ?? end
+        guard after <= end else {
+            let reason = "The log ends with event \(end): it is not the one that had event \(after)"
+            throw Refusal(.conflict, reason, hint: reason)
+        }
+        let isWaiting = wait > 0 && followers.enter()
+        defer { if isWaiting { followers.leave() } }
+        let until = ContinuousClock.now + .seconds(wait)
+        while true {
+            // The end is read before the events. So whatever comes after it is found by the next call.
+            let events =
+                end > after
+                ? try await stores.audit.events(app: app, device: device, after: after, limit: limit) : []
+            let last = events.last?.sequence ?? 0
+            after = events.count == limit ? last : max(after, end, last)
+            guard events.isEmpty, isWaiting, ContinuousClock.now < until, !isStopping(),
+                (try? await Task.sleep(for: AuditFollowers.interval)) != nil
+            else {
+                return .json(
+                    JSONObject([
+                        ("events", .array(events.map { .object($0.administrationJSON) })),
+                        ("next_after", .integer(after)),
+                    ]))
+            }
+            end = try await stores.audit.link(at: nil)?.sequence ?? 0
+        }
+    }
+
     func verifyAudit(_ request: AdminRequest) async throws -> APIResponse {
         try request.requireAccessToAll()
         let head = try request.query.value("head") { try AuditHead($0) }
@@ -50,13 +85,15 @@ extension AuditCheckResult {
         case .cut: "cut"
         case .rewritten: "rewritten"
         case .foreignHead: "foreign_head"
+        case .archiveMissing: "archive_missing"
+        case .archiveBroken: "archive_broken"
         }
     }
 
     /// The first changed event.
     fileprivate var firstBroken: Int64? {
         switch self {
-        case .brokenLink(let sequence): sequence
+        case .brokenLink(let sequence), .archiveMissing(let sequence), .archiveBroken(let sequence): sequence
         case .cut(let last): last + 1
         case .intact, .rewritten, .foreignHead: nil
         }
@@ -70,13 +107,18 @@ extension AuditCheckResult {
         case .brokenLink(let sequence): "event \(sequence) is changed or not there"
         case .cut(let last): "the log ends with event \(last), but went up to event \(wanted) before"
         case .rewritten: "the log up to event \(wanted) is not the one that the head was made of"
+        case .archiveMissing(let first):
+            "the archive of event \(first) and the following is not in the folder of audit.archive: they are not checked"
+        case .archiveBroken(let first):
+            "the archive of event \(first) and the following is changed, or not signed by this service"
         case .foreignHead: "the head was not signed with this service key: it says nothing of this log"
         }
     }
 }
 
 extension RecordedAuditEvent {
-    fileprivate var administrationJSON: JSONObject {
+    /// The members that the admin API, `audit --follow` and webhooks show.
+    var administrationJSON: JSONObject {
         JSONObject([
             ("sequence", .integer(sequence)), ("at", .string(event.at.iso8601)), ("code", .string(event.code.rawValue)),
             ("actor", .string(event.actor)), ("app_id", event.appID.map { .string($0.text) } ?? .null),

@@ -27,7 +27,7 @@ extension AdminAPI {
     }
 
     /// An empty or missing list must not widen a credential to all apps. Only `all_apps` does.
-    private static func scope(_ body: JSONFields) throws -> CredentialScope {
+    static func scope(_ body: JSONFields) throws -> CredentialScope {
         let apps = try Set((body.optionalStrings("apps") ?? []).map { try AppID($0) })
         let isForAll = try body.optionalBool("all_apps") ?? false
         guard isForAll != !apps.isEmpty else {

@@ -7,10 +7,11 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, liftRotation, lowerScheme
     case decideDevices, whatIf
     case listEvidence, exportEvidence, eraseEvidence, eraseAllEvidence
-    case queryAudit, verifyAudit, showAuditHead
+    case queryAudit, followAudit, verifyAudit, showAuditHead
     case showStatistics, showHistory
     case listCredentials, createCredential, revokeCredential
     case listSigningKeys, rotateSigningKeys, revokeSigningKey
+    case listWebhooks, addWebhook, showWebhook, changeWebhook, removeWebhook, resendWebhook
 
     /// The prefix of every path.
     package static let base = "/admin/v1"
@@ -42,6 +43,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
         case .eraseEvidence: ("DELETE", Self.evidence + "/{evidence_id}", .admin, "Erase one")
         case .eraseAllEvidence: ("DELETE", Self.evidence, .admin, "Erase all that was recorded of an app")
         case .queryAudit: ("GET", "/audit", .viewer, "Search the audit log, newest first")
+        case .followAudit: ("GET", "/audit/follow", .viewer, "Wait for events of the audit log, oldest first")
         case .verifyAudit: ("GET", "/audit/verify", .viewer, "Check the audit log, and that it contains a head")
         case .showAuditHead: ("GET", "/audit/head", .viewer, "Sign where the audit log ends")
         case .showStatistics: ("GET", "/statistics", .viewer, "Count devices by app and status")
@@ -54,10 +56,17 @@ package enum AdminRoute: String, CaseIterable, Sendable {
             ("POST", "/signing-keys/rotate", .admin, "Sign with the standby key, and make a new one")
         case .revokeSigningKey:
             ("DELETE", "/signing-keys/{kid}", .admin, "Revoke a signing key and the tokens that it signed, at once")
+        case .listWebhooks: ("GET", "/webhooks", .admin, "List webhooks")
+        case .addWebhook: ("POST", "/webhooks", .admin, "Add a webhook; its secret is shown once")
+        case .showWebhook: ("GET", Self.webhook, .admin, "Show a webhook")
+        case .changeWebhook: ("PUT", Self.webhook, .admin, "Change a webhook")
+        case .removeWebhook: ("DELETE", Self.webhook, .admin, "Remove a webhook")
+        case .resendWebhook: ("POST", Self.webhook + "/resend", .admin, "Deliver again from an event on")
         }
     }
 
     private static let evidence = "/apps/{app_id}/evidence"
+    private static let webhook = "/webhooks/{webhook_id}"
     private static let device = "/apps/{app_id}/devices/{device_id}"
 
     /// The HTTP method.

@@ -217,6 +217,17 @@ extension ConfigurationKey {
             .advanced(
                 .integer(60...31_622_400), default: .integer(RevocationListState.maximumAge), reload: true,
                 "The time since its last confirmation after which a status list is not used.")
+        case .auditKeepDays:
+            .advanced(
+                .integer(7...36_500),
+                "Audit events older than this move to files in `audit.archive`. Without it: none do.")
+        case .auditArchive:
+            .advanced(.text, "The folder of the audit log's archives. `audit verify` reads it.")
+        case .devicesForgetDays:
+            .advanced(
+                .integer(1...36_500),
+                "Devices that were deregistered or rejected for longer lose everything but the tombstone. Without it: none do."
+            )
         case .database: .everyday(.text, default: "synheart-auth.sqlite", flag: "--database", "The SQLite database.")
         // The URLs contain passwords.
         case .postgresql:

@@ -55,6 +55,9 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     case revocationsMaximumAge = "providers.revocations_maximum_age_seconds"
     case tracingCollector = "tracing.otlp"
     case tracingSample = "tracing.sample"
+    case auditKeepDays = "audit.keep_days"
+    case auditArchive = "audit.archive"
+    case devicesForgetDays = "devices.forget_days"
     case database
     case postgresql = "stores.postgresql"
     case redis = "stores.redis"

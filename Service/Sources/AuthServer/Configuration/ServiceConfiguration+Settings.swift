@@ -137,6 +137,15 @@ extension ServiceConfiguration {
         }
     }
 
+    /// The folder of the audit log's archives; nil: there is none.
+    package var auditArchive: AuditArchiveFolder? { text(.auditArchive).map { AuditArchiveFolder($0) } }
+
+    /// The age in days from which audit events are archived; nil: none are.
+    package var auditKeepDays: Int64? { value(.auditKeepDays).integer }
+
+    /// The days after which ended devices are forgotten; nil: never.
+    package var devicesForgetDays: Int64? { value(.devicesForgetDays).integer }
+
     /// Refuses stores that exclude each other or are incomplete. Commands on the store have the same rule.
     func checkStores() throws(ConfigurationError) {
         guard secret(.postgresql) != nil else {
@@ -171,6 +180,10 @@ extension ServiceConfiguration {
             throw ConfigurationError(
                 ConfigurationKey.appleKey.rawValue,
                 "goes with providers.apple_team_id and providers.apple_key_id: give all three or none")
+        }
+        guard !isGiven(.auditKeepDays) || isGiven(.auditArchive) else {
+            throw ConfigurationError(
+                ConfigurationKey.auditKeepDays.rawValue, "needs audit.archive, the folder for the files")
         }
         _ = (try server, try publicOrigin, try otherOrigins, try serviceKey, try tracing)
     }

@@ -41,7 +41,7 @@ package struct ServiceConfiguration: Sendable {
         case store
 
         fileprivate var keys: [ConfigurationKey] {
-            self == .service ? ConfigurationKey.allCases : [.database, .postgresql, .redis, .serviceKey]
+            self == .service ? ConfigurationKey.allCases : [.database, .postgresql, .redis, .serviceKey, .auditArchive]
         }
     }
 

@@ -105,7 +105,8 @@ package struct AuthServer: Sendable {
             proxies: settings.trustedProxies,
             document: OpenAPIDocument.json(publicOrigin: settings.publicOrigin), random: random,
             readiness: readiness, metrics: metrics, gauges: gauges, settings: live,
-            administration: AdminAPI(service: service, stores: stores, metrics: metrics),
+            administration: AdminAPI(
+                service: service, stores: stores, metrics: metrics, isStopping: { [stopping] in stopping.hasBegun }),
             risk: RiskMetricCounts(service: service), log: log)
         let operationsListener = listener(
             "operations", responder, host: settings.operations.host, port: settings.operations.port,

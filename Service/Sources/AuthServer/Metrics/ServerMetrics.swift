@@ -53,6 +53,7 @@ package struct ServerMetrics: Sendable {
         }
         describeProviders()
         describeExpiry()
+        describeWebhooks()
         ProcessMetrics.describe(in: registry)
         startSeries()
     }

@@ -82,6 +82,11 @@ enum OpenAPIExamples {
             "actor": "admin:0123456789abcdef", "app_id": "com.example.app",
             "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "detail": {"to": "revoked", "reason": "stolen"},
             "hash": "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9"}], "next_before": null},
+          "AuditEvent": {"sequence": 7, "at": "2026-11-22T12:00:00Z", "code": "device.revoked",
+            "actor": "admin:0123456789abcdef", "app_id": "com.example.app",
+            "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "detail": {"to": "revoked", "reason": "stolen"},
+            "hash": "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9"},
+          "AuditTail": {"events": [], "next_after": 7},
           "AuditVerdict": {"intact": true, "finding": "intact", "first_broken": null, "message": "the chain has no break"},
           "AuditHead": {"head": "audit-head-v1.7.1795348800.X-zrZv_IbzjZUnhsbWlsecLbwjndTpG0ZynXOif7V-k.X-zrZv_IbzjZUnhsbWlsecLbwjndTpG0ZynXOif7V-kX-zrZv_IbzjZUnhsbWlsecLbwjndTpG0ZynXOif7V-k",
             "sequence": 7, "at": "2026-11-22T12:00:00Z",
@@ -103,6 +108,16 @@ enum OpenAPIExamples {
           "SigningKeyList": {"signing_keys": [{"kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs",
             "created_at": "2026-11-22T12:00:00Z", "use": "signing"}]},
           "SigningKey": {"kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"},
+          "WebhookURL": "https://hooks.example.com/synheart",
+          "WebhookEvents": ["device.revoked"],
+          "WebhookRequest": {"url": "https://hooks.example.com/synheart", "apps": ["com.example.app"],
+            "events": ["device.revoked"]},
+          "WebhookSettings": {"url": "https://hooks.example.com/synheart", "all_apps": true, "enabled": false},
+          "Resending": {"after": 7},
+          "Webhook": {"id": "0123456789abcdef", "url": "https://hooks.example.com/synheart", "apps": ["com.example.app"],
+            "all_apps": false, "events": ["device.revoked"], "enabled": true, "created_at": "2026-11-22T12:00:00Z",
+            "position": 7, "failing_since": null, "failure": null},
+          "WebhookList": {"webhooks": []},
           "Error": {"error": "NONCE_REPLAY", "message": "This request was already seen. Sign again with a new nonce.",
             "request_id": "c51a6f75-8a52-4f3e-9f3a-0d5b7e2c9a11", "server_timestamp": 1795348800}
         }
@@ -116,6 +131,7 @@ enum OpenAPIExamples {
         case "credential_id": "0123456789abcdef"
         case "evidence_id": "6b1f0c"
         case "by": "code,version"
+        case "webhook_id": "0123456789abcdef"
         case "kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
         case "If-Match": "\"9f86d081884c7d659a2feaa0c55ad015\""
         default: nil
@@ -188,6 +204,8 @@ extension AdminRoute {
         case .eraseEvidence: "The erasure is recorded in the audit log."
         case .eraseAllEvidence: "Of this app alone. The erasure is recorded in the audit log."
         case .queryAudit: "`next_before` is the `before` of the next page, null on the last."
+        case .followAudit:
+            "Events after the one with the number `after`, or after the log's last. If there is none, the call waits for one, at most `wait_seconds`. `next_after` is the `after` of the next call. 409 if the log ends before `after`: another database was put back."
         case .verifyAudit: "Follows the whole chain. With `head` it also finds a log that was cut off or rewritten."
         case .showAuditHead: "Keep heads away from this machine: they prove later what the log was."
         case .showStatistics: "Counts of the apps that the credential is for."
@@ -203,6 +221,15 @@ extension AdminRoute {
             "The new key is the standby: it is published at once. The standby before it signs from now on, or as soon as caches of the key set have ended."
         case .revokeSigningKey:
             "The key leaves the key set at once, and the standby signs. Tokens of the key end when a backend reads the key set again."
+        case .listWebhooks: "Those whose apps the credential is for. Without their secrets."
+        case .addWebhook:
+            "It gets the events from now on. A credential for all apps is needed. Give `apps` with at least one id, or `all_apps: true`. The secret is in this answer and never again."
+        case .showWebhook: "With its position in the audit log, and why the last delivery failed."
+        case .changeWebhook:
+            "Replaces all settings. Another `url` needs a credential for all apps. The secret stays: for another one, add another webhook."
+        case .removeWebhook: "Events that wait for it are not delivered any more."
+        case .resendWebhook:
+            "Deliveries go on after the event with the number `after`, with the same ids as before."
         }
     }
 }

@@ -121,6 +121,8 @@ struct OpenAPIOperation: Sendable {
         case "platform": ["$ref": "#/components/schemas/Platform"]
         case "limit": ["type": "integer", "minimum": 1, "maximum": 1000]
         case "before": ["type": "integer", "minimum": 1]
+        case "after": ["type": "integer", "minimum": 0]
+        case "wait_seconds": ["type": "integer", "minimum": 0, "maximum": .integer(AuditFollowers.longestWait)]
         case "head": ["$ref": "#/components/schemas/AuditHeadText"]
         case "kind": ["$ref": "#/components/schemas/VerdictKind"]
         case "scheme": ["type": "integer", "enum": [1, 2]]
@@ -226,6 +228,8 @@ extension OpenAPIOperation {
         switch route {
         case .addApp, .approveDevice, .rejectDevice, .revokeDevice, .forceRotation, .liftRotation, .lowerScheme:
             errors.insert(.conflict)
+        case .followAudit: errors.insert(.conflict)
+        case .changeWebhook: errors.formUnion([.conflict, .unknownApp])
         case .changeApp, .removeApp: errors.formUnion([.conflict, .preconditionFailed])
         default: break
         }
@@ -234,7 +238,7 @@ extension OpenAPIOperation {
         case .addApp: (requestSchema, successSchema, successStatus) = ("AppRecord", "AppRecord", 201)
         case .showApp: successSchema = "AppRecord"
         case .changeApp: (requestSchema, successSchema) = ("AppRecord", "AppRecord")
-        case .removeApp, .revokeCredential, .revokeSigningKey: successStatus = 204
+        case .removeApp, .revokeCredential, .revokeSigningKey, .removeWebhook: successStatus = 204
         case .listDevices: successSchema = "DevicePage"
         case .showDevice: successSchema = "Device"
         case .revokeDevice: (requestSchema, requestIsOptional, successSchema) = ("Revocation", true, "Device")
@@ -249,6 +253,7 @@ extension OpenAPIOperation {
         case .exportEvidence: successSchema = "EvidenceFile"
         case .eraseEvidence, .eraseAllEvidence: successSchema = "EvidenceErased"
         case .queryAudit: successSchema = "AuditPage"
+        case .followAudit: successSchema = "AuditTail"
         case .verifyAudit: successSchema = "AuditVerdict"
         case .showAuditHead: successSchema = "AuditHead"
         case .showStatistics: successSchema = "Statistics"
@@ -257,6 +262,11 @@ extension OpenAPIOperation {
         case .createCredential: (requestSchema, successSchema, successStatus) = ("CredentialRequest", "Credential", 201)
         case .listSigningKeys: successSchema = "SigningKeyList"
         case .rotateSigningKeys: (requestSchema, requestIsOptional, successSchema) = ("Nothing", true, "SigningKey")
+        case .listWebhooks: successSchema = "WebhookList"
+        case .addWebhook: (requestSchema, successSchema, successStatus) = ("WebhookRequest", "Webhook", 201)
+        case .showWebhook: successSchema = "Webhook"
+        case .changeWebhook: (requestSchema, successSchema) = ("WebhookSettings", "Webhook")
+        case .resendWebhook: (requestSchema, successSchema) = ("Resending", "Webhook")
         }
     }
 }

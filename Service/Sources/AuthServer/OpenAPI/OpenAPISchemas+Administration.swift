@@ -99,16 +99,21 @@ extension OpenAPISchemas {
           "policies": {"type": "object", "description": "The record's policies, as `attestation replay --policy` takes them."},
           "next_cursor": {"type": ["string", "null"]}}},
         "AuditPage": {"type": "object", "required": ["events", "next_before"], "properties": {
-          "events": {"type": "array", "items": {"type": "object",
-            "required": ["sequence", "at", "code", "actor", "app_id", "device_id", "detail", "hash"], "properties": {
-            "sequence": {"type": "integer", "minimum": 1}, "at": {"$ref": "#/components/schemas/Time"},
-            "code": {"$ref": "#/components/schemas/AuditCode"}, "actor": {"type": "string"},
-            "app_id": {"type": ["string", "null"]}, "device_id": {"type": ["string", "null"]},
-            "detail": {"type": "object"}, "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}}},
+          "events": {"type": "array", "items": {"$ref": "#/components/schemas/AuditEvent"}},
           "next_before": {"type": ["integer", "null"]}}},
+        "AuditEvent": {"type": "object",
+          "required": ["sequence", "at", "code", "actor", "app_id", "device_id", "detail", "hash"], "properties": {
+          "sequence": {"type": "integer", "minimum": 1}, "at": {"$ref": "#/components/schemas/Time"},
+          "code": {"$ref": "#/components/schemas/AuditCode"}, "actor": {"type": "string"},
+          "app_id": {"type": ["string", "null"]}, "device_id": {"type": ["string", "null"]},
+          "detail": {"type": "object"}, "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}},
+        "AuditTail": {"type": "object", "required": ["events", "next_after"], "properties": {
+          "events": {"type": "array", "items": {"$ref": "#/components/schemas/AuditEvent"}},
+          "next_after": {"type": "integer", "minimum": 0}}},
         "AuditVerdict": {"type": "object", "required": ["intact", "finding", "first_broken", "message"], "properties": {
           "intact": {"type": "boolean"},
-          "finding": {"type": "string", "enum": ["intact", "broken_link", "cut", "rewritten", "foreign_head"]},
+          "finding": {"type": "string", "enum": ["intact", "broken_link", "cut", "rewritten", "foreign_head",
+            "archive_missing", "archive_broken"]},
           "first_broken": {"type": ["integer", "null"]}, "message": {"type": "string"}}},
         "AuditHeadText": {"type": "string", "pattern": "^audit-head-v1\\.[0-9]+\\.[0-9]+\\.[A-Za-z0-9_-]{43}\\.[A-Za-z0-9_-]{86}$"},
         "AuditHead": {"type": "object", "required": ["head", "sequence", "at", "hash", "public_key"], "properties": {
@@ -177,6 +182,37 @@ extension OpenAPISchemas {
           "signing_keys": {"type": "array", "items": {"type": "object", "required": ["kid", "created_at", "use"],
             "properties": {"kid": {"type": "string"}, "created_at": {"$ref": "#/components/schemas/Time"},
               "use": {"type": "string", "enum": ["retiring", "signing", "standby"]}}}}}},
-        "SigningKey": {"type": "object", "required": ["kid"], "properties": {"kid": {"type": "string"}}}
+        "SigningKey": {"type": "object", "required": ["kid"], "properties": {"kid": {"type": "string"}}},
+        "WebhookURL": {"type": "string", "maxLength": 2048,
+          "description": "https, or http to this machine; without user information and fragment."},
+        "WebhookEvents": {"type": ["array", "null"], "minItems": 1, "items": {"$ref": "#/components/schemas/AuditCode"},
+          "description": "The codes of the events; null: every code."},
+        "WebhookRequest": {"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
+          "url": {"$ref": "#/components/schemas/WebhookURL"},
+          "apps": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/AppID"}},
+          "all_apps": {"type": ["boolean", "null"], "description": "Instead of apps: every app, and events of no app."},
+          "events": {"$ref": "#/components/schemas/WebhookEvents"}}},
+        "WebhookSettings": {"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
+          "url": {"$ref": "#/components/schemas/WebhookURL"},
+          "apps": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/AppID"}},
+          "all_apps": {"type": ["boolean", "null"], "description": "Instead of apps: every app, and events of no app."},
+          "events": {"$ref": "#/components/schemas/WebhookEvents"},
+          "enabled": {"type": ["boolean", "null"], "default": true}}},
+        "Resending": {"type": "object", "additionalProperties": false, "required": ["after"], "properties": {
+          "after": {"type": "integer", "minimum": 0,
+            "description": "The number of an event of the audit log: deliveries go on with the next one."}}},
+        "Webhook": {"type": "object",
+          "required": ["id", "url", "apps", "all_apps", "events", "enabled", "created_at", "position", "failing_since",
+            "failure"], "properties": {
+          "id": {"type": "string"}, "url": {"$ref": "#/components/schemas/WebhookURL"},
+          "apps": {"type": "array", "items": {"$ref": "#/components/schemas/AppID"}}, "all_apps": {"type": "boolean"},
+          "events": {"$ref": "#/components/schemas/WebhookEvents"}, "enabled": {"type": "boolean"},
+          "created_at": {"$ref": "#/components/schemas/Time"},
+          "position": {"type": "integer", "minimum": 0,
+            "description": "The number of an event: all up to it are delivered, given up or not wanted."},
+          "failing_since": {"$ref": "#/components/schemas/OptionalTime"}, "failure": {"type": ["string", "null"]},
+          "secret": {"type": "string", "description": "whsec_ and base64; in the answer that adds it and never again."}}},
+        "WebhookList": {"type": "object", "required": ["webhooks"], "properties": {
+          "webhooks": {"type": "array", "items": {"$ref": "#/components/schemas/Webhook"}}}}
         """#
 }

@@ -3,8 +3,19 @@ public import AuthContract
 /// The end of the audit log at some time, signed by the service. A head that is kept elsewhere shows later whether the log
 /// still has the same events.
 ///
-/// Its text is one word: `audit-head-v1.<sequence>.<unix time>.<hash>.<signature>`, the last two in base64url.
+/// Its text is one word: `audit-head-v1.<sequence>.<unix time>.<hash>.<signature>`, the last two in base64url. The head that joins an
+/// archive to the log begins with `audit-archive-v1`, so that no other head of the log can stand for it.
 public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
+    /// What a head ends.
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// The log, at some time.
+        case log = "audit-head-v1"
+        /// An archive.
+        case archive = "audit-archive-v1"
+    }
+
+    /// What it ends.
+    public let kind: Kind
     /// The number of the last event; 0 for an empty log.
     public let sequence: Int64
     /// When the head was signed.
@@ -14,9 +25,8 @@ public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
     /// The Ed25519 signature over the text before it, 64 bytes.
     public let signature: [UInt8]
 
-    private static let label = "audit-head-v1"
-
-    init(sequence: Int64, at: UnixTime, hash: [UInt8], signature: [UInt8]) {
+    init(_ kind: Kind = .log, sequence: Int64, at: UnixTime, hash: [UInt8], signature: [UInt8]) {
+        self.kind = kind
         self.sequence = sequence
         self.at = at
         self.hash = hash
@@ -26,23 +36,23 @@ public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
     /// Parses a head. ``AuditTrail/verify(against:)`` checks the signature.
     public init(_ text: String) throws(ContractError) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-        guard text.utf8.count <= 256, parts.count == 5, parts[0] == Self.label,
+        guard text.utf8.count <= 256, parts.count == 5, let kind = Kind(rawValue: parts[0]),
             let sequence = Int64(parts[1]), sequence >= 0, let at = Int64(parts[2]),
             let hash = Base64.url.decode(parts[3]), hash.count == 32,
             let signature = Base64.url.decode(parts[4]), signature.count == 64
-        else { throw ContractError("an audit head is one word that begins with \(Self.label)") }
-        self.init(sequence: sequence, at: UnixTime(at), hash: hash, signature: signature)
+        else { throw ContractError("an audit head is one word that begins with \(Kind.log.rawValue)") }
+        self.init(kind, sequence: sequence, at: UnixTime(at), hash: hash, signature: signature)
         // A head has exactly one text: without a sign and without leading zeros.
         guard description == text else { throw ContractError("an audit head is given as it was printed") }
     }
 
     public var description: String {
-        Self.signedText(sequence: sequence, at: at, hash: hash) + "." + Base64.url.encode(signature)
+        Self.signedText(kind, sequence: sequence, at: at, hash: hash) + "." + Base64.url.encode(signature)
     }
 
     /// The text that is signed.
-    static func signedText(sequence: Int64, at: UnixTime, hash: [UInt8]) -> String {
-        "\(label).\(sequence).\(at).\(Base64.url.encode(hash))"
+    static func signedText(_ kind: Kind, sequence: Int64, at: UnixTime, hash: [UInt8]) -> String {
+        "\(kind.rawValue).\(sequence).\(at).\(Base64.url.encode(hash))"
     }
 }
 
@@ -58,4 +68,8 @@ public enum AuditCheckResult: Sendable, Hashable {
     case rewritten
     /// The head was not signed by this service, so it says nothing about the log.
     case foreignHead
+    /// The file of the archive that begins with this event is not there, so its events are not checked.
+    case archiveMissing(Int64)
+    /// The archive that begins with this event is changed, or its seal is not genuine.
+    case archiveBroken(Int64)
 }

@@ -10,9 +10,13 @@ public struct AuditTrail: Sendable {
     private let log: any AuditLog
     private let key: ServiceKey
     private let clock: any ServiceClock
+    let archives: (any AuditArchiveStore)?
+    /// The folder with the files of the archives; nil: they cannot be checked here.
+    public var folder: AuditArchiveFolder?
 
-    init(log: any AuditLog, key: ServiceKey, clock: any ServiceClock) {
+    init(log: any AuditLog, archives: (any AuditArchiveStore)? = nil, key: ServiceKey, clock: any ServiceClock) {
         self.log = log
+        self.archives = archives
         self.key = key
         self.clock = clock
     }
@@ -26,18 +30,25 @@ public struct AuditTrail: Sendable {
 
     /// The signed end of the log.
     public func head() async throws -> AuditHead {
-        let last = try await log.link(at: nil) ?? AuditLink(sequence: 0, hash: AuditChain.origin)
-        let now = clock.now
-        let text = AuditHead.signedText(sequence: last.sequence, at: now, hash: last.hash)
-        let signature = try signer().signature(for: Array(text.utf8))
-        return AuditHead(sequence: last.sequence, at: now, hash: last.hash, signature: Array(signature))
+        try sign(.log, try await log.link(at: nil) ?? AuditLink(sequence: 0, hash: AuditChain.origin))
     }
 
-    /// Checks the whole chain, and that it contains the head, if one is given.
+    /// Signs a place in the chain.
+    func sign(_ kind: AuditHead.Kind, _ link: AuditLink) throws -> AuditHead {
+        let now = clock.now
+        let text = AuditHead.signedText(kind, sequence: link.sequence, at: now, hash: link.hash)
+        let signature = try signer().signature(for: Array(text.utf8))
+        return AuditHead(kind, sequence: link.sequence, at: now, hash: link.hash, signature: Array(signature))
+    }
+
+    /// Checks the whole chain, archives included, and that it contains the head, if one is given.
     public func verify(against head: AuditHead? = nil) async throws -> AuditCheckResult {
         if let head, try await !isGenuine(head) { return .foreignHead }
+        let archived = try await verifyArchives(lookingFor: head?.sequence)
+        guard archived.finding == .intact else { return archived.finding }
         if let broken = try await log.firstBrokenLink() { return .brokenLink(broken) }
         guard let head else { return .intact }
+        if let found = archived.found { return found == head.hash ? .intact : .rewritten }
         return try await compare(head)
     }
 
@@ -51,11 +62,19 @@ public struct AuditTrail: Sendable {
     }
 
     private func isGenuine(_ head: AuditHead) async throws -> Bool {
-        let text = Array(AuditHead.signedText(sequence: head.sequence, at: head.at, hash: head.hash).utf8)
+        var former: [Curve25519.Signing.PublicKey]?
+        return try await isGenuine(head, &former)
+    }
+
+    /// - Parameter former: the former keys; nil: they were not needed yet.
+    func isGenuine(_ head: AuditHead, _ former: inout [Curve25519.Signing.PublicKey]?) async throws -> Bool {
+        let text = Array(AuditHead.signedText(head.kind, sequence: head.sequence, at: head.at, hash: head.hash).utf8)
         // During a rotation of the service key, both keys may have signed.
         let present = try key.allDerived(for: Self.purpose).map { try Self.signer($0).publicKey }
         if present.contains(where: { $0.isValidSignature(head.signature, for: text) }) { return true }
-        return try await formerKeys(before: present).contains { $0.isValidSignature(head.signature, for: text) }
+        let keys = if let former { former } else { try await formerKeys(before: present) }
+        former = keys
+        return keys.contains { $0.isValidSignature(head.signature, for: text) }
     }
 
     // MARK: Former service keys
@@ -81,24 +100,27 @@ public struct AuditTrail: Sendable {
         before present: [Curve25519.Signing.PublicKey]
     ) async throws -> [Curve25519.Signing.PublicKey] {
         var (trusted, former): ([Curve25519.Signing.PublicKey], [Curve25519.Signing.PublicKey]) = (present, [])
+        func add(_ detail: JSONObject) {
+            for entry in detail["audit_keys"]?.array ?? [] {
+                guard former.count < Self.maximumFormerKeys,
+                    let bytes = entry.object?["key"]?.string.flatMap({ Base64.url.decode($0) }),
+                    let signature = entry.object?["signature"]?.string.flatMap({ Base64.url.decode($0) }),
+                    let key = try? Curve25519.Signing.PublicKey(rawRepresentation: bytes),
+                    trusted.contains(where: { $0.isValidSignature(signature, for: Self.successionText(bytes)) })
+                else { continue }
+                trusted.append(key)
+                former.append(key)
+            }
+        }
         var before: Int64?
         while true {
             let page = try await log.events(app: nil, device: nil, before: before, limit: Self.page)
-            guard let last = page.last else { return former }
+            guard let last = page.last else { break }
             before = last.sequence
-            for recorded in page where recorded.event.code == .serviceKeyRotated {
-                for entry in recorded.event.detail["audit_keys"]?.array ?? [] {
-                    guard former.count < Self.maximumFormerKeys,
-                        let bytes = entry.object?["key"]?.string.flatMap({ Base64.url.decode($0) }),
-                        let signature = entry.object?["signature"]?.string.flatMap({ Base64.url.decode($0) }),
-                        let key = try? Curve25519.Signing.PublicKey(rawRepresentation: bytes),
-                        trusted.contains(where: { $0.isValidSignature(signature, for: Self.successionText(bytes)) })
-                    else { continue }
-                    trusted.append(key)
-                    former.append(key)
-                }
-            }
+            for recorded in page where recorded.event.code == .serviceKeyRotated { add(recorded.event.detail) }
         }
+        try await eachArchivedRotation { add($0) }
+        return former
     }
 
     private static func successionText(_ publicKey: [UInt8]) -> [UInt8] {

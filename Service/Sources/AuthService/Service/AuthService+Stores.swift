@@ -21,6 +21,12 @@ extension AuthService {
         public var evidence: (any RecordingStore)?
         /// Nil: verdicts are not counted for the history.
         public var history: (any VerdictHistoryStore)?
+        /// Nil: there are no webhooks.
+        public var webhooks: (any WebhookStore)?
+        /// Nil: the audit log has no archives.
+        public var auditArchives: (any AuditArchiveStore)?
+        /// Nil: devices that ended are never forgotten.
+        public var endedDevices: (any EndedDeviceStore)?
         /// The rate limits and quotas of all nodes together. Nil: each node counts separately.
         public var limits: (any LimitStore)?
 
@@ -29,7 +35,8 @@ extension AuthService {
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
             pendingProofs: (any PendingProofStore)? = nil, evidence: (any RecordingStore)? = nil,
-            history: (any VerdictHistoryStore)? = nil, limits: (any LimitStore)? = nil
+            history: (any VerdictHistoryStore)? = nil, limits: (any LimitStore)? = nil, webhooks: (any WebhookStore)? = nil,
+            auditArchives: (any AuditArchiveStore)? = nil, endedDevices: (any EndedDeviceStore)? = nil
         ) {
             self.challenges = challenges
             self.replay = replay
@@ -42,6 +49,9 @@ extension AuthService {
             self.evidence = evidence
             self.history = history
             self.limits = limits
+            self.webhooks = webhooks
+            self.auditArchives = auditArchives
+            self.endedDevices = endedDevices
         }
     }
 }

@@ -15,8 +15,10 @@ public struct AuthService: Sendable {
     public let signingKeys: SigningKeys
     /// What the discovery documents say; nil without a public origin.
     public let issuerMetadata: JSONObject?
+    /// The receivers of audit events.
+    public var webhooks: Webhooks
     /// Verification of the audit log, and its signed head.
-    public let auditTrail: AuditTrail
+    public var auditTrail: AuditTrail
     /// Counts of verdicts by time.
     public let history: VerdictHistory
     /// The clock by which everything is judged.
@@ -87,7 +89,8 @@ public struct AuthService: Sendable {
             devices: devices, changes: changes, store: stores.devices, challenges: challenges, protection: protection,
             recorder: recorder)
         signingKeys = SigningKeys(store: stores.signingKeys, key: key, clock: clock)
-        auditTrail = AuditTrail(log: stores.audit, key: key, clock: clock)
+        auditTrail = AuditTrail(log: stores.audit, archives: stores.auditArchives, key: key, clock: clock)
+        webhooks = Webhooks(store: stores.webhooks, audit: stores.audit, key: key, clock: clock, random: random)
         issuerMetadata = publicOrigin.map { IssuerMetadata.json(of: $0) }
         tokens = TokenIssuer(
             keys: signingKeys, apps: apps, issuer: publicOrigin?.description ?? "synheart-auth", random: random)

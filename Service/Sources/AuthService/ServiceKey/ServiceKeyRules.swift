@@ -269,6 +269,7 @@ public struct ServiceKeyRules: Sendable {
         case .signingKey: SigningKeys.context(row.id)
         case .pendingProof: (try? DeviceID(row.id)).map { PendingProofs.context($0) }
         case .evidence: (try? AppID(row.scope)).map { RefusalRecorder.context(row.id, of: $0) }
+        case .webhook: Webhooks.context(row.id)
         }
     }
 }
@@ -280,6 +281,7 @@ extension SealedRow.Kind {
         case .signingKey: "signing key"
         case .pendingProof: "the pending proof of device"
         case .evidence: "evidence"
+        case .webhook: "the secret of webhook"
         }
     }
 }

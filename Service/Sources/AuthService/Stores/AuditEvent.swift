@@ -31,6 +31,8 @@ public struct AuditEvent: Sendable, Hashable {
         case deviceMustRotate = "device.must_rotate"
         /// An operator withdrew the demand.
         case deviceRotationLifted = "device.rotation_lifted"
+        /// Devices that ended long ago lost everything but the tombstone.
+        case devicesForgotten = "devices.forgotten"
         /// A device replaced its key.
         case keyRotated = "device.key_rotated"
         /// A repeated rotation said that the previous key is compromised. That key ended at once.
@@ -53,6 +55,14 @@ public struct AuditEvent: Sendable, Hashable {
         case evidenceErased = "evidence.erased"
         /// Another store keeps the claims, or the same one under a new id.
         case claimKeeperChanged = "claim_keeper.changed"
+        /// An operator added a webhook.
+        case webhookAdded = "webhook.added"
+        /// A webhook was changed: by an operator, because its app was removed, or because its receiver wants no more.
+        case webhookChanged = "webhook.changed"
+        /// A webhook was removed: by an operator, or with its last app.
+        case webhookRemoved = "webhook.removed"
+        /// An operator let a webhook deliver from another event on.
+        case webhookResent = "webhook.resent"
         /// What no honest client does, or what an operator should see. The detail names the kind.
         case securityEvent = "security.event"
     }
@@ -107,6 +117,17 @@ public protocol AuditLog: Sendable {
     ///   - limit: 1 to 1000.
     func events(
         app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+    ) async throws(StoreError) -> [RecordedAuditEvent]
+
+    /// Events in the order in which they were appended. All conditions apply together.
+    ///
+    /// - Parameters:
+    ///   - app: only events of this app; nil: events of all apps, and of none.
+    ///   - device: only events of this device.
+    ///   - after: only events with a greater sequence number; 0: from the first one.
+    ///   - limit: 1 to 1000.
+    func events(
+        app: AppID?, device: DeviceID?, after: Int64, limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent]
 
     /// The number of the first event that does not continue the hash chain; nil if all do.

@@ -10,11 +10,13 @@ public struct SealedRow: Sendable, Hashable {
         case pendingProof
         /// The document of a recorded refusal.
         case evidence
+        /// The key that signs a webhook's deliveries.
+        case webhook
     }
 
     /// What the row holds, and so the table it is in.
     public let kind: Kind
-    /// The app id, key id, device id or evidence id.
+    /// The app id, key id, device id, evidence id or webhook id.
     public let id: String
     /// The app of a piece of evidence; empty for the other kinds.
     public let scope: String
@@ -70,6 +72,7 @@ extension SealedRow.Kind {
         case .signingKey: ("signing_keys", "id", nil, "sealed_key")
         case .pendingProof: ("pending_proofs", "device_id", nil, "sealed_request")
         case .evidence: ("evidence", "id", "app_id", "sealed")
+        case .webhook: ("webhooks", "id", nil, "sealed_secret")
         }
     }
 }

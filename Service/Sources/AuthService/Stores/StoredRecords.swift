@@ -192,11 +192,13 @@ extension AuditChain {
 
     /// The number of the first event that does not continue the chain; nil if all do.
     ///
-    /// - Parameter step: reads and checks the next events after a link.
+    /// - Parameters:
+    ///   - start: the last event before those that are checked.
+    ///   - step: reads and checks the next events after a link.
     package static func firstBrokenLink(
-        _ step: (AuditLink) async throws(StoreError) -> Step
+        after start: AuditLink, _ step: (AuditLink) async throws(StoreError) -> Step
     ) async throws(StoreError) -> Int64? {
-        var link = AuditLink(sequence: 0, hash: origin)
+        var link = start
         while true {
             switch try await step(link) {
             case .broken(let sequence): return sequence

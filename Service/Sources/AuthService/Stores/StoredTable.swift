@@ -22,6 +22,10 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case evidence
     /// Counts of verdicts by time.
     case verdictCounts = "verdict_counts"
+    /// Webhooks, with sealed secrets.
+    case webhooks
+    /// The seams between the archives of the audit log and the rest of it.
+    case auditArchives = "audit_archives"
     /// One row: the check values of the service key, separated by spaces.
     case keyChecks = "key_checks"
     /// In the order of the chain. Moved last: a complete audit log shows that everything before it was moved too.
@@ -77,6 +81,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
                 integer("last_seen", optional), integer("highest_scheme"), integer("must_rotate_by", optional),
                 text("must_rotate_reason", optional), integer("admitted_under_observation"),
                 text("local_id", optional), integer("version"), text("app_version", optional),
+                integer("ended_at", optional), integer("forgotten"),
             ]
         case .keys: [text("thumbprint"), text("device_id"), text("role")]
         case .credentials:
@@ -99,6 +104,14 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
                 integer("step"), integer("at"), text("app_id"), text("kind"), text("platform"), text("code"),
                 text("scheme"), text("version"), integer("verdicts"),
             ]
+        case .webhooks:
+            [
+                text("id"), bytes("sealed_secret"), integer("created_at"), integer("version"), text("url"),
+                text("apps"), text("codes"), integer("is_enabled"), integer("position"),
+                integer("failing_since", optional), text("failure", optional), text("lease_holder", optional),
+                integer("lease_until", optional),
+            ]
+        case .auditArchives: [integer("first"), integer("last"), bytes("hash"), text("seal")]
         case .keyChecks: [text("value")]
         case .audit:
             [

@@ -16,9 +16,21 @@ struct PostgreSQLAuditLog: AuditLog {
     func events(
         app: AppID?, device: DeviceID?, before: Int64?, limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent] {
+        try await events(app, device, where: "sequence < $1", before ?? .max, "DESC", limit)
+    }
+
+    func events(
+        app: AppID?, device: DeviceID?, after: Int64, limit: Int
+    ) async throws(StoreError) -> [RecordedAuditEvent] {
+        try await events(app, device, where: "sequence > $1", after, "ASC", limit)
+    }
+
+    private func events(
+        _ app: AppID?, _ device: DeviceID?, where condition: String, _ sequence: Int64, _ order: String, _ limit: Int
+    ) async throws(StoreError) -> [RecordedAuditEvent] {
         try await database.chainAll()
-        var conditions = ["sequence < $1"]
-        var parameters: [Parameter] = [.integer(before ?? .max)]
+        var conditions = [condition]
+        var parameters: [Parameter] = [.integer(sequence)]
         if let app {
             parameters.append(.text(app.text))
             conditions.append("app_id = $\(parameters.count)")
@@ -30,7 +42,7 @@ struct PostgreSQLAuditLog: AuditLog {
         parameters.append(.integer(Int64(min(max(limit, 1), 1000))))
         let sql = """
             SELECT \(Self.columns) FROM audit WHERE \(conditions.joined(separator: " AND "))
-            ORDER BY sequence DESC LIMIT $\(parameters.count)
+            ORDER BY sequence \(order) LIMIT $\(parameters.count)
             """
         let values = parameters
         return try await database.read { (connection) throws(StoreError) in
@@ -53,7 +65,8 @@ struct PostgreSQLAuditLog: AuditLog {
 
     func firstBrokenLink() async throws(StoreError) -> Int64? {
         try await database.chainAll()
-        return try await AuditChain.firstBrokenLink { (link) async throws(StoreError) in
+        let start = try await database.read { (connection) throws(StoreError) in try connection.lastArchivedLink() }
+        return try await AuditChain.firstBrokenLink(after: start) { (link) async throws(StoreError) in
             try await database.read { (connection) throws(StoreError) in
                 let rows = try connection.rows(
                     "SELECT \(Self.columns) FROM audit WHERE sequence > $1 ORDER BY sequence LIMIT $2",

@@ -113,10 +113,10 @@ struct Diagnosis: Sendable {
             """,
             [
                 .texts([
-                    "apps", "audit", "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots",
-                    "claims",
-                    "credentials", "device_counts", "devices", "evidence", "facts", "keys", "pending_proofs",
-                    "revoked_signing_keys", "signing_keys", "verdict_batches", "verdict_counts",
+                    "apps", "audit", "audit_archives", "audit_waiting", "challenges", "claim_history", "claim_keeper",
+                    "claim_slots", "claims", "credentials", "device_counts", "devices", "evidence", "facts", "keys",
+                    "pending_proofs", "revoked_signing_keys", "signing_keys", "verdict_batches", "verdict_counts",
+                    "webhooks",
                 ]),
                 .texts((0..<ClaimTable.slots).flatMap { ["challenges_\($0)", "claims_\($0)"] }),
             ]

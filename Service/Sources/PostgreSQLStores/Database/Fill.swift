@@ -107,7 +107,9 @@ extension StoredTable.Column {
     fileprivate func expression(in table: StoredTable) -> String {
         switch (table, name) {
         case (.devices, "device_id"), (.keys, "device_id"): "\(name)::uuid"
-        case (.devices, "attested_extensions"), (.devices, "admitted_under_observation"): "coalesce(\(name), 0) <> 0"
+        case (.devices, "attested_extensions"), (.devices, "admitted_under_observation"),
+            (.webhooks, "is_enabled"), (.devices, "forgotten"):
+            "coalesce(\(name), 0) <> 0"
         default: kind == .bytes ? "decode(\(name), 'hex')" : name
         }
     }

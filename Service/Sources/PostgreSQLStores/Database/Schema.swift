@@ -13,6 +13,7 @@ enum Schema {
         Migration(oldest: 1, statements: first), Migration(oldest: 1, statements: deviceVersions),
         Migration(oldest: 1, statements: keeper), Migration(oldest: 1, statements: forwardedBodies),
         Migration(oldest: 1, statements: totalLosses), Migration(oldest: 1, statements: history),
+        Migration(oldest: 1, statements: webhooks + auditArchives + endedDevices),
     ]
 
     static var version: Int64 { Int64(migrations.count) }

@@ -13,7 +13,7 @@ enum DeviceListing {
     static func statement(
         _ query: DeviceQuery, selecting columns: String = DeviceRecord.selection, except status: DeviceStatus? = nil
     ) -> Statement {
-        var conditions = ["TRUE"]
+        var conditions = ["NOT forgotten"]
         var parameters: [Parameter] = []
         func require(_ condition: (String) -> String, _ value: Parameter) {
             parameters.append(value)

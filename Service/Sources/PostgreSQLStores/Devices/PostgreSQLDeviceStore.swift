@@ -8,7 +8,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
 
     func device(_ id: DeviceID, of app: AppID) async throws(StoreError) -> DeviceRecord? {
         let statement = Statement(
-            "SELECT \(DeviceRecord.selection) FROM devices WHERE device_id = $1 AND app_id = $2",
+            "SELECT \(DeviceRecord.selection) FROM devices WHERE device_id = $1 AND app_id = $2 AND NOT forgotten",
             [.uuid(id), .text(app.text)])
         return try await database.lookUp(statement) { (row) throws(StoreError) in try DeviceRecord(row: row) }
     }
@@ -101,6 +101,10 @@ struct PostgreSQLDeviceStore: DeviceStore {
             .time(after.mustRotate?.by), .text(after.mustRotate?.reason.rawValue),
             .bool(after.admittedUnderObservation), .integer(before.version + 1), .text(after.appVersion),
         ]
+        if let endedAt = change.endedAt {
+            columns.append("ended_at")
+            parameters.append(.time(endedAt))
+        }
         if change.lowersScheme {
             columns.append("highest_scheme")
             parameters.append(.integer(Int64(after.highestScheme.rawValue)))
@@ -225,7 +229,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
 }
 
 /// `$1, $2, …`
-private func placeholders(_ count: Int) -> String { (1...count).map { "$\($0)" }.joined(separator: ", ") }
+func placeholders(_ count: Int) -> String { (1...count).map { "$\($0)" }.joined(separator: ", ") }
 
 /// `column = $n, …`
 func assignments(_ columns: [String], after count: Int) -> String {

@@ -17,9 +17,21 @@ struct SQLiteAuditLog: AuditLog {
     func events(
         app: AppID?, device: DeviceID?, before: Int64?, limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent] {
+        try await events(app, device, where: "sequence < ?", before ?? .max, "DESC", limit)
+    }
+
+    func events(
+        app: AppID?, device: DeviceID?, after: Int64, limit: Int
+    ) async throws(StoreError) -> [RecordedAuditEvent] {
+        try await events(app, device, where: "sequence > ?", after, "ASC", limit)
+    }
+
+    private func events(
+        _ app: AppID?, _ device: DeviceID?, where condition: String, _ sequence: Int64, _ order: String, _ limit: Int
+    ) async throws(StoreError) -> [RecordedAuditEvent] {
         try await database.read { database in
-            var conditions = ["sequence < ?"]
-            var arguments: StatementArguments = [before ?? .max]
+            var conditions = [condition]
+            var arguments: StatementArguments = [sequence]
             if let app {
                 conditions.append("app_id = ?")
                 arguments += [app.text]
@@ -33,7 +45,7 @@ struct SQLiteAuditLog: AuditLog {
                 database,
                 sql: """
                     SELECT * FROM audit WHERE \(conditions.joined(separator: " AND "))
-                    ORDER BY sequence DESC LIMIT ?
+                    ORDER BY sequence \(order) LIMIT ?
                     """,
                 arguments: arguments
             ).map { try RecordedAuditEvent(row: StoredRow($0)) }
@@ -45,7 +57,8 @@ struct SQLiteAuditLog: AuditLog {
     }
 
     func firstBrokenLink() async throws(StoreError) -> Int64? {
-        try await AuditChain.firstBrokenLink { (link) async throws(StoreError) in
+        let start = try await database.read { try $0.lastArchivedLink() }
+        return try await AuditChain.firstBrokenLink(after: start) { (link) async throws(StoreError) in
             try await database.read { database in
                 let rows = try Row.fetchAll(
                     database, sql: "SELECT * FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?",

@@ -36,6 +36,8 @@ extension StoredTable {
         case .pendingProofs: "pending_proofs ORDER BY device_id"
         case .evidence: "evidence ORDER BY number"
         case .verdictCounts: "verdict_counts ORDER BY step, at"
+        case .webhooks: "webhooks ORDER BY id"
+        case .auditArchives: "audit_archives ORDER BY first"
         case .keyChecks: "facts WHERE name = '\(ServiceKeyCheck.fact)'"
         case .audit: "audit ORDER BY sequence"
         }

@@ -23,6 +23,10 @@ enum Schema {
         migrator.registerMigration("7") { try $0.execute(sql: deviceVersions) }
         migrator.registerMigration("8") { try $0.execute(sql: forwardedBodies) }
         migrator.registerMigration("9") { try $0.execute(sql: history) }
+        migrator.registerMigration("10") {
+            try $0.execute(
+                sql: SQLiteWebhookStore.schema + SQLiteAuditArchiveStore.schema + SQLiteEndedDeviceStore.schema)
+        }
         return migrator
     }
 

@@ -14,7 +14,7 @@ enum DeviceListing {
     static func statement(
         _ query: DeviceQuery, selecting columns: String = "*", except status: DeviceStatus? = nil
     ) -> (sql: String, arguments: StatementArguments) {
-        var conditions = ["TRUE"]
+        var conditions = ["forgotten = 0"]
         var arguments: StatementArguments = []
         func require(_ condition: String, _ values: StatementArguments) {
             conditions.append(condition)

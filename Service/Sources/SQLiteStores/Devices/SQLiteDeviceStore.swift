@@ -10,7 +10,8 @@ struct SQLiteDeviceStore: DeviceStore {
     func device(_ id: DeviceID, of app: AppID) async throws(StoreError) -> DeviceRecord? {
         try await database.read { database in
             try Row.fetchOne(
-                database.cachedStatement(sql: "SELECT * FROM devices WHERE device_id = ? AND app_id = ?"),
+                database.cachedStatement(
+                    sql: "SELECT * FROM devices WHERE device_id = ? AND app_id = ? AND forgotten = 0"),
                 arguments: [id.text, app.text]
             ).map { try DeviceRecord(row: StoredRow($0)) }
         }
@@ -179,6 +180,10 @@ extension Database {
             after.mustRotate?.by.seconds, after.mustRotate?.reason.rawValue, after.admittedUnderObservation,
             before.version + 1, after.appVersion,
         ]
+        if let endedAt = change.endedAt {
+            columns.append("ended_at")
+            values += [endedAt?.seconds]
+        }
         if change.lowersScheme {
             columns.append("highest_scheme")
             values += [after.highestScheme.rawValue]

@@ -20,6 +20,24 @@ extension StoreConformance {
                     app: nil, device: events[2].deviceID, before: nil, limit: 10)
                 try expect(one.map(\.event), is: [events[2]], "the events of one device")
             },
+            ConformanceCheck("Events after one are read as they were appended, oldest first, in pages") { stores in
+                let samples = try Samples(stores)
+                let events = (0..<5).map { _ in samples.event(.securityEvent, device: samples.deviceID()) }
+                let start = try await stores.audit.link(at: nil)?.sequence ?? 0
+                for event in events { try await stores.audit.append(event) }
+                var (after, read) = (start, [RecordedAuditEvent]())
+                while read.count < 100 {
+                    let page = try await stores.audit.events(app: samples.app, device: nil, after: after, limit: 2)
+                    read += page
+                    guard let last = page.last else { break }
+                    after = last.sequence
+                }
+                try expect(read.map(\.event), is: events, "the events")
+                try expect(read.map(\.sequence), is: Array((start + 1)...(start + 5)), "the numbers")
+                let one = try await stores.audit.events(
+                    app: nil, device: events[2].deviceID, after: start, limit: 10)
+                try expect(one.map(\.event), is: [events[2]], "the events of one device")
+            },
             ConformanceCheck("64 events appended at once have numbers without a gap and one chain of hashes") {
                 stores in
                 let samples = try Samples(stores)

@@ -21,13 +21,27 @@ extension MemoryStores: AuditLog {
     }
 
     /// See `AuditLog`.
+    public func events(
+        app: AppID?, device: DeviceID?, after: Int64, limit: Int
+    ) throws(StoreError) -> [RecordedAuditEvent] {
+        try check(.events)
+        let matching = log.lazy.filter { recorded in
+            (app == nil || recorded.event.appID == app) && (device == nil || recorded.event.deviceID == device)
+                && recorded.sequence > after
+        }
+        return Array(matching.prefix(min(max(limit, 1), 1000)))
+    }
+
+    /// See `AuditLog`.
     public func firstBrokenLink() throws(StoreError) -> Int64? {
         try check(.firstBrokenLink)
-        var previous = AuditChain.origin
-        for (index, recorded) in log.enumerated() {
-            let hash = AuditChain.hash(.init(recorded.event, sequence: Int64(index) + 1), after: previous)
-            guard recorded.sequence == Int64(index) + 1, recorded.hash == hash else { return recorded.sequence }
-            previous = hash
+        let start = archives.last?.last ?? 0
+        var link = AuditLink(sequence: start, hash: archives.last?.hash ?? AuditChain.origin)
+        for recorded in log where recorded.sequence > start {
+            let next = link.sequence + 1
+            let hash = AuditChain.hash(.init(recorded.event, sequence: next), after: link.hash)
+            guard recorded.sequence == next, recorded.hash == hash else { return recorded.sequence }
+            link = AuditLink(sequence: next, hash: hash)
         }
         return nil
     }
@@ -40,8 +54,41 @@ extension MemoryStores: AuditLog {
     }
 
     func record(_ event: AuditEvent) {
-        let sequence = Int64(log.count) + 1
+        let sequence = (log.last?.sequence ?? 0) + 1
         let hash = AuditChain.hash(.init(event, sequence: sequence), after: log.last?.hash ?? AuditChain.origin)
         log.append(RecordedAuditEvent(sequence: sequence, event: event, hash: hash))
+    }
+}
+
+extension MemoryStores: AuditArchiveStore {
+    /// See `AuditArchiveStore`.
+    public func auditArchives() throws(StoreError) -> [StoredAuditArchive] {
+        try check(.auditArchives)
+        return archives
+    }
+
+    /// See `AuditArchiveStore`.
+    public func auditEntries(after sequence: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry] {
+        try check(.events)
+        return log.lazy.filter { $0.sequence > sequence }.prefix(min(max(limit, 1), 1000)).map { recorded in
+            StoredAuditEntry(entry: .init(recorded.event, sequence: recorded.sequence), hash: recorded.hash)
+        }
+    }
+
+    /// See `AuditArchiveStore`.
+    public func add(_ archive: StoredAuditArchive) throws(StoreError) -> Bool {
+        try check(.addArchive)
+        guard archive.first == (archives.last?.last ?? 0) + 1, archive.last >= archive.first else { return false }
+        archives.append(archive)
+        return true
+    }
+
+    /// See `AuditArchiveStore`.
+    public func removeArchivedEvents(limit: Int) throws(StoreError) -> Int {
+        try check(.removeArchivedEvents)
+        let last = archives.last?.last ?? 0
+        let count = log.dropLast().prefix(min(max(limit, 1), 1000)).prefix { $0.sequence <= last }.count
+        log.removeFirst(count)
+        return count
     }
 }

@@ -31,7 +31,9 @@ extension MemoryStores: DeviceStore {
             }
             guard pending < maximumPending else { return .tooManyPending }
         }
-        guard deviceRecords[device.deviceID] == nil else { throw StoreError(.unavailable, "the device id exists") }
+        guard deviceRecords[device.deviceID] == nil, tombstones[device.deviceID] == nil else {
+            throw StoreError(.unavailable, "the device id exists")
+        }
         deviceRecords[device.deviceID] = device
         bind(device.key, to: device, as: .current)
         if let previous = device.previousKey { bind(previous, to: device, as: .previous) }
@@ -69,6 +71,7 @@ extension MemoryStores: DeviceStore {
             if change.lowersScheme { device.highestScheme = after.highestScheme }
             device.version += 1
             deviceRecords[device.deviceID] = device
+            if let endedAt = change.endedAt { ends[device.deviceID] = endedAt }
             record(change.event)
             return .saved
         }
@@ -186,7 +189,7 @@ extension MemoryStores: DeviceStore {
         guard let evidence else { return false }
         return deviceRecords.values.contains {
             $0.appID == device.appID && $0.deviceID != device.deviceID && $0.appAttest?.keyID == evidence.keyID
-        }
+        } || tombstones.values.contains { $0.appID == device.appID && $0.attestedKeyID == evidence.keyID }
     }
 
     private func precedes(_ left: DeviceQuery.PageToken, _ right: DeviceQuery.PageToken) -> Bool {

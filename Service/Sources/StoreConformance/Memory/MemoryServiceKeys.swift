@@ -49,6 +49,7 @@ extension MemoryStores: ServiceKeyStore {
                 keptEvidence = keptEvidence.map {
                     $0.summary.id == row.id ? RecordedRefusal(summary: $0.summary, sealed: value) : $0
                 }
+            case .webhook: reseal(webhook: row.id, as: value)
             }
         }
         return count
@@ -63,6 +64,7 @@ extension MemoryStores: ServiceKeyStore {
             keptEvidence.map {
                 SealedRow(kind: kind, id: $0.summary.id, scope: $0.summary.appID.text, value: $0.sealed)
             }
+        case .webhook: webhookRecords.values.map { SealedRow(kind: kind, id: $0.id, value: $0.sealedSecret) }
         }
     }
 }

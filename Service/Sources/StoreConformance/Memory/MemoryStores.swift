@@ -21,6 +21,8 @@ public actor MemoryStores {
         case devices, knownIDs, count, riskMetrics
         /// A call of `AuditLog`.
         case append, events, firstBrokenLink, link
+        /// A call of `AuditArchiveStore`.
+        case auditArchives, addArchive, removeArchivedEvents
         /// A call of `ReceiptStore`.
         case takeDueReceipt, recordReceipt
         /// A call of `CredentialStore`.
@@ -35,6 +37,10 @@ public actor MemoryStores {
         case addVerdicts, sumVerdicts, condenseVerdicts
         /// A call of `ServiceKeyStore`.
         case keyChecks, replaceKeyChecks, sealedRows, reseal
+        /// A call of `WebhookStore`.
+        case webhooks, saveWebhook
+        /// A call of `EndedDeviceStore`.
+        case forgetDevices
     }
 
     let clock: any ServiceClock
@@ -46,7 +52,10 @@ public actor MemoryStores {
     var appRecords: [AppID: StoredApp] = [:]
     var deviceRecords: [DeviceID: DeviceRecord] = [:]
     var bindings: [String: KeyBinding] = [:]
+    var ends: [DeviceID: UnixTime] = [:]
+    var tombstones: [DeviceID: Tombstone] = [:]
     var log: [RecordedAuditEvent] = []
+    var archives: [StoredAuditArchive] = []
     var credentialRecords: [Credential] = []
     var signingKeyRecords: [StoredSigningKey] = []
     var revokedSigningKeys: Set<String> = []
@@ -56,6 +65,7 @@ public actor MemoryStores {
     var verdictCounts: [CountedSlot: Int64] = [:]
     var verdictBatches: [String: UnixTime] = [:]
     var knownKeyChecks: [ServiceKeyCheck] = []
+    var webhookRecords: [String: Webhook] = [:]
     private var failures: [Call: StoreError] = [:]
     private var interruptions: [Call: @Sendable (isolated MemoryStores) -> Void] = [:]
     private let changes = ChangeListeners()

@@ -19,7 +19,13 @@ extension Administration {
         _ route: AdminRoute, _ parameters: [String: String] = [:], query: [(String, String?)] = [],
         body: JSONObject? = nil
     ) async throws -> JSONObject {
-        let answer = try await answer(AdminCall(route, parameters, query: query, body: body))
+        try Self.success(try await answer(AdminCall(route, parameters, query: query, body: body)), of: route)
+    }
+
+    /// The body of a success.
+    ///
+    /// - Throws: as `ask`.
+    static func success(_ answer: AdminAnswer, of route: AdminRoute) throws(CommandFailure) -> JSONObject {
         guard answer.status >= 400 else { return answer.body.object ?? JSONObject() }
         guard let fields = try? JSONFields(answer.body), let error = try? ErrorBody(fields) else {
             throw CommandFailure(.impossible, "the answer, with status \(answer.status), is not the admin API's")
@@ -28,7 +34,7 @@ extension Administration {
         if error.code == ErrorCode.notFound.rawValue, !route.template.contains("{") {
             throw CommandFailure(.impossible, "there is no admin API there: --url names the operations listener")
         }
-        throw CommandFailure(Self.kind(answer.status), Self.sentence(error))
+        throw CommandFailure(kind(answer.status), sentence(error))
     }
 
     /// The elements of a list in a response.

@@ -16,12 +16,13 @@ struct LocalStore: Administration {
             await opened.engine.close()
             throw error
         }
-        return LocalStore(opened)
+        return LocalStore(opened, archive: configuration.auditArchive)
     }
 
-    private init(_ opened: OpenedStores) {
+    private init(_ opened: OpenedStores, archive: AuditArchiveFolder?) {
         (stores, key) = (opened.engine, opened.key)
-        let service = AuthService(stores: stores.all, key: key.key)
+        var service = AuthService(stores: stores.all, key: key.key)
+        service.auditTrail.folder = archive
         administration = LocalAdministration(service: service, stores: stores.all, actor: SystemUser.actor)
     }
 

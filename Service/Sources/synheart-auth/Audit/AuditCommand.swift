@@ -5,36 +5,56 @@ import StrictJSON
 /// The audit log.
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "audit", abstract: "Read the audit log, and verify that it is unchanged.",
+        commandName: "audit", abstract: "Read and follow the audit log, and verify that it is unchanged.",
         discussion: """
             Each event has the hash of the one before it, which reveals a change or a gap. A head is the signed end of the log; \
             the service logs one every hour. A head kept elsewhere also reveals a cut end and a rewritten log.
 
               synheart-auth audit list --app com.example.app
+              synheart-auth audit --follow --json
               synheart-auth audit head > head
               synheart-auth audit verify --head "$(cat head)"
             """,
-        subcommands: [List.self, Verify.self, Head.self])
+        subcommands: [List.self, Verify.self, Head.self], defaultSubcommand: List.self)
 
     struct List: AdministrationCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List events, newest first.",
+            abstract: "List events, newest first, or follow the log.",
             discussion: """
+                With --follow, events are printed as they are appended, oldest first, until the command is stopped. It goes \
+                on after a lost connection and a restart of the service. A program resumes with --after and the last number \
+                that it has seen.
+
                   synheart-auth audit list --app com.example.app --limit 20
                   synheart-auth audit list --device 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --json
+                  synheart-auth audit list --follow --after 4711 --json
                 """)
+        @Flag(help: "Print events as they are appended, each on one line.") var follow = false
+        @Option(help: "With --follow: only after the event with this number; 0: all. Default: only later events.")
+        var after: Int64?
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
         @Option(name: .customLong("device"), help: "Only of this device.") var device: String?
         @Option(help: "Only before the event with this number.") var before: Int64?
         @OptionGroup var page: LimitOptions
         @OptionGroup var options: AdministrationOptions
 
+        private static let columns = ["sequence", "at", "code", "actor", "app_id", "device_id"]
+
+        func validate() throws {
+            guard after == nil || follow else { throw ValidationError("--after goes with --follow") }
+            guard before == nil || !follow else { throw ValidationError("--before excludes --follow") }
+        }
+
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            guard !follow else {
+                return try await administration.followAudit(
+                    after: after, query: [("app_id", app), ("device_id", device)]
+                ) { (event) throws(CommandFailure) in try output.line(event, columns: Self.columns) }
+            }
             let events = try await administration.list(
                 .queryAudit, "events", limit: page.limit, cursor: ("before", "next_before"),
                 from: before.map { String($0) }, query: [("app_id", app), ("device_id", device)])
-            try output.list(
-                events, columns: ["sequence", "at", "code", "actor", "app_id", "device_id"], empty: "no events")
+            try output.list(events, columns: Self.columns, empty: "no events")
         }
     }
 

@@ -4,6 +4,7 @@ import AuthServer
 import AuthService
 import Foundation
 import Glibc
+import Logging
 
 /// Checks of settings that only the start of the service needs. `serve` and `config check` share them, so that they agree.
 extension ServiceConfiguration {
@@ -11,6 +12,7 @@ extension ServiceConfiguration {
     func checkStart() async throws(ConfigurationError) {
         _ = try await deviceCheckKey()
         _ = try addedRoots()
+        try checkArchive()
         try await checkServers()
         try checkDatabasePlace()
         guard secret(.postgresql) == nil else { return }
@@ -19,6 +21,21 @@ extension ServiceConfiguration {
         guard stat(folder, &about) == 0, about.st_mode & S_IFMT == S_IFDIR else {
             throw ConfigurationError(ConfigurationKey.database.rawValue, "its folder does not exist")
         }
+    }
+
+    /// Refuses a folder for archives that is not there: events would stay in the log unnoticed.
+    func checkArchive() throws(ConfigurationError) {
+        guard auditKeepDays != nil, let folder = auditArchive else { return }
+        var about = stat()
+        guard stat(folder.path, &about) == 0, about.st_mode & S_IFMT == S_IFDIR else {
+            throw ConfigurationError(ConfigurationKey.auditArchive.rawValue, "\(folder.path) is not a folder")
+        }
+    }
+
+    /// Moves old events of the audit log to files; nil: the settings ask for none.
+    func archiver(of service: AuthService, logger: Logger) -> AuditArchiver? {
+        guard let days = auditKeepDays, let folder = auditArchive else { return nil }
+        return AuditArchiver(of: service, to: folder, keepDays: days, logger: logger)
     }
 
     /// Refuses store servers that do not answer, or that do not give the guarantees that the service needs.

@@ -44,7 +44,15 @@ struct ContentChecks {
             diagnosis.fail(
                 "audit", "event \(sequence) is changed or not there",
                 do: "the database was changed: compare it with a backup and with heads kept elsewhere")
-        default:
+        case .archiveMissing(let first):
+            diagnosis.fail(
+                "audit", "the archive that begins with event \(first) is not in the folder of audit.archive",
+                do: "put the files of the archive back, or name their folder")
+        case .archiveBroken(let first):
+            diagnosis.fail(
+                "audit", "the archive that begins with event \(first) is changed, or not signed by this service",
+                do: "compare its file with a copy kept elsewhere")
+        case .intact, .cut, .rewritten, .foreignHead:
             diagnosis.ok("audit", "the chain has no break; `audit verify --head` also finds a cut end")
         }
     }

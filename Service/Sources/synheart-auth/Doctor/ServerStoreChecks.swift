@@ -12,12 +12,15 @@ struct ServerStoreChecks {
     let claimsOfOneApp: Int
     /// The origins at which clients reach the service.
     let origins: [RequestOrigin]
+    /// The folder of the audit log's archives.
+    let archive: AuditArchiveFolder?
 
     init(_ configuration: ServiceConfiguration, postgresql: String) {
         self.postgresql = postgresql
         redis = configuration.secret(.redis)
         claimsOfOneApp = configuration.protection.claimsOfOneApp
         origins = configuration.origins
+        archive = configuration.auditArchive
     }
 
     /// Checks whether the service could work with PostgreSQL and Redis.
@@ -39,9 +42,9 @@ struct ServerStoreChecks {
         do {
             try await ServiceKeyRules(store: stores.serviceKeys, key: key).inspect()
             diagnosis.ok("service_key", "\(key.checks[0]) is the database's")
-            await ContentChecks(
-                service: AuthService(stores: stores.all, key: key), stores: stores.all, origins: origins
-            ).run(&diagnosis)
+            var service = AuthService(stores: stores.all, key: key)
+            service.auditTrail.folder = archive
+            await ContentChecks(service: service, stores: stores.all, origins: origins).run(&diagnosis)
         } catch {
             diagnosis.fail(
                 "service_key", "the key \(error)", do: "nothing starts under this key: configure the right one")

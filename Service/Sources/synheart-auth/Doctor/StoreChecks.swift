@@ -39,7 +39,8 @@ struct StoreChecks {
         do {
             let stores = try SQLiteStores(path: path, role: .administration)
             if await fits(key, stores, &diagnosis) {
-                let service = AuthService(stores: stores.all, key: key)
+                var service = AuthService(stores: stores.all, key: key)
+                service.auditTrail.folder = configuration.auditArchive
                 await ContentChecks(service: service, stores: stores.all, origins: configuration.origins)
                     .run(&diagnosis)
             }

@@ -35,6 +35,12 @@ struct OutputOptions: ParsableArguments {
         try StandardOutput.print(lines.joined(separator: "\n"))
     }
 
+    /// Prints one of a series without an end: these members on one line, or a JSON object on one line.
+    func line(_ object: JSONObject, columns: [String]) throws(CommandFailure) {
+        guard !json else { return try StandardOutput.print(json: JSONValue.object(object).text()) }
+        try StandardOutput.print(columns.map { Self.text(object[$0] ?? .null) }.joined(separator: "  "))
+    }
+
     /// Prints that something was done.
     func done(_ sentence: String, _ object: JSONObject) throws(CommandFailure) {
         guard !json else { return try show(object) }

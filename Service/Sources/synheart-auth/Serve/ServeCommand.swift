@@ -34,6 +34,7 @@ struct ServeCommand: AsyncParsableCommand {
             let configuration = try options.configuration()
             _ = try await configuration.deviceCheckKey()
             _ = try configuration.addedRoots(leavingOutExpired: true)
+            try configuration.checkArchive()
             let log = ServiceLog(configuration)
             defer { log.flush() }
             do { try await serve(configuration, log, hangups) } catch {
@@ -79,10 +80,14 @@ struct ServeCommand: AsyncParsableCommand {
         _ providers: ReloadableProviders, _ metrics: ServerMetrics, _ tracing: ServiceTracing?, _ log: ServiceLog,
         _ hangups: AsyncStream<Void>
     ) async throws {
-        let service = AuthService(
+        let settings = try configuration.server
+        var made = AuthService(
             stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
             otherOrigins: try configuration.otherOrigins,
             providers: providers, evidence: EvidenceFiles(), protection: configuration.protection)
+        made.webhooks.allowsHTTP = settings.insecureHTTP
+        made.auditTrail.folder = configuration.auditArchive
+        let service = made
         let roots = try configuration.addedRoots(leavingOutExpired: true)
         try await service.trust(roots)
         if !roots.added.isEmpty {
@@ -94,7 +99,7 @@ struct ServeCommand: AsyncParsableCommand {
             help: "Log lines dropped because their reader was too slow."
         ) { Double(log.dropped) }
         let server = AuthServer(
-            service: service, stores: stores.all, settings: try fitting(configuration.server, log.logger),
+            service: service, stores: stores.all, settings: fitting(settings, log.logger),
             readiness: Readiness(
                 service: service, stores: stores.all, parts: { stores.parts },
                 further: stores.readiness(of: service) + [providers.readiness]),
@@ -104,6 +109,13 @@ struct ServeCommand: AsyncParsableCommand {
             read: { try options.configurationAgain() }, service: service, server: server, providers: providers,
             level: log.level, logger: log.logger)
         if printAdminCredential { try await showFirstCredential(service, log.logger) }
+        let archiver = configuration.archiver(of: service, logger: log.logger)
+        let forgetting = configuration.devicesForgetDays.map {
+            DeviceForgetting(in: stores.all, afterDays: $0, logger: log.logger)
+        }
+        let receivers = WebhookHTTP()
+        let deliveries = WebhookDeliveries(
+            of: service, transport: receivers, observer: metrics, logger: log.logger)
         let manager = ServiceManager(environment: ProcessInfo.processInfo.environment, logger: log.logger)
         let place = try configuration.storePlace()
         try await announcing { addresses in
@@ -120,10 +132,17 @@ struct ServeCommand: AsyncParsableCommand {
                     async let reloads: Void = reloading.run(from: configuration, at: hangups)
                     async let watchdog: Void = manager.watch()
                     async let traces: Void? = tracing?.exporter.run()
+                    async let delivering: Void = deliveries.run()
+                    async let archiving: Void? = archiver?.run()
+                    async let forgettingDevices: Void? = forgetting?.run()
                     await providers.run(for: service)
                     await reloads
                     await watchdog
+                    await delivering
                     _ = await traces
+                    _ = await archiving
+                    _ = await forgettingDevices
+                    await receivers.shutdown()
                 },
                 onStopping: { signal in
                     log.stopping(because: signal)

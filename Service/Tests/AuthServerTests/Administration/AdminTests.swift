@@ -17,7 +17,9 @@ import Testing
         route.template.dropFirst(AdminRoute.base.count)
             .replacing("{app_id}", with: "com.example.app")
             .replacing("{device_id}", with: "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11")
-            .replacing("{credential_id}", with: "none").replacing("{evidence_id}", with: "none").description
+            .replacing("{webhook_id}", with: "none").replacing("{credential_id}", with: "none").replacing(
+                "{evidence_id}", with: "none"
+            ).description
     }
 
     @Test(arguments: AdminRoute.allCases) func `a call without a credential of the role is refused`(

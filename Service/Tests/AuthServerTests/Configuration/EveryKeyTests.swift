@@ -109,6 +109,9 @@ import Testing
         case .googleRoots: Case("providers: {google_roots: a.pem}") { $0.text(.googleRoots) == "a.pem" }
         case .revocationsDirectory:
             Case("providers: {revocations_directory: /r}") { $0.text(.revocationsDirectory) == "/r" }
+        case .auditKeepDays: Case("audit: {keep_days: 400, archive: /a}") { $0.auditKeepDays == 400 }
+        case .auditArchive: Case("audit: {archive: /a}") { $0.auditArchive?.path == "/a" }
+        case .devicesForgetDays: Case("devices: {forget_days: 30}") { $0.devicesForgetDays == 30 }
         case .database: Case("database: other.sqlite") { $0.text(.database) == "other.sqlite" }
         case .postgresql:
             Case("stores: {postgresql: 'postgresql://p'}\nservice_key: \(Self.secret)") {

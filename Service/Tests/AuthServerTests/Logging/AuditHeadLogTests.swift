@@ -19,6 +19,10 @@ import Testing
             app: AppID?, device: DeviceID?, before: Int64?, limit: Int
         ) async throws(StoreError) -> [RecordedAuditEvent] { [] }
 
+        func events(
+            app: AppID?, device: DeviceID?, after: Int64, limit: Int
+        ) async throws(StoreError) -> [RecordedAuditEvent] { [] }
+
         func firstBrokenLink() async throws(StoreError) -> Int64? { nil }
 
         func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? {

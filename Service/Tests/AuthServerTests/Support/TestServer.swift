@@ -51,7 +51,7 @@ struct TestServer: Sendable {
         let memory = MemoryStores(clock: clock)
         var all = AuthService.Stores(
             challenges: memory, replay: memory, apps: memory, devices: memory, audit: memory, credentials: memory,
-            signingKeys: memory, evidence: memory, history: memory)
+            signingKeys: memory, evidence: memory, history: memory, webhooks: memory)
         changeStores(&all)
         let key = try #require(ServiceKey([UInt8](repeating: 7, count: 32)))
         let service = AuthService(

@@ -20,7 +20,7 @@ import Testing
     private static let noService = ["--url", "http://127.0.0.1:1"]
 
     private static let groupsOfTheDatabase: Set = [
-        "apps", "credentials", "signing-keys", "service-key", "devices", "statistics", "audit", "evidence",
+        "apps", "credentials", "signing-keys", "service-key", "devices", "statistics", "audit", "evidence", "webhooks",
     ]
 
     /// The first arguments are for a folder with a database, the second for an empty folder.
@@ -45,6 +45,9 @@ import Testing
         "keeper show": Case(), "keeper set": Case(),
         "devices lower-scheme": Case(device + ["--scheme", "1"]), "statistics": Case(),
         "audit list": Case(), "audit verify": Case(), "audit head": Case(),
+        "webhooks list": Case(), "webhooks add": Case(["https://hooks.example.com/"]),
+        "webhooks remove": Case(["0123456789abcdef"]),
+        "webhooks resend": Case(["0123456789abcdef", "--after", "0"]),
         "device register": Case(noService), "device sign": Case(), "device status": Case(), "device rotate": Case(),
         "device reset": Case(),
         "conformance service": Case(["--list"], failing: noService),

@@ -1,0 +1,24 @@
+internal import Bytes
+
+/// The callers that wait for the next event of the audit log. Their number is bounded, because each holds a connection and polls
+/// the store. A caller beyond the bound is answered at once.
+final class AuditFollowers: Sendable {
+    /// The longest wait of one call, in seconds: shorter than the deadline of an answer.
+    static let longestWait: Int64 = 25
+    /// How often a waiting caller's log is read.
+    static let interval: Duration = .milliseconds(250)
+    private static let maximum = 64
+
+    private let count = Locked(0)
+
+    /// Whether there is room for one more. If so, the caller must call `leave()` later.
+    func enter() -> Bool {
+        count.withLock { count in
+            guard count < Self.maximum else { return false }
+            count += 1
+            return true
+        }
+    }
+
+    func leave() { count.withLock { $0 -= 1 } }
+}

@@ -1,0 +1,151 @@
+internal import AuthContract
+internal import Foundation
+internal import StrictJSON
+
+/// The folder with the archives of the audit log: one file for each, with a line of JSON for each event, and the signed head as the
+/// last line. Files are never changed.
+public struct AuditArchiveFolder: Sendable {
+    /// The path.
+    public let path: String
+
+    /// The most events of a file, and the bytes after which it ends.
+    static let maximumEvents = 10_000
+    static let maximumBytes = 16 << 20
+    /// A larger file is not read.
+    private static let maximumRead = 64 << 20
+
+    /// The folder at this path. It must exist before an archive is written.
+    public init(_ path: String) { self.path = path }
+
+    /// The path of the file with these events, such as `…/audit-000000000001-000000010000.jsonl`.
+    func file(first: Int64, last: Int64) -> String {
+        func padded(_ number: Int64) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, 12 - digits.count)) + digits
+        }
+        return "\(path)/audit-\(padded(first))-\(padded(last)).jsonl"
+    }
+
+    // MARK: Writing
+
+    /// Writes an archive. When this returns, the file is complete and durable.
+    func add(_ entries: [StoredAuditEntry], sealedBy seal: AuditHead) async throws {
+        guard let first = entries.first, let last = entries.last else { return }
+        var bytes: [UInt8] = []
+        for entry in entries { bytes += Self.line(entry) }
+        bytes += JSONValue.object(JSONObject([("seal", .string(seal.description))])).bytes + [UInt8(ascii: "\n")]
+        let (path, target) = (path, file(first: first.entry.sequence, last: last.entry.sequence))
+        try await offloading { [bytes] in try Self.store(bytes, at: target, in: path) }
+    }
+
+    /// One event as a line.
+    static func line(_ stored: StoredAuditEntry) -> [UInt8] {
+        let entry = stored.entry
+        let object = JSONObject([
+            ("sequence", .integer(entry.sequence)), ("at", .integer(entry.at)), ("code", .string(entry.code)),
+            ("actor", .string(entry.actor)), ("app_id", entry.appID.map { .string($0) } ?? .null),
+            ("device_id", entry.deviceID.map { .string($0) } ?? .null), ("detail", .string(entry.detail)),
+            ("hash", .string(Hexadecimal.encode(stored.hash))),
+        ])
+        return JSONValue.object(object).bytes + [UInt8(ascii: "\n")]
+    }
+
+    private static func store(_ bytes: [UInt8], at target: String, in folder: String) throws {
+        let temporary = "\(target).\(RandomUUID(from: SystemRandom()).text).part"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw failure("cannot create a file in \(folder)") }
+        do {
+            defer { close(descriptor) }
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { throw failure("cannot write in \(folder)") }
+                rest = rest.dropFirst(count)
+            }
+            guard fsync(descriptor) == 0 else { throw failure("cannot write in \(folder)") }
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        guard rename(temporary, target) == 0 else {
+            let error = failure("cannot rename a file in \(folder)")
+            unlink(temporary)
+            throw error
+        }
+        // The name is durable only after this.
+        let opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard opened >= 0 else { throw failure("cannot open \(folder)") }
+        defer { close(opened) }
+        guard fsync(opened) == 0 else { throw failure("cannot write in \(folder)") }
+    }
+
+    private static func failure(_ what: String) -> StoreError {
+        StoreError(.unavailable, "\(what): \(String(cString: strerror(errno)))")
+    }
+
+    // MARK: Reading
+
+    /// Why an archive cannot be read.
+    enum ReadFailure: Error {
+        case missing
+        case malformed
+    }
+
+    /// The events of an archive, in order, and the seal in its last line.
+    func read(first: Int64, last: Int64) async throws(ReadFailure) -> (entries: [StoredAuditEntry], seal: String) {
+        let path = file(first: first, last: last)
+        // Parsing takes long enough to delay other work of its thread.
+        return try await offloading { () throws(ReadFailure) in try Self.parse(Self.contents(of: path)) }
+    }
+
+    private static func contents(of path: String) throws(ReadFailure) -> Data {
+        guard let file = FileHandle(forReadingAtPath: path) else { throw .missing }
+        defer { try? file.close() }
+        guard let data = try? file.read(upToCount: maximumRead + 1), data.count <= maximumRead else {
+            throw .malformed
+        }
+        return data
+    }
+
+    private static func parse(
+        _ data: Data
+    ) throws(ReadFailure) -> (entries: [StoredAuditEntry], seal: String) {
+        var lines = data.split(separator: UInt8(ascii: "\n"))
+        guard let end = lines.popLast(), let seal = object(end)?["seal"]?.string, lines.count <= maximumEvents else {
+            throw .malformed
+        }
+        var entries: [StoredAuditEntry] = []
+        for line in lines {
+            guard let entry = object(line).flatMap({ StoredAuditEntry($0) }) else { throw .malformed }
+            entries.append(entry)
+        }
+        return (entries, seal)
+    }
+
+    private static func object(_ line: Data) -> JSONObject? {
+        (try? JSONValue(parsing: Array(line), limits: .init(bytes: maximumRead, depth: 2)))?.object
+    }
+}
+
+extension StoredAuditEntry {
+    /// Nil unless the line has exactly the members of an event.
+    fileprivate init?(_ object: JSONObject) {
+        // The outer optional: whether the member is there, and null or text.
+        func optional(_ name: String) -> String?? {
+            guard let value = object[name] else { return nil }
+            if value.isNull { return .some(nil) }
+            guard let text = value.string else { return nil }
+            return .some(text)
+        }
+        guard object.members.count == 8, let sequence = object["sequence"]?.integer, let at = object["at"]?.integer,
+            let code = object["code"]?.string, let actor = object["actor"]?.string, let app = optional("app_id"),
+            let device = optional("device_id"), let detail = object["detail"]?.string,
+            let hash = object["hash"]?.string.flatMap({ Hexadecimal.decode($0) })
+        else { return nil }
+        self.init(
+            entry: .init(
+                sequence: sequence, code: code, at: at, actor: actor, appID: app, deviceID: device, detail: detail),
+            hash: hash)
+    }
+}

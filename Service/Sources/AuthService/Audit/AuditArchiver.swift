@@ -1,0 +1,101 @@
+internal import AuthContract
+public import Logging
+
+/// Moves events of the audit log that are old enough to archive files, in the background.
+///
+/// A file is complete and durable before its seam is recorded, and the seam is recorded before the first of its events is removed. So a
+/// crash at any point loses nothing, and the next run goes on. Events are removed in steps of 1,000.
+public struct AuditArchiver: Sendable {
+    private let trail: AuditTrail
+    private let folder: AuditArchiveFolder
+    private let keepDays: Int64
+    private let clock: any ServiceClock
+    private let logger: Logger
+
+    private static let page = 1000
+    /// With fewer events, an archive waits for up to a day, so that there is no file for each hour.
+    private static let minimumEvents = 1000
+    static let interval: Duration = .seconds(3600)
+
+    /// An archiver of a service.
+    ///
+    /// - Parameters:
+    ///   - service: has the log.
+    ///   - folder: gets the files.
+    ///   - keepDays: the age from which events are moved.
+    ///   - logger: gets what was moved.
+    public init(
+        of service: AuthService, to folder: AuditArchiveFolder, keepDays: Int64,
+        logger: Logger = Logger(label: "synheart.archive")
+    ) {
+        (trail, clock) = (service.auditTrail, service.clock)
+        (self.folder, self.keepDays, self.logger) = (folder, keepDays, logger)
+    }
+
+    /// Archives every hour, until the task is cancelled.
+    public func run() async {
+        repeat {
+            do { while try await archiveNext() {} } catch {
+                logger.error("audit events were not archived", metadata: ["reason": "\(error)"])
+            }
+        } while (try? await Task.sleep(for: Self.interval)) != nil
+    }
+
+    /// Writes the next archive, and removes its events.
+    ///
+    /// - Returns: whether there may be another one.
+    func archiveNext() async throws -> Bool {
+        guard let store = trail.archives else { return false }
+        // What a crash left.
+        try await remove(from: store)
+        let last = try await store.auditArchives().last
+        let start = AuditLink(sequence: last?.last ?? 0, hash: last?.hash ?? AuditChain.origin)
+        let (entries, end) = try await due(after: start, in: store)
+        guard let first = entries.first else { return false }
+        let isOverdue = first.entry.at < cutoff.seconds - 86_400
+        guard entries.count >= Self.minimumEvents || isOverdue else { return false }
+        let seal = try trail.sign(.archive, end)
+        try await folder.add(entries, sealedBy: seal)
+        let archive = StoredAuditArchive(
+            first: first.entry.sequence, last: end.sequence, hash: end.hash, seal: seal.description)
+        // If another node was faster, its archive counts, and this file stays beside it.
+        guard try await store.add(archive) else { return true }
+        logger.notice(
+            "audit events were archived",
+            metadata: [
+                "first": .stringConvertible(archive.first), "last": .stringConvertible(archive.last),
+                "file": "\(folder.file(first: archive.first, last: archive.last))",
+            ])
+        try await remove(from: store)
+        return true
+    }
+
+    private var cutoff: UnixTime { clock.now - keepDays * 86_400 }
+
+    /// The next events that are old enough, without the log's last one, as a part of the chain.
+    private func due(
+        after start: AuditLink, in store: any AuditArchiveStore
+    ) async throws -> (entries: [StoredAuditEntry], end: AuditLink) {
+        var (entries, link, bytes) = ([StoredAuditEntry](), start, 0)
+        while entries.count < AuditArchiveFolder.maximumEvents, bytes < AuditArchiveFolder.maximumBytes {
+            // One more than is looked at shows whether the last of them is the log's last.
+            let page = try await store.auditEntries(after: link.sequence, limit: Self.page)
+            for stored in page.dropLast() {
+                guard stored.entry.at < cutoff.seconds, entries.count < AuditArchiveFolder.maximumEvents,
+                    bytes < AuditArchiveFolder.maximumBytes
+                else { return (entries, link) }
+                guard let next = link.next(stored) else {
+                    throw StoreError(.unreadable, "event \(link.sequence + 1) does not continue the chain")
+                }
+                (link, bytes) = (next, bytes + stored.entry.detail.utf8.count + 256)
+                entries.append(stored)
+            }
+            guard page.count == Self.page else { break }
+        }
+        return (entries, link)
+    }
+
+    private func remove(from store: any AuditArchiveStore) async throws(StoreError) {
+        while try await store.removeArchivedEvents(limit: Self.page) == Self.page {}
+    }
+}

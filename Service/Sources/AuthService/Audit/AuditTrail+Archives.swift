@@ -1,0 +1,65 @@
+internal import AuthContract
+internal import Crypto
+internal import StrictJSON
+
+/// Verification across the seam between the archives and the log.
+extension AuditTrail {
+    /// Checks each archive: its place, its seal, and its file.
+    ///
+    /// - Parameter sequence: the event whose hash is looked for; nil: none.
+    /// - Returns: the first thing that is wrong, and the hash of the event if it is in an archive.
+    func verifyArchives(lookingFor sequence: Int64?) async throws -> (finding: AuditCheckResult, found: [UInt8]?) {
+        var link = AuditLink(sequence: 0, hash: AuditChain.origin)
+        var found: [UInt8]?
+        var former: [Curve25519.Signing.PublicKey]?
+        for archive in try await archives?.auditArchives() ?? [] {
+            guard archive.first == link.sequence + 1, let seal = try? AuditHead(archive.seal), seal.kind == .archive,
+                seal.sequence == archive.last, seal.hash == archive.hash, try await isGenuine(seal, &former)
+            else { return (.archiveBroken(archive.first), nil) }
+            guard let folder else { return (.archiveMissing(archive.first), nil) }
+            let entries: [StoredAuditEntry]
+            do throws(AuditArchiveFolder.ReadFailure) {
+                entries = try await folder.read(first: archive.first, last: archive.last).entries
+            } catch {
+                switch error {
+                case .missing: return (.archiveMissing(archive.first), nil)
+                case .malformed: return (.archiveBroken(archive.first), nil)
+                }
+            }
+            for stored in entries {
+                guard let next = link.next(stored) else { return (.brokenLink(link.sequence + 1), nil) }
+                link = next
+                if link.sequence == sequence { found = link.hash }
+            }
+            // The seal covers the last hash, and that covers every event before it.
+            guard link == AuditLink(sequence: archive.last, hash: archive.hash) else {
+                return (.archiveBroken(archive.first), nil)
+            }
+        }
+        return (.intact, found)
+    }
+
+    /// The details of archived rotations of the service key, the newest file first. What they say is signed.
+    func eachArchivedRotation(_ body: (JSONObject) -> Void) async throws {
+        guard let folder, let archives else { return }
+        for archive in try await archives.auditArchives().reversed() {
+            // A file that is not there is found by the check of the archives.
+            guard let entries = try? await folder.read(first: archive.first, last: archive.last).entries else {
+                continue
+            }
+            for stored in entries.reversed() where stored.entry.code == AuditEvent.Code.serviceKeyRotated.rawValue {
+                if let detail = (try? JSONValue(parsing: stored.entry.detail, limits: .stored))?.object { body(detail) }
+            }
+        }
+    }
+}
+
+extension AuditLink {
+    /// The link of the next event; nil if it does not continue the chain.
+    func next(_ stored: StoredAuditEntry) -> AuditLink? {
+        guard stored.entry.sequence == sequence + 1, AuditChain.hash(stored.entry, after: hash) == stored.hash else {
+            return nil
+        }
+        return AuditLink(sequence: stored.entry.sequence, hash: stored.hash)
+    }
+}

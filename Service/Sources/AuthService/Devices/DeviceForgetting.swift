@@ -1,0 +1,47 @@
+internal import AuthContract
+public import Logging
+internal import StrictJSON
+
+/// Forgets devices that were deregistered or rejected long ago, in the background and in steps of 1,000.
+public struct DeviceForgetting: Sendable {
+    private let store: (any EndedDeviceStore)?
+    private let clock: any ServiceClock
+    private let days: Int64
+    private let logger: Logger
+
+    private static let step = 1000
+    static let interval: Duration = .seconds(3600)
+
+    /// - Parameters:
+    ///   - stores: the service's stores.
+    ///   - days: the days after which an ended device is forgotten.
+    ///   - clock: the service's clock.
+    ///   - logger: gets failures.
+    public init(
+        in stores: AuthService.Stores, afterDays days: Int64, clock: any ServiceClock = SystemClock(),
+        logger: Logger = Logger(label: "synheart.devices")
+    ) {
+        (store, self.days, self.clock, self.logger) = (stores.endedDevices, days, clock, logger)
+    }
+
+    /// Forgets every hour, until the task is cancelled.
+    public func run() async {
+        repeat {
+            do throws(StoreError) { while try await forgetNext() == Self.step {} } catch {
+                logger.warning("ended devices are forgotten later", metadata: ["reason": "\(error)"])
+            }
+        } while (try? await Task.sleep(for: Self.interval)) != nil
+    }
+
+    /// One step.
+    ///
+    /// - Returns: the number of forgotten devices.
+    func forgetNext() async throws(StoreError) -> Int {
+        let now = clock.now
+        let time = now - days * 86_400
+        let event = AuditEvent(
+            .devicesForgotten, at: now, actor: "service",
+            detail: JSONObject([("ended_before", .string(time.iso8601))]))
+        return try await store?.forgetDevices(endedBefore: time, now: now, limit: Self.step, recording: event) ?? 0
+    }
+}

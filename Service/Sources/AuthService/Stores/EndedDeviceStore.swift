@@ -1,0 +1,33 @@
+public import AuthContract
+
+/// Forgets devices that ended long ago.
+///
+/// A forgotten device keeps its ids, its state, the thumbprints of all keys that were ever bound to it, and the id of its App Attest
+/// key: none of them can be registered again. Everything else is gone, and the device is neither read nor listed.
+public protocol EndedDeviceStore: Sendable {
+    /// Forgets devices that were deregistered or rejected before a time. Rows of an older version do not say when they ended: they
+    /// count from the first call that sees them.
+    ///
+    /// - Parameters:
+    ///   - time: only devices that ended before it.
+    ///   - now: the present.
+    ///   - limit: the most devices, 1 to 1000.
+    ///   - event: appended in the same transaction if a device was forgotten.
+    /// - Returns: the number of forgotten devices.
+    func forgetDevices(
+        endedBefore time: UnixTime, now: UnixTime, limit: Int, recording event: AuditEvent
+    ) async throws(StoreError) -> Int
+}
+
+extension DeviceStatus {
+    /// The states that a device does not leave, and in which it may be forgotten. A revoked device stays: whoever asks about it is told.
+    package var mayBeForgotten: Bool { self == .deregistered || self == .rejected }
+}
+
+extension DeviceChange {
+    /// When the device ended, if this change ends it or lets it live again; nil: the change does neither.
+    package var endedAt: UnixTime?? {
+        guard before.status != after.status else { return nil }
+        return .some(after.status.mayBeForgotten ? event.at : nil)
+    }
+}

@@ -1,0 +1,110 @@
+public import AuthContract
+
+/// A receiver of audit events, with its place in the audit log. The log itself is the queue.
+public struct Webhook: Sendable, Hashable {
+    /// 16 hexadecimal digits.
+    public let id: String
+    /// Where events are posted to.
+    public var url: String
+    /// The apps whose events it gets. A webhook for all apps also gets the events of no app.
+    public var scope: CredentialScope
+    /// The codes of the events that it gets; empty: all. A code of a newer version may be among them.
+    public var codes: Set<String>
+    /// Whether events are delivered.
+    public var isEnabled: Bool
+    /// The key of signatures, sealed with the service key.
+    public let sealedSecret: [UInt8]
+    /// When it was added.
+    public let createdAt: UnixTime
+    /// The number of the last event that needs no delivery any more; all before it need none either.
+    public var position: Int64
+    /// Since when the next event could not be delivered; nil: it was not tried, or there is none.
+    public var failingSince: UnixTime?
+    /// Why the last delivery failed; nil: it did not.
+    public var failure: String?
+    /// The node that delivers; nil: none.
+    public var leaseHolder: String?
+    /// Until when no other node delivers; nil: there is no lease.
+    public var leaseUntil: UnixTime?
+    /// Counts changes.
+    public internal(set) var version: Int64
+
+    /// Memberwise initializer.
+    public init(
+        id: String, url: String, scope: CredentialScope, codes: Set<String> = [], isEnabled: Bool = true,
+        sealedSecret: [UInt8], createdAt: UnixTime, position: Int64, failingSince: UnixTime? = nil,
+        failure: String? = nil, leaseHolder: String? = nil, leaseUntil: UnixTime? = nil, version: Int64 = 0
+    ) {
+        self.id = id
+        self.url = url
+        self.scope = scope
+        self.codes = codes
+        self.isEnabled = isEnabled
+        self.sealedSecret = sealedSecret
+        self.createdAt = createdAt
+        self.position = position
+        self.failingSince = failingSince
+        self.failure = failure
+        self.leaseHolder = leaseHolder
+        self.leaseUntil = leaseUntil
+        self.version = version
+    }
+}
+
+/// A decision about a webhook: the webhook that it was made from, and the one that it makes.
+public struct WebhookChange: Sendable, Hashable {
+    /// The webhook as it was read. Its version must still be the stored one.
+    public let before: Webhook
+    /// The webhook after the change, with the same id; the stores keep its secret and count its version. Nil: it is removed.
+    public let after: Webhook?
+    /// The audit event of the change; nil: the change has none.
+    public let event: AuditEvent?
+
+    /// A change of this webhook.
+    public init(from before: Webhook, to after: Webhook?, recording event: AuditEvent? = nil) {
+        (self.before, self.after, self.event) = (before, after, event)
+    }
+}
+
+/// Keeps webhooks. A change and its audit event are one transaction. A call that throws or returns false changes nothing and
+/// appends no event.
+public protocol WebhookStore: Sendable {
+    /// All webhooks, by id.
+    func webhooks() async throws(StoreError) -> [Webhook]
+
+    /// The webhook with this id; nil if there is none.
+    func webhook(_ id: String) async throws(StoreError) -> Webhook?
+
+    /// Adds a webhook. If its id exists, throws and keeps the existing one. Returns false if an app that it names does not
+    /// exist.
+    func insert(_ webhook: Webhook, recording event: AuditEvent) async throws(StoreError) -> Bool
+
+    /// Saves a change, and counts the version up. Of several callers that start from one version, one succeeds.
+    ///
+    /// - Returns: false if the stored webhook does not have the version of `WebhookChange.before`, or is not there.
+    func save(_ change: WebhookChange) async throws(StoreError) -> Bool
+}
+
+extension Webhook {
+    /// The columns that a change may replace, in the order of their values in the stores.
+    package static let changing = [
+        "url", "apps", "codes", "is_enabled", "position", "failing_since", "failure", "lease_holder", "lease_until",
+    ]
+    /// All columns.
+    package static let columns = ["id", "sealed_secret", "created_at", "version"] + changing
+
+    /// The stored form of the codes: words.
+    package var storedCodes: String { codes.sorted().joined(separator: " ") }
+
+    package init(row: some StoredColumns) throws(StoreError) {
+        self.init(
+            id: try row.text("id"), url: try row.text("url"),
+            scope: try row.parsed("apps") { CredentialScope(storedText: $0) },
+            codes: Set(try row.text("codes").split(separator: " ").map(String.init)),
+            isEnabled: try row.bool("is_enabled"), sealedSecret: try row.bytes("sealed_secret"),
+            createdAt: try row.time("created_at"), position: try row.integer("position"),
+            failingSince: try row.optionalTime("failing_since"), failure: try row.optionalText("failure"),
+            leaseHolder: try row.optionalText("lease_holder"), leaseUntil: try row.optionalTime("lease_until"),
+            version: try row.integer("version"))
+    }
+}

@@ -1,0 +1,162 @@
+internal import AuthContract
+
+/// One step of one webhook: read the next events, send them, note the position.
+extension WebhookDeliveries {
+    private static let lanesAtOnce = 4
+    /// After as many failures, nothing more is sent in this step.
+    private static let maximumFailures = 8
+    /// How many events without a delivery the position may run ahead of the stored one.
+    private static let maximumLead: Int64 = 100
+    private static let pause = BackOffPause(first: 10, longest: 900)
+
+    /// What came of sending.
+    struct Sent: Sendable {
+        var delivered: Set<Int64> = []
+        var failed: [RecordedAuditEvent] = []
+        var failure: String?
+        /// The receiver answered 410 Gone: it wants no more (Standard Webhooks).
+        var isGone = false
+
+        mutating func merge(_ other: Sent) {
+            delivered.formUnion(other.delivered)
+            failed += other.failed
+            failure = failure ?? other.failure
+            isGone = isGone || other.isGone
+        }
+    }
+
+    /// - Returns: whether there may be more to deliver at once.
+    func advance(_ place: inout Place) async throws(StoreError) -> Bool {
+        guard !Task.isCancelled, try await lease(&place) else { return false }
+        let webhook = place.webhook
+        let page = try await webhooks.audit.events(
+            app: nil, device: nil, after: place.window.position, limit: WebhookWindow.size)
+        let (events, removed) = WebhookWindow.endingAtRemoval(page, of: webhook)
+        guard let last = events.last else { return false }
+        let lanes = place.window.lanes(events, of: webhook)
+        let sent = await send(lanes, of: webhook)
+        place.window.settle(sent.delivered, in: events, of: webhook)
+        // What was cancelled says nothing about the receiver. `release` notes the position.
+        guard !Task.isCancelled else { return false }
+
+        var after = webhook
+        note(sent, lanes, in: events, &after, &place)
+        after.position = place.window.position
+        var event: AuditEvent?
+        if let removed, place.window.position == last.sequence {
+            after.scope = .apps(after.scope.named.subtracting([removed]))
+            event = webhooks.event(.webhookChanged, after, "service")
+        }
+        if sent.isGone {
+            after.isEnabled = false
+            event = webhooks.event(.webhookChanged, after, "service")
+        }
+        if after.scope == .apps([]) {
+            let removal = webhooks.event(.webhookRemoved, webhook, "service")
+            _ = try await webhooks.store?.save(WebhookChange(from: webhook, to: nil, recording: removal))
+            return false
+        }
+        let isWorthSaving =
+            !sent.delivered.isEmpty || after.failure != webhook.failure || after.failingSince != webhook.failingSince
+            || event != nil || after.position - webhook.position >= Self.maximumLead
+        if isWorthSaving, try await !save(after, &place, recording: event) { return false }
+        let isDone = page.count < WebhookWindow.size && place.window.position == page.last?.sequence
+        return after.isEnabled && sent.failure == nil && !isDone
+    }
+
+    /// Notes since when and why the receiver fails, and gives up what failed for too long.
+    private func note(
+        _ sent: Sent, _ lanes: [[RecordedAuditEvent]], in events: [RecordedAuditEvent], _ webhook: inout Webhook,
+        _ place: inout Place
+    ) {
+        guard let failure = sent.failure else {
+            (webhook.failure, webhook.failingSince, place.failures, place.nextAt) = (nil, nil, 0, nil)
+            return
+        }
+        let now = webhooks.clock.now
+        // Another event is the next one, or it fails for the first time.
+        if place.window.position > webhook.position || webhook.failingSince == nil { webhook.failingSince = now }
+        webhook.failure = failure
+        place.nextAt = now + Int64(Self.pause.seconds(after: place.failures, random).rounded(.up))
+        place.failures += 1
+        // A dead receiver failed for all of them, though not all were sent.
+        let candidates = sent.delivered.isEmpty ? lanes.flatMap { $0 } : sent.failed
+        let givenUp = WebhookWindow.givenUp(candidates, failingSince: webhook.failingSince, at: now)
+        place.window.settle(givenUp, in: events, of: webhook)
+        gaveUp(givenUp, of: webhook)
+    }
+
+    // MARK: Sending
+
+    /// Sends lanes side by side, the events of a lane one after another. A lane ends with its first failure.
+    private func send(_ lanes: [[RecordedAuditEvent]], of webhook: Webhook) async -> Sent {
+        guard !lanes.isEmpty else { return Sent() }
+        let url: WebhookURL
+        let secret: [UInt8]
+        do {
+            url = try WebhookURL(webhook.url, allowingHTTP: webhooks.allowsHTTP)
+            secret = try webhooks.secret(of: webhook)
+        } catch {
+            return Sent(failed: lanes.compactMap(\.first), failure: "\(error)")
+        }
+        return await withTaskGroup(of: Sent.self) { group in
+            var (rest, sent) = (lanes[...], Sent())
+            func startNext() {
+                guard let lane = rest.popFirst() else { return }
+                group.addTask { await self.send(lane, of: webhook, to: url, secret) }
+            }
+            for _ in 0..<Self.lanesAtOnce { startNext() }
+            for await one in group {
+                sent.merge(one)
+                if sent.failed.count < Self.maximumFailures, !sent.isGone { startNext() }
+            }
+            return sent
+        }
+    }
+
+    private func send(
+        _ lane: [RecordedAuditEvent], of webhook: Webhook, to url: WebhookURL, _ secret: [UInt8]
+    ) async -> Sent {
+        var sent = Sent()
+        for event in lane {
+            let now = webhooks.clock.now
+            // Without enough time on the lease, another node might deliver the next event of the device first.
+            guard !Task.isCancelled, let until = webhook.leaseUntil, until - now >= Self.leaseMargin else { break }
+            let message = WebhookMessage(event, of: webhook)
+            let outcome = await transport.post(
+                WebhookRequest(url: url, headers: message.headers(signedWith: secret, at: now), body: message.body))
+            attempted(outcome)
+            if let failure = outcome.failure {
+                (sent.failed, sent.failure, sent.isGone) = ([event], failure, outcome == .answered(status: 410))
+                break
+            }
+            sent.delivered.insert(event.sequence)
+        }
+        return sent
+    }
+
+    // MARK: The row
+
+    /// Whether this node holds the lease, after taking or renewing it if necessary.
+    private func lease(_ place: inout Place) async throws(StoreError) -> Bool {
+        let (webhook, now) = (place.webhook, webhooks.clock.now)
+        let isMine = webhook.leaseHolder == node
+        guard isMine || (webhook.leaseUntil.map { $0 <= now } ?? true) else { return false }
+        if isMine, let until = webhook.leaseUntil, until - now >= Self.leaseMargin * 2 { return true }
+        var after = webhook
+        (after.leaseHolder, after.leaseUntil) = (node, now + Self.leaseSeconds)
+        after.position = place.window.position
+        return try await save(after, &place)
+    }
+
+    /// Saves the webhook. False if it was changed elsewhere: the next round begins with what is stored.
+    private func save(
+        _ webhook: Webhook, _ place: inout Place, recording event: AuditEvent? = nil
+    ) async throws(StoreError) -> Bool {
+        let change = WebhookChange(from: place.webhook, to: webhook, recording: event)
+        guard try await webhooks.store?.save(change) == true else { return false }
+        place.webhook = webhook
+        place.webhook.version += 1
+        return true
+    }
+}

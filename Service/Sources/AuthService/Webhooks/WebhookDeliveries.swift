@@ -1,0 +1,149 @@
+public import AuthContract
+internal import Bytes
+public import Logging
+
+/// Delivers the events of the audit log to webhooks, in the background.
+///
+/// The log is the only queue: each webhook has its position in it. A receiver that is slow, dead or wrong holds up its own
+/// webhook and nothing else. Of several nodes one delivers for a webhook, as long as it holds the lease. Each event is delivered
+/// at least once: a node that ends between a delivery and its note delivers it again, with the same id.
+public final class WebhookDeliveries: Sendable {
+    /// What this node knows of a webhook.
+    struct Place: Sendable {
+        /// As this node last read or saved it.
+        var webhook: Webhook
+        var window: WebhookWindow
+        /// Failed rounds in a row.
+        var failures = 0
+        /// Before then, nothing is delivered; nil: at once.
+        var nextAt: UnixTime?
+        var isRunning = false
+    }
+
+    /// Seconds of a lease. The clocks of two nodes may differ by 30 s, and an attempt takes up to 10 s.
+    static let leaseSeconds: Int64 = 120
+    static let leaseMargin: Int64 = 45
+    static let interval: Duration = .seconds(1)
+
+    let webhooks: Webhooks
+    let transport: any WebhookTransport
+    let node: String
+    let random: any RandomSource
+    let logger: Logger
+    private let observer: (any WebhookObserver)?
+    private let places = Locked<[String: Place]>([:])
+
+    /// Deliveries of a service.
+    ///
+    /// - Parameters:
+    ///   - service: has the webhooks and the log.
+    ///   - transport: sends.
+    ///   - observer: counts; nil: nothing is counted.
+    ///   - random: names the node, and jitters pauses.
+    ///   - logger: gets what is given up.
+    public init(
+        of service: AuthService, transport: any WebhookTransport, observer: (any WebhookObserver)? = nil,
+        random: any RandomSource = SystemRandom(), logger: Logger = Logger(label: "synheart.webhooks")
+    ) {
+        webhooks = service.webhooks
+        (self.transport, self.observer, self.random, self.logger) = (transport, observer, random, logger)
+        node = Hexadecimal.encode(random.bytes(8))
+    }
+
+    /// Delivers until the task is cancelled. Then gives up its leases, so that another node, or this one after a restart, goes on
+    /// at once.
+    public func run() async {
+        guard webhooks.store != nil else { return }
+        await withDiscardingTaskGroup { group in
+            while !Task.isCancelled {
+                for id in await due() { group.addTask { await self.deliver(id) } }
+                guard (try? await Task.sleep(for: Self.interval)) != nil else { return }
+            }
+        }
+        // Not in this task, which is cancelled: a store answers no caller that has gone.
+        await Task { await release() }.value
+    }
+
+    /// Delivers what is due now, and returns when it is done.
+    func round() async {
+        await withDiscardingTaskGroup { group in
+            for id in await due() { group.addTask { await self.deliver(id) } }
+        }
+    }
+
+    /// The webhooks that have events to deliver, and are this node's to serve. They count as running.
+    private func due() async -> [String] {
+        // If the store fails, the next round reads it again.
+        guard let all = try? await webhooks.list() else { return [] }
+        guard !all.isEmpty, let end = try? await webhooks.audit.link(at: nil)?.sequence ?? 0 else {
+            places.withLock { if all.isEmpty { $0 = [:] } }
+            observer?.backlog([:])
+            return []
+        }
+        let now = webhooks.clock.now
+        let (due, backlog) = places.withLock { places in
+            places = places.filter { known in all.contains { $0.id == known.key } || known.value.isRunning }
+            var (due, backlog) = ([String](), [String: Int64]())
+            for webhook in all {
+                var place = current(webhook, places[webhook.id])
+                // The node with the lease knows better.
+                let isElsewhere = webhook.leaseHolder != node && (webhook.leaseUntil.map { $0 > now } ?? false)
+                backlog[webhook.id] = isElsewhere || !webhook.isEnabled ? 0 : max(0, end - place.window.position)
+                if webhook.isEnabled, !isElsewhere, !place.isRunning, place.window.position < end,
+                    place.nextAt.map({ $0 <= now }) ?? true
+                {
+                    place.isRunning = true
+                    due.append(webhook.id)
+                }
+                places[webhook.id] = place
+            }
+            return (due, backlog)
+        }
+        observer?.backlog(backlog)
+        return due
+    }
+
+    /// What is known of a webhook that was just read. If it was changed elsewhere, there is no reason to wait any longer.
+    private func current(_ webhook: Webhook, _ known: Place?) -> Place {
+        guard let known else { return Place(webhook: webhook, window: WebhookWindow(position: webhook.position)) }
+        guard !known.isRunning, known.webhook.version < webhook.version else { return known }
+        let isMoved = known.webhook.position != webhook.position
+        return Place(webhook: webhook, window: isMoved ? WebhookWindow(position: webhook.position) : known.window)
+    }
+
+    private func deliver(_ id: String) async {
+        guard var place = places.withLock({ $0[id] }) else { return }
+        do throws(StoreError) {
+            while try await advance(&place) {}
+        } catch {
+            // Also if the store cannot be reached after a delivery: then the delivery is repeated.
+            place.nextAt = webhooks.clock.now + 5
+        }
+        place.isRunning = false
+        places.withLock { [place] in $0[id] = place }
+    }
+
+    /// Notes an attempt.
+    func attempted(_ outcome: WebhookOutcome) { observer?.attempted(delivered: outcome.failure == nil) }
+
+    /// Notes events that are given up.
+    func gaveUp(_ sequences: Set<Int64>, of webhook: Webhook) {
+        guard let first = sequences.min() else { return }
+        for _ in sequences { observer?.gaveUp() }
+        logger.error(
+            "a webhook's receiver failed for 24 h: events were given up",
+            metadata: [
+                "webhook": "\(webhook.id)", "first": "\(first)", "events": "\(sequences.count)",
+                "reason": "\(webhook.failure ?? "")",
+            ])
+    }
+
+    private func release() async {
+        for place in places.withLock({ Array($0.values) }) where place.webhook.leaseHolder == node {
+            var after = place.webhook
+            (after.position, after.leaseHolder, after.leaseUntil) = (place.window.position, nil, nil)
+            // If it fails, the lease ends by itself, and what was delivered since the last note is delivered again.
+            _ = try? await webhooks.store?.save(WebhookChange(from: place.webhook, to: after))
+        }
+    }
+}

@@ -1,0 +1,52 @@
+internal import AuthContract
+
+/// Sends deliveries to receivers. AttestationProviders has the one for HTTP.
+public protocol WebhookTransport: Sendable {
+    /// Sends one delivery. It returns within ten seconds, whatever the receiver does.
+    func post(_ request: WebhookRequest) async -> WebhookOutcome
+}
+
+/// A delivery.
+public struct WebhookRequest: Sendable {
+    /// The receiver.
+    public let url: WebhookURL
+    /// The header fields, with the signature.
+    public let headers: [(name: String, value: String)]
+    /// JSON.
+    public let body: [UInt8]
+
+    /// Memberwise initializer.
+    public init(url: WebhookURL, headers: [(name: String, value: String)], body: [UInt8]) {
+        self.url = url
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// What came of a delivery.
+public enum WebhookOutcome: Sendable, Hashable {
+    /// The receiver answered with this status.
+    case answered(status: Int)
+    /// There was no answer, for this reason: a short text without anything that the receiver sent.
+    case failed(String)
+
+    /// Why the event must be delivered again; nil: it was delivered.
+    var failure: String? {
+        switch self {
+        case .answered(let status) where (200..<300).contains(status): nil
+        case .answered(let status) where (300..<400).contains(status): "status \(status): redirects are not followed"
+        case .answered(let status): "status \(status)"
+        case .failed(let reason): reason
+        }
+    }
+}
+
+/// Counts what webhooks do. Its calls must return at once.
+public protocol WebhookObserver: Sendable {
+    /// An attempt ended.
+    func attempted(delivered: Bool)
+    /// An event was given up.
+    func gaveUp()
+    /// The number of events after the webhook's place, by webhook.
+    func backlog(_ events: [String: Int64])
+}

@@ -1,0 +1,67 @@
+internal import AuthContract
+
+/// The next events of one webhook: which are delivered, and up to where.
+///
+/// Events of one device are delivered in their order. Events of different devices are independent, so that one event that its
+/// receiver refuses holds up only its device, as long as the window has room.
+struct WebhookWindow: Sendable {
+    /// The number of the last event that needs no delivery any more; all before it need none either.
+    private(set) var position: Int64
+    /// Events after the position that were delivered already.
+    private var done: Set<Int64> = []
+
+    /// The most events after the position that are looked at.
+    static let size = 500
+    /// Seconds after which an event that could not be delivered is given up.
+    static let patience: Int64 = 86_400
+
+    init(position: Int64) { self.position = position }
+
+    /// The events to deliver, one list for each device, in the order of the log.
+    func lanes(_ events: [RecordedAuditEvent], of webhook: Webhook) -> [[RecordedAuditEvent]] {
+        var (lanes, places) = ([[RecordedAuditEvent]](), [DeviceID?: Int]())
+        for event in events where !done.contains(event.sequence) && webhook.wants(event.event) {
+            if let place = places[event.event.deviceID] {
+                lanes[place].append(event)
+            } else {
+                places[event.event.deviceID] = lanes.count
+                lanes.append([event])
+            }
+        }
+        return lanes
+    }
+
+    /// Notes what was delivered or given up, and moves the position as far as no earlier event is left.
+    mutating func settle(_ delivered: Set<Int64>, in events: [RecordedAuditEvent], of webhook: Webhook) {
+        done.formUnion(delivered)
+        for event in events {
+            guard done.contains(event.sequence) || !webhook.wants(event.event) else { break }
+            done.remove(event.sequence)
+            position = max(position, event.sequence)
+        }
+    }
+
+    /// The events that are given up: they failed for the whole patience, and so did everything before them.
+    ///
+    /// - Parameters:
+    ///   - events: what could not be delivered.
+    ///   - failingSince: since when the first of them fails; nil: it does not.
+    static func givenUp(_ events: [RecordedAuditEvent], failingSince: UnixTime?, at now: UnixTime) -> Set<Int64> {
+        guard let failingSince, now - failingSince >= patience else { return [] }
+        return Set(events.filter { now - $0.event.at >= patience }.map(\.sequence))
+    }
+
+    /// The events up to the first that removes an app of the webhook. A later app with the same id is another app.
+    static func endingAtRemoval(
+        _ events: [RecordedAuditEvent], of webhook: Webhook
+    ) -> (
+        events: [RecordedAuditEvent], removed: AppID?
+    ) {
+        let end = events.firstIndex { recorded in
+            recorded.event.code == .appRemoved
+                && recorded.event.appID.map { webhook.scope.named.contains($0) } ?? false
+        }
+        guard let end else { return (events, nil) }
+        return (Array(events[...end]), events[end].event.appID)
+    }
+}

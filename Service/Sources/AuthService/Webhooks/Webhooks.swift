@@ -1,0 +1,138 @@
+internal import AuthContract
+internal import StrictJSON
+
+/// The rules of webhooks: who receives which events of the audit log, and from which event on.
+public struct Webhooks: Sendable {
+    let store: (any WebhookStore)?
+    let audit: any AuditLog
+    let key: ServiceKey
+    let clock: any ServiceClock
+    private let random: any RandomSource
+    /// Whether receivers on other machines may use plain http.
+    public var allowsHTTP = false
+
+    /// The most webhooks of a deployment. Each costs a connection while it delivers.
+    public static let maximum = 32
+    /// The label of a secret's text.
+    private static let prefix = "whsec_"
+
+    init(
+        store: (any WebhookStore)?, audit: any AuditLog, key: ServiceKey, clock: any ServiceClock,
+        random: any RandomSource
+    ) {
+        (self.store, self.audit, self.key, self.clock, self.random) = (store, audit, key, clock, random)
+    }
+
+    /// All webhooks, by id.
+    public func list() async throws(StoreError) -> [Webhook] { try await store?.webhooks() ?? [] }
+
+    /// The webhook with this id; nil if there is none.
+    public func webhook(_ id: String) async throws(StoreError) -> Webhook? { try await store?.webhook(id) }
+
+    /// Adds a webhook, which gets the events from now on. The secret cannot be read again later.
+    ///
+    /// - Returns: the webhook, and its secret: `whsec_` and 32 bytes in base64.
+    /// - Throws: `ContractError` for values that no webhook can have, and `StoreError`.
+    public func add(
+        url: String, scope: CredentialScope, codes: Set<AuditEvent.Code>, actor: String
+    ) async throws -> (webhook: Webhook, secret: Secret) {
+        guard let store else { throw ContractError("these stores keep no webhooks") }
+        guard try await store.webhooks().count < Self.maximum else {
+            throw ContractError("there are \(Self.maximum) webhooks already: remove one first")
+        }
+        let (id, bytes) = (Hexadecimal.encode(random.bytes(8)), random.bytes(32))
+        let webhook = Webhook(
+            id: id, url: try WebhookURL(url, allowingHTTP: allowsHTTP).text, scope: scope,
+            codes: Set(codes.map(\.rawValue)), sealedSecret: try key.seal(bytes, context: Self.context(id)),
+            createdAt: clock.now, position: try await audit.link(at: nil)?.sequence ?? 0)
+        guard try await store.insert(webhook, recording: event(.webhookAdded, webhook, actor)) else {
+            throw ContractError("apps: one of \(scope.named.map(\.text).sorted().joined(separator: ", ")) is not there")
+        }
+        return (webhook, Secret(Self.prefix + Base64.standard.encode(bytes)))
+    }
+
+    /// Changes a webhook. Nil if there is none.
+    ///
+    /// - Parameter change: changes the webhook's `url`, `scope`, `codes` and `isEnabled`. It may run several times.
+    public func change(
+        _ id: String, actor: String, _ change: (inout Webhook) throws -> Void
+    ) async throws -> Webhook? {
+        try await save(id) { before in
+            var after = before
+            try change(&after)
+            if after.url != before.url { after.url = try WebhookURL(after.url, allowingHTTP: allowsHTTP).text }
+            guard after != before else { return (before, nil) }
+            return (after, WebhookChange(from: before, to: after, recording: event(.webhookChanged, after, actor)))
+        }
+    }
+
+    /// Removes a webhook. False if there is none.
+    public func remove(_ id: String, actor: String) async throws -> Bool {
+        try await save(id) { webhook in
+            (webhook, WebhookChange(from: webhook, to: nil, recording: event(.webhookRemoved, webhook, actor)))
+        } != nil
+    }
+
+    /// Delivers again from the event after this one. Nil if there is no such webhook.
+    ///
+    /// - Parameter position: 0, or the number of an event in the log.
+    public func resend(_ id: String, after position: Int64, actor: String) async throws -> Webhook? {
+        let end = try await audit.link(at: nil)?.sequence ?? 0
+        guard (0...end).contains(position) else {
+            throw ContractError("after must be from 0 to \(end), the last event")
+        }
+        return try await save(id) { before in
+            var after = before
+            (after.position, after.failingSince, after.failure) = (position, nil, nil)
+            // Whoever delivers now must not go on from its own place.
+            (after.leaseHolder, after.leaseUntil) = (nil, nil)
+            let detail = JSONObject([("id", .string(id)), ("after", .integer(position))])
+            let event = AuditEvent(.webhookResent, at: clock.now, actor: actor, appID: before.onlyApp, detail: detail)
+            return (after, WebhookChange(from: before, to: after, recording: event))
+        }
+    }
+
+    /// Saves a decision about the current webhook, and decides again if it changed meanwhile.
+    private func save(
+        _ id: String, _ decide: (Webhook) throws -> (result: Webhook, change: WebhookChange?)
+    ) async throws -> Webhook? {
+        for _ in 0..<ConcurrentChanges.maximumAttempts {
+            guard let store, let before = try await store.webhook(id) else { return nil }
+            let (result, change) = try decide(before)
+            guard let change else { return result }
+            if try await store.save(change) { return result }
+        }
+        throw ConcurrentChanges(of: "the webhook").storeError
+    }
+
+    /// An event about a webhook. Path and query of the URL may be secret, so only the origin is in it.
+    func event(_ code: AuditEvent.Code, _ webhook: Webhook, _ actor: String) -> AuditEvent {
+        AuditEvent(
+            code, at: clock.now, actor: actor, appID: webhook.onlyApp,
+            detail: JSONObject([
+                ("id", .string(webhook.id)),
+                ("origin", (try? WebhookURL(webhook.url, allowingHTTP: true)).map { .string("\($0.origin)") } ?? .null),
+                ("apps", .strings(webhook.scope.named.map(\.text).sorted())),
+                ("all_apps", .bool(webhook.scope == .allApps)), ("events", .strings(webhook.codes.sorted())),
+                ("enabled", .bool(webhook.isEnabled)),
+            ]))
+    }
+
+    /// The bytes of a webhook's secret.
+    func secret(of webhook: Webhook) throws(StoreError) -> [UInt8] {
+        try key.open(webhook.sealedSecret, context: Self.context(webhook.id))
+    }
+
+    static func context(_ id: String) -> String { "webhook/\(id)" }
+}
+
+extension Webhook {
+    /// The app of a webhook for one app.
+    var onlyApp: AppID? { scope.named.count == 1 ? scope.named.first : nil }
+
+    /// Whether the webhook gets this event.
+    func wants(_ event: AuditEvent) -> Bool {
+        guard codes.isEmpty || codes.contains(event.code.rawValue) else { return false }
+        return scope == .allApps || event.appID.map { scope.covers($0) } ?? false
+    }
+}

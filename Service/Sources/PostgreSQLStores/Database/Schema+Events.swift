@@ -1,0 +1,61 @@
+extension Schema {
+    /// Webhooks. Nodes of the previous version do not read the table: events wait until a node of this version runs.
+    static let webhooks = [
+        """
+        CREATE TABLE webhooks (
+          id text COLLATE "C" PRIMARY KEY,
+          sealed_secret bytea NOT NULL,
+          created_at bigint NOT NULL,
+          version bigint NOT NULL,
+          url text NOT NULL,
+          apps text NOT NULL,
+          codes text NOT NULL,
+          is_enabled boolean NOT NULL,
+          position bigint NOT NULL,
+          failing_since bigint,
+          failure text,
+          lease_holder text,
+          lease_until bigint
+        )
+        """
+    ]
+
+    /// The archives of the audit log. Only archived events may go. Nodes of the previous version archive nothing.
+    static let auditArchives = [
+        """
+        CREATE TABLE audit_archives (
+          first bigint PRIMARY KEY,
+          last bigint NOT NULL,
+          hash bytea NOT NULL,
+          seal text NOT NULL
+        )
+        """,
+        """
+        CREATE FUNCTION audit_is_kept() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF TG_OP = 'DELETE' AND OLD.sequence <= (SELECT max(last) FROM audit_archives) THEN RETURN OLD; END IF;
+          RAISE EXCEPTION 'the audit log is append-only';
+        END $$
+        """,
+        "DROP TRIGGER audit_is_not_changed ON audit",
+        """
+        CREATE TRIGGER audit_is_not_changed BEFORE UPDATE OR DELETE ON audit
+          FOR EACH ROW EXECUTE FUNCTION audit_is_kept()
+        """,
+        """
+        CREATE TRIGGER audit_archives_are_not_changed BEFORE UPDATE OR DELETE ON audit_archives
+          FOR EACH ROW EXECUTE FUNCTION audit_is_append_only()
+        """,
+    ]
+
+    /// When a device ended, and whether it was forgotten. Nodes of the previous version do not date what they end: such a device counts
+    /// from when it is first seen. They cannot read a forgotten device, so `devices.forget_days` is for the time after their upgrade.
+    static let endedDevices = [
+        "ALTER TABLE devices ADD COLUMN ended_at bigint",
+        "ALTER TABLE devices ADD COLUMN forgotten boolean NOT NULL DEFAULT FALSE",
+        """
+        CREATE INDEX devices_ended ON devices (ended_at)
+          WHERE status IN ('deregistered', 'rejected') AND NOT forgotten
+        """,
+    ]
+}

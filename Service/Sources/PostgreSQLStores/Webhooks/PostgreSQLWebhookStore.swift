@@ -1,0 +1,68 @@
+internal import AuthContract
+internal import AuthService
+
+/// Webhooks. The secret of each is sealed.
+struct PostgreSQLWebhookStore: WebhookStore {
+    let database: StoreDatabase
+
+    private static let selection = Webhook.columns.joined(separator: ", ")
+
+    func webhooks() async throws(StoreError) -> [Webhook] {
+        try await database.read { (connection) throws(StoreError) in
+            try connection.rows("SELECT \(Self.selection) FROM webhooks ORDER BY id").rows
+                .map { (row) throws(StoreError) in try Webhook(row: row) }
+        }
+    }
+
+    func webhook(_ id: String) async throws(StoreError) -> Webhook? {
+        let statement = Statement("SELECT \(Self.selection) FROM webhooks WHERE id = $1", [.text(id)])
+        return try await database.lookUp(statement) { (row) throws(StoreError) in try Webhook(row: row) }
+    }
+
+    func insert(_ webhook: Webhook, recording event: AuditEvent) async throws(StoreError) -> Bool {
+        let inserted: Int? = try await database.write(sealing: true) { (connection) throws(StoreError) in
+            let apps = webhook.scope.named.map(\.text).sorted()
+            // The apps are locked, so that none can be removed before the insertion.
+            let found = try connection.rows(
+                "SELECT 1 FROM apps WHERE app_id = ANY ($1) ORDER BY app_id FOR KEY SHARE", [.texts(apps)])
+            guard found.count == apps.count else { return nil }
+            let values: [Parameter] = [
+                .text(webhook.id), .bytes(webhook.sealedSecret), .time(webhook.createdAt), .integer(webhook.version),
+            ]
+            return try connection.change(
+                """
+                INSERT INTO webhooks (\(Self.selection)) VALUES (\(placeholders(Webhook.columns.count)))
+                ON CONFLICT DO NOTHING
+                """, values + webhook.changingParameters, recording: event, telling: false)
+        }
+        guard let inserted else { return false }
+        guard inserted == 1 else { throw StoreError(.unavailable, "the webhook's id exists") }
+        return true
+    }
+
+    func save(_ change: WebhookChange) async throws(StoreError) -> Bool {
+        let key: [Parameter] = [.text(change.before.id), .integer(change.before.version)]
+        return try await database.write { (connection) throws(StoreError) in
+            guard let after = change.after else {
+                return try connection.change(
+                    "DELETE FROM webhooks WHERE id = $1 AND version = $2", key, recording: change.event, telling: false)
+                    > 0
+            }
+            return try connection.change(
+                """
+                UPDATE webhooks SET \(assignments(Webhook.changing, after: key.count)), version = version + 1
+                WHERE id = $1 AND version = $2
+                """, key + after.changingParameters, recording: change.event, telling: false) > 0
+        }
+    }
+}
+
+extension Webhook {
+    /// The values of `changing`, in its order.
+    fileprivate var changingParameters: [Parameter] {
+        [
+            .text(url), .text(scope.storedText), .text(storedCodes), .bool(isEnabled), .integer(position),
+            .time(failingSince), .text(failure), .text(leaseHolder), .time(leaseUntil),
+        ]
+    }
+}

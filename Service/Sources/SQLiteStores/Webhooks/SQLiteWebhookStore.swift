@@ -1,0 +1,87 @@
+internal import AuthContract
+internal import AuthService
+internal import GRDB
+
+/// Webhooks. The secret of each is sealed.
+struct SQLiteWebhookStore: WebhookStore {
+    let database: StoreDatabase
+
+    /// The table, of a migration.
+    static let schema = """
+        CREATE TABLE webhooks (
+          id TEXT PRIMARY KEY,
+          sealed_secret BLOB NOT NULL,
+          created_at INTEGER NOT NULL,
+          version INTEGER NOT NULL,
+          url TEXT NOT NULL,
+          apps TEXT NOT NULL,
+          codes TEXT NOT NULL,
+          is_enabled INTEGER NOT NULL,
+          position INTEGER NOT NULL,
+          failing_since INTEGER,
+          failure TEXT,
+          lease_holder TEXT,
+          lease_until INTEGER
+        ) STRICT;
+        """
+
+    func webhooks() async throws(StoreError) -> [Webhook] {
+        try await database.read { database in
+            try Row.fetchAll(database, sql: "SELECT * FROM webhooks ORDER BY id")
+                .map { try Webhook(row: StoredRow($0)) }
+        }
+    }
+
+    func webhook(_ id: String) async throws(StoreError) -> Webhook? {
+        try await database.read { database in
+            try Row.fetchOne(database, sql: "SELECT * FROM webhooks WHERE id = ?", arguments: [id])
+                .map { try Webhook(row: StoredRow($0)) }
+        }
+    }
+
+    func insert(_ webhook: Webhook, recording event: AuditEvent) async throws(StoreError) -> Bool {
+        let inserted: Int? = try await database.write { database in
+            for app in webhook.scope.named {
+                let exists = try Bool.fetchOne(
+                    database, sql: "SELECT EXISTS (SELECT 1 FROM apps WHERE app_id = ?)", arguments: [app.text])
+                guard exists == true else { return nil }
+            }
+            let values: StatementArguments = [
+                webhook.id, webhook.sealedSecret.data, webhook.createdAt.seconds, webhook.version,
+            ]
+            return try database.change(
+                """
+                INSERT INTO webhooks (\(Webhook.columns.joined(separator: ", ")))
+                VALUES (\(databaseQuestionMarks(count: Webhook.columns.count))) ON CONFLICT DO NOTHING
+                """, values + webhook.changingArguments, recording: event)
+        }
+        guard let inserted else { return false }
+        guard inserted == 1 else { throw StoreError(.unavailable, "the webhook's id exists") }
+        return true
+    }
+
+    func save(_ change: WebhookChange) async throws(StoreError) -> Bool {
+        let before = change.before
+        return try await database.write { database in
+            let key: StatementArguments = [before.id, before.version]
+            guard let after = change.after else {
+                return try database.change(
+                    "DELETE FROM webhooks WHERE id = ? AND version = ?", key, recording: change.event) > 0
+            }
+            let assignments = Webhook.changing.map { "\($0) = ?" }.joined(separator: ", ")
+            return try database.change(
+                "UPDATE webhooks SET \(assignments), version = version + 1 WHERE id = ? AND version = ?",
+                after.changingArguments + key, recording: change.event) > 0
+        }
+    }
+}
+
+extension Webhook {
+    /// The values of `changing`, in its order.
+    fileprivate var changingArguments: StatementArguments {
+        [
+            url, scope.storedText, storedCodes, isEnabled ? 1 : 0, position, failingSince?.seconds, failure,
+            leaseHolder, leaseUntil?.seconds,
+        ]
+    }
+}

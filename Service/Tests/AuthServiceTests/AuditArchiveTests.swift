@@ -1,0 +1,150 @@
+import AuthContract
+import Foundation
+import StoreConformance
+import Testing
+
+@testable import AuthService
+
+/// Old events of the audit log move to files, and the whole log stays one chain.
+@Suite final class AuditArchiveTests {
+    private let world: World
+    private let folder: AuditArchiveFolder
+    private let archiver: AuditArchiver
+    private let service: AuthService
+
+    init() async throws {
+        world = try await World()
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("audit-\(UUID())")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
+        folder = AuditArchiveFolder(url.path)
+        var service = world.service
+        service.auditTrail.folder = folder
+        self.service = service
+        archiver = AuditArchiver(of: service, to: folder, keepDays: 30)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder.path) }
+
+    private func append(_ count: Int) async throws {
+        for _ in 0..<count {
+            try await world.stores.append(AuditEvent(.securityEvent, at: world.clock.now, actor: "test"))
+        }
+    }
+
+    /// The log with events of two times, and the older ones in an archive.
+    private func archive() async throws -> StoredAuditArchive {
+        try await append(20)
+        world.clock.advance(40 * 86_400)
+        try await append(5)
+        while try await archiver.archiveNext() {}
+        return try #require(try await world.stores.auditArchives().first)
+    }
+
+    private var files: [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()) ?? []
+    }
+
+    /// Changes the text of the one file.
+    private func rewrite(_ change: (inout String) -> Void) throws {
+        let path = folder.path + "/" + (try #require(files.first))
+        var text = try String(contentsOfFile: path, encoding: .utf8)
+        change(&text)
+        try text.write(toFile: path, atomically: false, encoding: .utf8)
+    }
+
+    @Test func `old events are in one signed file, and the chain is whole across the seam`() async throws {
+        let early = try await service.auditTrail.head()
+        try await append(3)
+        let middle = try await service.auditTrail.head()
+        let archive = try await archive()
+        #expect(archive.first == 1 && archive.last == middle.sequence + 20)
+        #expect(files == ["audit-000000000001-\(String(archive.last).leftPadded).jsonl"])
+        let rest = try await world.stores.events(app: nil, device: nil, before: nil, limit: 1000)
+        #expect(rest.map(\.sequence) == (1...5).map { archive.last + $0 }.reversed())
+        for head in [nil, early, middle, try await service.auditTrail.head()] {
+            #expect(try await service.auditTrail.verify(against: head) == .intact)
+        }
+        #expect(try await !archiver.archiveNext())
+    }
+
+    @Test func `few events wait until they are a day older`() async throws {
+        try await append(3)
+        world.clock.advance(30 * 86_400 + 3600)
+        try await append(1)
+        #expect(try await !archiver.archiveNext())
+        #expect(files.isEmpty)
+        world.clock.advance(86_400)
+        #expect(try await archiver.archiveNext())
+        #expect(files.count == 1)
+    }
+
+    @Test func `a changed, cut or missing file is found`() async throws {
+        let archive = try await archive()
+        let path = folder.file(first: archive.first, last: archive.last)
+        let original = try String(contentsOfFile: path, encoding: .utf8)
+        func verdict(_ change: (inout String) -> Void) async throws -> AuditCheckResult {
+            try rewrite(change)
+            let result = try await service.auditTrail.verify()
+            try rewrite { $0 = original }
+            return result
+        }
+        #expect(try await verdict { $0 = $0.replacing("\"sequence\":3,", with: "\"sequence\":4,") } == .brokenLink(3))
+        #expect(try await verdict { $0 = $0.replacing("\"actor\":\"test\"", with: "\"actor\":\"tess\"") } != .intact)
+        #expect(try await verdict { $0 = String($0.dropLast(200)) } == .archiveBroken(1))
+        #expect(try await verdict { $0 = "" } == .archiveBroken(1))
+        #expect(try await service.auditTrail.verify() == .intact)
+        try FileManager.default.removeItem(atPath: path)
+        #expect(try await service.auditTrail.verify() == .archiveMissing(1))
+        #expect(try await world.service.auditTrail.verify() == .archiveMissing(1))
+    }
+
+    @Test func `another head of the log does not stand for an archive`() async throws {
+        try await append(5)
+        let head = try await service.auditTrail.head()
+        // An attacker with the database removes the first events and claims that they are archived.
+        let forged = StoredAuditArchive(first: 1, last: head.sequence, hash: head.hash, seal: head.description)
+        #expect(try await world.stores.add(forged))
+        #expect(try await service.auditTrail.verify() == .archiveBroken(1))
+    }
+
+    @Test func `a crash between the file, its seam and the removal loses nothing`() async throws {
+        for call in [MemoryStores.Call.addArchive, .removeArchivedEvents] {
+            try await append(20)
+            world.clock.advance(40 * 86_400)
+            try await append(2)
+            await world.stores.fail(call)
+            _ = try? await archiver.archiveNext()
+            await world.stores.recover()
+            #expect(try await service.auditTrail.verify() == .intact)
+            while try await archiver.archiveNext() {}
+            #expect(try await service.auditTrail.verify() == .intact)
+        }
+        #expect(try await world.stores.auditArchives().count >= 2)
+    }
+
+    @Test func `a folder that is not there changes nothing`() async throws {
+        try await append(20)
+        world.clock.advance(40 * 86_400)
+        try await append(2)
+        let archiver = AuditArchiver(of: service, to: AuditArchiveFolder("/nonexistent"), keepDays: 30)
+        await #expect(throws: StoreError.self) { try await archiver.archiveNext() }
+        #expect(try await world.stores.auditArchives().isEmpty)
+        #expect(try await world.stores.events(app: nil, device: nil, before: nil, limit: 1000).last?.sequence == 1)
+    }
+
+    @Test func `an archive stays genuine after a rotation of the service key`() async throws {
+        _ = try await archive()
+        let key = try #require(ServiceKey([[UInt8](repeating: 9, count: 32), World.serviceKey]))
+        let rules = ServiceKeyRules(store: world.stores, key: key, clock: world.clock)
+        _ = try await rules.rotate(actor: "test", lock: FreeLock())
+        let new = try #require(ServiceKey([UInt8](repeating: 9, count: 32)))
+        var trail = AuditTrail(log: world.stores, archives: world.stores, key: new, clock: world.clock)
+        trail.folder = folder
+        #expect(try await trail.verify() == .intact)
+    }
+}
+
+extension String {
+    /// Twelve digits.
+    fileprivate var leftPadded: String { String(repeating: "0", count: max(0, 12 - count)) + self }
+}

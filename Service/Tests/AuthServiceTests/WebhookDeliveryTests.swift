@@ -1,0 +1,177 @@
+import AuthContract
+import Bytes
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import AuthService
+
+/// Events reach their receivers: at least once, in order for one device, from one node.
+@Suite struct WebhookDeliveryTests {
+    /// Receivers that answer as the test says.
+    private final class Receivers: WebhookTransport {
+        /// Type and sequence of what arrived, with the answer it got.
+        let log = Locked<[(id: String, type: String, delivered: Bool)]>([])
+        let answer = Locked<@Sendable (_ body: JSONObject) -> WebhookOutcome>({ _ in .answered(status: 200) })
+
+        func post(_ request: WebhookRequest) async -> WebhookOutcome {
+            let body = (try? JSONValue(parsing: request.body))?.object ?? JSONObject()
+            let outcome = answer.withLock { $0 }(body)
+            let id = request.headers.first { $0.name == "webhook-id" }?.value ?? ""
+            log.withLock { $0.append((id, body["type"]?.string ?? "", outcome.failure == nil)) }
+            return outcome
+        }
+
+        func answer(_ outcome: @escaping @Sendable (JSONObject) -> WebhookOutcome) { answer.withLock { $0 = outcome } }
+
+        var delivered: [String] { log.withLock { $0.filter { $0.delivered }.map { $0.type } } }
+        var attempts: Int { log.withLock(\.count) }
+    }
+
+    private let world: World
+    private let receivers = Receivers()
+    private let deliveries: WebhookDeliveries
+    private let app: AppID
+
+    init() async throws {
+        world = try await World()
+        app = try AppID(World.appID)
+        deliveries = WebhookDeliveries(of: world.service, transport: receivers, random: SeededRandom(seed: 1))
+    }
+
+    private func add(_ codes: Set<AuditEvent.Code> = [.deviceRevoked, .deviceRegistered]) async throws -> Webhook {
+        try await world.service.webhooks.add(
+            url: "https://hooks.example.com/", scope: .apps([app]), codes: codes, actor: "test"
+        ).webhook
+    }
+
+    private func append(_ code: AuditEvent.Code, _ device: DeviceID? = nil) async throws {
+        try await world.stores.append(
+            AuditEvent(code, at: world.clock.now, actor: "test", appID: app, deviceID: device))
+    }
+
+    private func stored(_ webhook: Webhook) async throws -> Webhook {
+        try #require(try await world.stores.webhook(webhook.id))
+    }
+
+    @Test func `a webhook gets each event once, from its addition on`() async throws {
+        try await append(.deviceRevoked)
+        let webhook = try await add()
+        await deliveries.round()
+        #expect(receivers.attempts == 0)
+        try await append(.deviceRegistered)
+        try await append(.keyRotated)
+        try await append(.deviceRevoked)
+        for _ in 0..<3 { await deliveries.round() }
+        #expect(receivers.delivered == ["device.registered", "device.revoked"])
+        let end = try #require(try await world.stores.link(at: nil)).sequence
+        #expect(try await stored(webhook).position == end)
+    }
+
+    @Test func `a failed delivery is repeated with the same id, and not before its pause ends`() async throws {
+        let webhook = try await add()
+        receivers.answer { _ in .answered(status: 302) }
+        try await append(.deviceRevoked)
+        for _ in 0..<3 { await deliveries.round() }
+        #expect(receivers.attempts == 1)
+        #expect(try await stored(webhook).failure == "status 302: redirects are not followed")
+        #expect(try await stored(webhook).failingSince == World.start)
+        receivers.answer { _ in .answered(status: 204) }
+        world.clock.advance(11)
+        await deliveries.round()
+        #expect(receivers.delivered == ["device.revoked"])
+        #expect(receivers.log.withLock { Set($0.map { $0.id }) }.count == 1)
+        let after = try await stored(webhook)
+        #expect(after.failure == nil && after.failingSince == nil)
+    }
+
+    @Test func `a refused event holds up the later events of its device alone`() async throws {
+        _ = try await add()
+        let (bad, good) = (DeviceID(from: world.random), DeviceID(from: world.random))
+        receivers.answer { body in
+            body["data"]?.object?["device_id"]?.string == bad.text ? .answered(status: 400) : .answered(status: 200)
+        }
+        try await append(.deviceRegistered, bad)
+        try await append(.deviceRevoked, bad)
+        try await append(.deviceRegistered, good)
+        try await append(.deviceRevoked, good)
+        await deliveries.round()
+        #expect(receivers.delivered == ["device.registered", "device.revoked"])
+        #expect(receivers.attempts == 3)
+        receivers.answer { _ in .answered(status: 200) }
+        world.clock.advance(11)
+        await deliveries.round()
+        #expect(receivers.attempts == 5)
+        #expect(receivers.delivered.suffix(2) == ["device.registered", "device.revoked"])
+    }
+
+    @Test func `one of two nodes delivers, and the other goes on when its lease is over`() async throws {
+        let webhook = try await add()
+        let other = WebhookDeliveries(
+            of: try world.anotherNode(), transport: receivers, random: SeededRandom(seed: 2))
+        try await append(.deviceRegistered)
+        await deliveries.round()
+        try await append(.deviceRevoked)
+        await other.round()
+        #expect(receivers.delivered == ["device.registered"])
+        #expect(try await stored(webhook).leaseHolder == deliveries.node)
+        world.clock.advance(WebhookDeliveries.leaseSeconds + 1)
+        await other.round()
+        #expect(receivers.delivered == ["device.registered", "device.revoked"])
+        await deliveries.round()
+        #expect(receivers.attempts == 2)
+    }
+
+    @Test func `events are given up after a day, and come again when an operator asks`() async throws {
+        let webhook = try await add()
+        receivers.answer { _ in .failed("no connection") }
+        for _ in 0..<3 { try await append(.deviceRevoked) }
+        await deliveries.round()
+        world.clock.advance(86_400)
+        await deliveries.round()
+        let end = try #require(try await world.stores.link(at: nil)).sequence
+        #expect(try await stored(webhook).position == end)
+        receivers.answer { _ in .answered(status: 200) }
+        _ = try #require(
+            try await world.service.webhooks.resend(webhook.id, after: webhook.position, actor: "test"))
+        await deliveries.round()
+        #expect(receivers.delivered.count == 3)
+        await #expect(throws: ContractError.self) {
+            try await world.service.webhooks.resend(webhook.id, after: 10_000, actor: "test")
+        }
+    }
+
+    @Test func `a receiver that is gone is switched off`() async throws {
+        let webhook = try await add()
+        receivers.answer { _ in .answered(status: 410) }
+        try await append(.deviceRevoked)
+        await deliveries.round()
+        world.clock.advance(3600)
+        await deliveries.round()
+        #expect(receivers.attempts == 1)
+        #expect(try await !stored(webhook).isEnabled)
+        #expect(try await world.audited(.webhookChanged).count == 1)
+    }
+
+    @Test func `a webhook ends with its app`() async throws {
+        let webhook = try await add([.appRemoved])
+        #expect(try await world.service.removeApp(app, actor: "test"))
+        try await world.add(World.record())
+        try await append(.deviceRevoked)
+        await deliveries.round()
+        #expect(receivers.delivered == ["app.removed"])
+        #expect(try await world.stores.webhook(webhook.id) == nil)
+    }
+
+    @Test func `a store that fails is asked again`() async throws {
+        _ = try await add()
+        try await append(.deviceRevoked)
+        await world.stores.fail(.saveWebhook)
+        await deliveries.round()
+        #expect(receivers.attempts == 0)
+        await world.stores.recover()
+        world.clock.advance(6)
+        await deliveries.round()
+        #expect(receivers.delivered == ["device.revoked"])
+    }
+}
