@@ -26,7 +26,12 @@ public struct AuditTrail: Sendable {
 
     /// The signed end of the log.
     public func head() async throws -> AuditHead {
-        let last = try await log.link(at: nil) ?? AuditLink(sequence: 0, hash: AuditChain.origin)
+        try head(of: try await log.link(at: nil))
+    }
+
+    /// The signed head of a log that ends with this link; nil: an empty log.
+    package func head(of link: AuditLink?) throws -> AuditHead {
+        let last = link ?? AuditLink(sequence: 0, hash: AuditChain.origin)
         let now = clock.now
         let text = AuditHead.signedText(sequence: last.sequence, at: now, hash: last.hash)
         let signature = try signer().signature(for: Array(text.utf8))
