@@ -49,8 +49,12 @@ package struct BackupReader {
         var widths: [StoredTable: Int] = [:]
         do throws(JSONError) {
             let fields = try JSONFields(line, path: "contents")
+            // Until the end of the year 9999.
+            guard let takenAt = try fields.optionalInteger("taken_at", in: 0...253_402_300_799) else {
+                throw JSONError(.missing, path: fields.pathOf("taken_at"))
+            }
             contents = BackupContents(
-                takenAt: UnixTime(try fields.integer("taken_at")), version: try fields.string("version"),
+                takenAt: UnixTime(takenAt), version: try fields.string("version"),
                 head: try fields.parsed("audit_head") { try AuditHead($0) })
             let tables = try fields.object("tables")
             for name in tables.names {
