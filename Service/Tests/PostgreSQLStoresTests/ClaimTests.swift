@@ -340,7 +340,7 @@ extension AgainstPostgreSQL {
 
         @Test func `claims of tables of version 1 stay taken`() async throws {
             let (now, old) = (SystemClock().now, sampleClaim(device))
-            _ = try await DatabaseCheck.filling(try ServerAddress(url)) { connection in
+            _ = try await DatabaseCheck.inLongTransaction(try ServerAddress(url)) { connection in
                 _ = try connection.rows(Schema.creation)
                 _ = try connection.results(Schema.migrations[0].statements.map { Statement($0) })
                 _ = try connection.rows("INSERT INTO \(Schema.table) (version, oldest) VALUES (1, 1)")

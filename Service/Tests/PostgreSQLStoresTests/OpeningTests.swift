@@ -74,7 +74,7 @@ extension AgainstPostgreSQL {
                 try server.sql("ALTER DATABASE \(name) SET \(setting)")
             }
             let address = try ServerAddress(server.url(name))
-            let found = try await DatabaseCheck.filling(address) { connection in
+            let found = try await DatabaseCheck.inLongTransaction(address) { connection in
                 _ = try connection.rows("SELECT pg_sleep(0.3)")
                 return try connection.row("SELECT current_setting('synchronous_commit') AS value")?.text("value")
             }

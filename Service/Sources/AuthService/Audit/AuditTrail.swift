@@ -30,7 +30,12 @@ public struct AuditTrail: Sendable {
 
     /// The signed end of the log.
     public func head() async throws -> AuditHead {
-        try sign(.log, try await log.link(at: nil) ?? AuditLink(sequence: 0, hash: AuditChain.origin))
+        try head(of: try await log.link(at: nil))
+    }
+
+    /// The signed head of a log that ends with this link; nil: an empty log.
+    package func head(of link: AuditLink?) throws -> AuditHead {
+        try sign(.log, link ?? AuditLink(sequence: 0, hash: AuditChain.origin))
     }
 
     /// Signs a place in the chain.

@@ -63,6 +63,8 @@ public struct AuditEvent: Sendable, Hashable {
         case webhookRemoved = "webhook.removed"
         /// An operator let a webhook deliver from another event on.
         case webhookResent = "webhook.resent"
+        /// The database was made from a backup. What happened between the backup and this event is not in the log.
+        case databaseRestored = "database.restored"
         /// What no honest client does, or what an operator should see. The detail names the kind.
         case securityEvent = "security.event"
     }

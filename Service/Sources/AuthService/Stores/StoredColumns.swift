@@ -51,6 +51,18 @@ extension StoredColumns {
         StoreError(.unreadable, "a row's \(column) is malformed")
     }
 
+    /// The value of a column of an exported table.
+    package func cell(_ column: StoredTable.Column) throws(StoreError) -> StoredTable.Cell {
+        let cell: StoredTable.Cell? =
+            switch column.kind {
+            case .integer: try optionalInteger(column.name).map { .integer($0) }
+            case .text: try optionalText(column.name).map { .text($0) }
+            case .bytes: try optionalBytes(column.name).map { .bytes($0) }
+            }
+        guard cell != nil || column.isOptional else { throw damaged(column.name) }
+        return cell ?? .null
+    }
+
     private func require<Value>(_ value: Value?, _ column: String) throws(StoreError) -> Value {
         guard let value else { throw damaged(column) }
         return value

@@ -1,8 +1,11 @@
-/// The permanent data of a deployment, as tables: `synheart-auth migrate-store` moves them from one engine to another.
+/// The permanent data of a deployment, as tables: `synheart-auth migrate-store` moves them from one engine to another, and a backup
+/// has them.
 ///
 /// The tables and columns are those of the SQLite file's current version. Challenges and claims are not among them. A client
-/// that loses its challenge asks for a new one. After the move, the deployment refuses requests dated before it, as after any
-/// loss of history.
+/// that loses its challenge asks for a new one. After the move or the restore, the deployment refuses requests dated before it, as
+/// after any loss of history.
+///
+/// Adding a table or a column: a row of an older backup lacks it, so make a new column optional.
 public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     /// App records, with sealed secrets.
     case apps
@@ -62,6 +65,9 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
         /// The value of a bytes column.
         case bytes([UInt8])
     }
+
+    /// Visits every row, in the order of the tables.
+    package typealias Export = ((StoredTable, [Cell]) throws -> Void) throws -> Void
 
     /// The columns, in the order of a row's cells.
     public var columns: [Column] {

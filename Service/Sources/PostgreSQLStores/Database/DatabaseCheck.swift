@@ -98,12 +98,15 @@ enum DatabaseCheck {
     }
 
     /// Runs a body in one transaction on a new connection. It may take hours.
-    static func filling<Value: Sendable>(
-        _ address: ServerAddress, _ body: @escaping @Sendable (isolated Connection) throws -> Value
+    ///
+    /// - Parameter mode: the mode of the transaction, such as `READ ONLY`.
+    static func inLongTransaction<Value: Sendable>(
+        _ address: ServerAddress, mode: String = "READ WRITE",
+        _ body: @escaping @Sendable (isolated Connection) throws -> Value
     ) async throws -> Value {
-        let connection = Connection(address: address, settings: ownSettings, name: "postgresql-fill")
+        let connection = Connection(address: address, settings: ownSettings, name: "postgresql-long")
         defer { connection.thread.finish() }
-        return try await connection.filling(body)
+        return try await connection.inLongTransaction(mode, body)
     }
 
     /// Runs a body, and turns a failure into an error with its reason.
@@ -117,14 +120,14 @@ enum DatabaseCheck {
 }
 
 extension Connection {
-    fileprivate func filling<Value: Sendable>(
-        _ body: @Sendable (isolated Connection) throws -> Value
+    fileprivate func inLongTransaction<Value: Sendable>(
+        _ mode: String, _ body: @Sendable (isolated Connection) throws -> Value
     ) throws -> Value {
         let day: Duration = .seconds(86_400)
         begin(nil, deadline: .now + day)
         defer { close() }
         try open()
-        _ = try rows("BEGIN")
+        _ = try rows("BEGIN \(mode)")
         let value = try body(self)
         _ = try rows("COMMIT")
         return value

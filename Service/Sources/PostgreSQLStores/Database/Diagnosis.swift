@@ -112,13 +112,8 @@ struct Diagnosis: Sendable {
             ORDER BY name
             """,
             [
-                .texts([
-                    "apps", "audit", "audit_archives", "audit_waiting", "challenges", "claim_history", "claim_keeper",
-                    "claim_slots", "claims", "credentials", "device_counts", "devices", "evidence", "facts", "keys",
-                    "pending_proofs", "revoked_signing_keys", "signing_keys", "verdict_batches", "verdict_counts",
-                    "webhooks",
-                ]),
-                .texts((0..<ClaimTable.slots).flatMap { ["challenges_\($0)", "claims_\($0)"] }),
+                .texts(Set(StoredTable.allCases.map(\.place)).union(Schema.tablesOfNoBackup).sorted()),
+                .texts(Schema.ringTables),
             ]
         ).rows.map { (row) throws(StoreError) in try row.text("name") }
     }

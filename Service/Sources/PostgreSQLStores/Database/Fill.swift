@@ -1,3 +1,4 @@
+public import AuthContract
 public import AuthService
 internal import Bytes
 internal import StrictJSON
@@ -8,6 +9,7 @@ extension PostgreSQLStores {
     /// - Parameters:
     ///   - url: the database. It must hold no app, device, event or key check.
     ///   - export: visits every row, in the order of `StoredTable`. It runs on the thread of the connection, and may block it.
+    ///   - lastReading: a reading of the clock of before, such as the time of a backup; nil: none is known.
     ///   - progress: called with a table and the number of its rows so far, to show progress.
     /// - Returns: the number of rows of each table.
     /// - Throws: `StoreOpenError` if the database cannot be used or is not empty, and errors of `export`. In these cases
@@ -15,16 +17,24 @@ extension PostgreSQLStores {
     public static func fill(
         _ url: String,
         from export: @escaping @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void,
+        lastReading: UnixTime? = nil,
         progress: @escaping @Sendable (StoredTable, Int) -> Void = { _, _ in }
     ) async throws -> [StoredTable: Int] {
         try await migrate(url)
-        return try await DatabaseCheck.filling(try ServerAddress(url)) { connection in
+        return try await DatabaseCheck.inLongTransaction(try ServerAddress(url)) { connection in
             var filling = Filling(progress: progress)
             try filling.requireEmpty(connection)
             try export { table, cells in try filling.add(cells, of: table, on: connection) }
             try filling.flush(on: connection)
             // Claims are not moved. Record a loss, or requests that the other engine accepted would be accepted again.
-            _ = try connection.rows("UPDATE claim_history SET identity = 'moved from another engine'")
+            _ = try connection.rows(
+                "UPDATE claim_history SET identity = 'moved from another engine', clock = greatest(clock, $1)",
+                [.integer(lastReading?.seconds ?? 0)])
+            // A Redis of before knows another id, so it records a loss too, and forgets which primary was the newest.
+            _ = try connection.rows(
+                """
+                UPDATE claim_keeper SET id = replace(gen_random_uuid()::text, '-', ''), place = NULL, renewed_at = NULL
+                """)
             return filling.counts
         }
     }
@@ -42,8 +52,7 @@ private struct Filling {
     init(progress: @escaping @Sendable (StoredTable, Int) -> Void) { self.progress = progress }
 
     func requireEmpty(_ connection: isolated Connection) throws {
-        let tables = ["apps", "devices", "audit", "audit_waiting", "credentials", "signing_keys"]
-        for table in tables + ["facts WHERE name = '\(ServiceKeyCheck.fact)'"]
+        for table in StoredTable.allCases.map(\.rows) + ["audit_waiting"]
         where try connection.exists("SELECT 1 FROM \(table) LIMIT 1", []) {
             throw StoreOpenError(
                 .notADatabase,
@@ -77,7 +86,10 @@ private struct Filling {
 
 extension StoredTable {
     /// The name of the table in PostgreSQL.
-    fileprivate var place: String { self == .keyChecks ? "facts" : rawValue }
+    var place: String { self == .keyChecks ? "facts" : rawValue }
+
+    /// The table with the condition of its rows, to follow `FROM`.
+    var rows: String { self == .keyChecks ? "\(place) WHERE name = '\(ServiceKeyCheck.fact)'" : place }
 
     fileprivate var extraNames: String {
         switch self {
@@ -96,7 +108,7 @@ extension StoredTable {
     }
 
     /// Whether PostgreSQL's table does not have the column: the thumbprint is in `keys` instead.
-    fileprivate func lacks(_ column: Column) -> Bool { self == .devices && column.name == "key_thumbprint" }
+    func lacks(_ column: Column) -> Bool { self == .devices && column.name == "key_thumbprint" }
 }
 
 extension StoredTable.Column {

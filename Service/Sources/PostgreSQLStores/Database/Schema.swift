@@ -21,6 +21,13 @@ enum Schema {
     /// The table that records the version of the tables.
     static let table = "synheart_auth_schema"
 
+    /// The tables whose rows are not permanent data (`StoredTable`), or follow from it.
+    static let tablesOfNoBackup: Set = [
+        "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots", "claims", "device_counts",
+    ]
+    /// The parts of `challenges` and `claims`.
+    static var ringTables: [String] { (0..<ClaimTable.slots).flatMap { ["challenges_\($0)", "claims_\($0)"] } }
+
     static let creation = """
         CREATE TABLE IF NOT EXISTS \(table) (
           version bigint PRIMARY KEY,

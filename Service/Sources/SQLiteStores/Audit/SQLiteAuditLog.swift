@@ -87,7 +87,7 @@ extension Database {
         ])
     }
 
-    fileprivate func link(at sequence: Int64?) throws -> AuditLink? {
+    func link(at sequence: Int64?) throws -> AuditLink? {
         let row =
             if let sequence {
                 try Row.fetchOne(

@@ -137,6 +137,7 @@ struct JournalRecovery {
 extension JournalExpectation {
     /// The fault of a journal whose newest segment is this one; nil if there is none.
     fileprivate func reasonAgainst(_ newest: SegmentContents?) -> String? {
+        if note?.isOfRestore == true { return "the database was restored from a backup" }
         guard let newest else { return self == .nothing ? nil : "it is gone" }
         switch self {
         case .nothing, .kept: return nil

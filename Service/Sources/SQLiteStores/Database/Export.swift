@@ -10,14 +10,29 @@ extension SQLiteStores {
     ///
     /// - Throws: `StoreError` if a column of a row has another type, and errors of the visitor.
     public func export(_ visit: (StoredTable, [StoredTable.Cell]) throws -> Void) throws {
-        try database.excludingWriters { database in
-            for table in StoredTable.allCases {
-                let names = table.columns.map(\.name).joined(separator: ", ")
-                let rows = try Row.fetchCursor(database, sql: "SELECT \(names) FROM \(table.source)")
-                while let row = try rows.next() {
-                    let row = StoredRow(row)
-                    try visit(table, try table.columns.map { column in try row.cell(column) })
-                }
+        try database.excludingWriters { try $0.export(visit) }
+    }
+
+    /// Gives a body the end of the audit log and a function that visits every row, both of one snapshot. Others may write.
+    ///
+    /// The write-ahead log grows until the body ends.
+    package func snapshot(_ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void) async throws {
+        let database = database
+        try await offloading { () throws(any Error) in
+            try database.readNow { database in try body(try database.link(at: nil)) { try database.export($0) } }
+        }
+    }
+}
+
+extension Database {
+    fileprivate func export(_ visit: (StoredTable, [StoredTable.Cell]) throws -> Void) throws {
+        for table in StoredTable.allCases {
+            let columns = table.columns
+            let names = columns.map(\.name).joined(separator: ", ")
+            let rows = try Row.fetchCursor(self, sql: "SELECT \(names) FROM \(table.source)")
+            while let row = try rows.next() {
+                let row = StoredRow(row)
+                try visit(table, try columns.map { column in try row.cell(column) })
             }
         }
     }
@@ -41,20 +56,5 @@ extension StoredTable {
         case .keyChecks: "facts WHERE name = '\(ServiceKeyCheck.fact)'"
         case .audit: "audit ORDER BY sequence"
         }
-    }
-}
-
-extension StoredRow {
-    fileprivate func cell(_ column: StoredTable.Column) throws(StoreError) -> StoredTable.Cell {
-        let cell: StoredTable.Cell? =
-            switch column.kind {
-            case .integer: try optionalInteger(column.name).map { .integer($0) }
-            case .text: try optionalText(column.name).map { .text($0) }
-            case .bytes: try optionalBytes(column.name).map { .bytes($0) }
-            }
-        guard cell != nil || column.isOptional else {
-            throw StoreError(.unreadable, "a row's \(column.name) is malformed")
-        }
-        return cell ?? .null
     }
 }

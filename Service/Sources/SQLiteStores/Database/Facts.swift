@@ -26,7 +26,7 @@ extension StoreDatabase {
         try? await write { try Self.note(journal, $0) }
     }
 
-    private static func note(_ note: JournalNote, _ database: Database) throws {
+    static func note(_ note: JournalNote, _ database: Database) throws {
         try database.execute(
             sql: "INSERT INTO facts (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",
             arguments: [journal, note.text])

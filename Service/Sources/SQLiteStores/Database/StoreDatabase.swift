@@ -92,6 +92,11 @@ final class StoreDatabase: Sendable {
         }
     }
 
+    /// Reads in one snapshot for as long as the body takes, while others may write. It blocks its thread.
+    func readNow<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        do { return try pool.read(body) } catch let error as DatabaseError { throw StoreError(database: error) }
+    }
+
     func close() async {
         externalChanges.finish()
         // Closing waits for the connections to finish.

@@ -1,0 +1,25 @@
+/// Why a backup is refused.
+package struct BackupError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The kind of a fault.
+    package enum Code: Sendable, Hashable {
+        /// The file is no backup of this service.
+        case notABackup
+        /// A newer version of this software wrote it.
+        case newerVersion
+        /// It was sealed with another service key.
+        case anotherKey
+        /// Bytes were changed, removed, moved or added.
+        case damaged
+        /// Its audit log was changed before the backup was taken.
+        case brokenAudit
+    }
+
+    package let code: Code
+    /// What was expected, what was found, and what to do. The caller puts the file's name before it.
+    package let description: String
+
+    init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+}

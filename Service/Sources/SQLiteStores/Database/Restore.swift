@@ -1,0 +1,123 @@
+package import AuthContract
+package import AuthService
+internal import Bytes
+internal import Foundation
+internal import GRDB
+
+extension SQLiteStores {
+    /// Makes a new database from exported rows. It appears at its path when it is complete and checked, and not before.
+    ///
+    /// The first service on it records a loss of history: the claims of before are not known, even if a claim journal is beside
+    /// the file.
+    ///
+    /// - Parameters:
+    ///   - path: the database's own path (`resolvedPath`). Neither it nor a log of it may exist.
+    ///   - lastReading: a reading of the clock of before, such as the time of a backup.
+    ///   - export: visits every row. It runs on a thread that it may block.
+    ///   - check: checks and completes the new database, which is opened for administration.
+    /// - Throws: `StoreOpenError` if the file exists or cannot be written, and errors of `export` and `check`. Then there is no new
+    ///   file.
+    package static func restore(
+        _ path: String, lastReading: UnixTime,
+        from export: @escaping @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void,
+        check: (SQLiteStores) async throws -> Void
+    ) async throws {
+        try requireNew(path)
+        let temporary = "\(path).\(RandomUUID(from: SystemRandom()).text)"
+        defer { for suffix in logs + [""] { unlink(temporary + suffix) } }
+        try await offloading { () throws(any Error) in try fill(temporary, lastReading, export) }
+        let stores = try SQLiteStores(path: temporary, role: .administration)
+        do { try await check(stores) } catch {
+            await stores.close()
+            throw error
+        }
+        await stores.close()
+        guard !logs.contains(where: { DatabasePath.hasContent(temporary + $0) }) else {
+            throw StoreOpenError(.inUse, "\(temporary) is used by another process. Try again.")
+        }
+        try publish(temporary, as: path)
+    }
+
+    /// The files beside a database that SQLite would apply to a new file of that name.
+    private static let logs = ["-wal", "-shm", "-journal"]
+
+    /// Throws if there is a database or a part of one at the path, or a service that uses it.
+    package static func requireNew(_ path: String) throws(StoreOpenError) {
+        for file in [path] + logs.map({ path + $0 }) where FileStatus(file) != nil {
+            throw StoreOpenError(.inUse, "\(file) exists. Move it away, or name another file.")
+        }
+        guard !JournalFile.isLocked(path + "-claims/lock") else {
+            throw StoreOpenError(.inUse, "A service uses \(path). Stop it first.")
+        }
+    }
+
+    private static func fill(_ path: String, _ lastReading: UnixTime, _ export: StoredTable.Export) throws {
+        let pool = try DatabaseFile.open(path, busyTimeout: .seconds(30))
+        defer { try? pool.close() }
+        do {
+            try pool.write { database in
+                let insertions = try Dictionary(
+                    uniqueKeysWithValues: StoredTable.allCases.map { table in
+                        (table, try database.makeStatement(sql: table.insertion))
+                    })
+                try export { table, cells in
+                    try insertions[table]?.execute(arguments: StatementArguments(cells.map(\.databaseValue)))
+                }
+                try StoreDatabase.note(.restored(lastReading: lastReading), database)
+            }
+            // Only the file itself is moved to its place.
+            try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+        } catch { throw error is DatabaseError ? DatabaseFile.openError(error, path) : error }
+    }
+
+    /// Gives the file its name unless another file has it by now.
+    private static func publish(_ temporary: String, as path: String) throws(StoreOpenError) {
+        if link(temporary, path) == 0 {
+            unlink(temporary)
+        } else {
+            // The file system has no hard links.
+            guard errno != EEXIST, FileStatus(path) == nil, rename(temporary, path) == 0 else {
+                throw StoreOpenError(.notWritable, "\(path) cannot be made: \(SystemError.current).")
+            }
+        }
+        let folder = Foundation.open(PathParts(path).folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { if folder >= 0 { Foundation.close(folder) } }
+        guard folder >= 0, fsync(folder) == 0 else {
+            throw StoreOpenError(.notWritable, "\(path) cannot be synced to the disk: \(SystemError.current).")
+        }
+    }
+}
+
+extension JournalNote {
+    /// The note of a restored database: newer than any journal, so that the first start records a loss.
+    static func restored(lastReading: UnixTime) -> JournalNote {
+        JournalNote(sequence: .max, length: .max, clock: lastReading.seconds, loss: HistoryLoss())
+    }
+
+    /// Whether the database was restored, and no service was started on it since.
+    var isOfRestore: Bool { sequence == .max }
+}
+
+extension StoredTable {
+    /// The statement that inserts a row with the cells of its columns.
+    fileprivate var insertion: String {
+        let names = columns.map(\.name).joined(separator: ", ")
+        let values = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+        return switch self {
+        case .keyChecks: "INSERT INTO facts (name, value) VALUES ('\(ServiceKeyCheck.fact)', ?1)"
+        case .evidence: "INSERT INTO evidence (\(names), size) VALUES (\(values), length(?\(columns.count)))"
+        default: "INSERT INTO \(rawValue) (\(names)) VALUES (\(values))"
+        }
+    }
+}
+
+extension StoredTable.Cell {
+    fileprivate var databaseValue: DatabaseValue {
+        switch self {
+        case .null: .null
+        case .integer(let number): number.databaseValue
+        case .text(let text): text.databaseValue
+        case .bytes(let bytes): bytes.data.databaseValue
+        }
+    }
+}
