@@ -12,7 +12,7 @@ enum Schema {
     static let migrations = [
         Migration(oldest: 1, statements: first), Migration(oldest: 1, statements: deviceVersions),
         Migration(oldest: 1, statements: keeper), Migration(oldest: 1, statements: forwardedBodies),
-        Migration(oldest: 1, statements: totalLosses),
+        Migration(oldest: 1, statements: totalLosses), Migration(oldest: 1, statements: secondClaims),
     ]
 
     static var version: Int64 { Int64(migrations.count) }
