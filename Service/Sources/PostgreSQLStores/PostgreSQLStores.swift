@@ -164,8 +164,7 @@ public final class PostgreSQLStores: Sendable {
         watch = KeeperWatch(database: database, options: options, clock: clock, logger: logger)
         if options.claims == .postgresql {
             challenges = PostgreSQLChallengeStore(database: database, clock: clock, maximum: options.maximumChallenges)
-            replay = PostgreSQLReplayStore(
-                database: database, maximumWaiting: options.maximumWaiting, clockTolerance: options.clockTolerance)
+            replay = PostgreSQLReplayStore(database: database, options: options)
         } else {
             let refusing = RefusingStores(reason: "opened for a service that keeps claims in Redis")
             (challenges, replay) = (refusing, refusing)

@@ -42,19 +42,21 @@ extension Script {
     ///
     /// KEYS: the epoch. ARGV: run id, replication id, evicted keys, id of a new epoch, the node's clock, whether there may have been
     /// claims before (`?`: answer nil if it matters), the replication id that this one continues (or empty), the latest reading of the
-    /// server's clock that the node saw and could not record (or empty), the id of the claims' history, `1` if a partition that lacks
-    /// it may get it, system and timeline of the node's PostgreSQL (or empty).
-    /// Answers the epoch, 0 if the partition lacks the id, or the newest timeline if the node's is older.
+    /// server's clock that the node saw and could not record (or empty), the id of the claims' history, `1` if an epoch may begin
+    /// under it, system and timeline of the node's PostgreSQL (or empty), the id that the node replaced by this one (or empty).
+    /// Answers the epoch, 0 if an epoch must begin and may not, or the newest timeline if the node's is older.
     static let beginEpoch = Script(
         advance + """
-            local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss', 'keeper', 'sys', 'tl', 'since', 'trail')
+            local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss', 'keeper', 'sys', 'tl', 'since', 'trail',
+                'end')
             local t = tonumber(redis.call('TIME')[1])
             local at, unrecorded, since = tonumber(e[5] or ''), tonumber(ARGV[8]), tonumber(e[10] or '')
             -- A node that does not know stretches may have left one ahead of the clock.
             local latest = at and math.max(at, unrecorded or at, since or at)
             local isKept = (e[7] or '') == ARGV[9]
+            local isNodes = isKept or (ARGV[13] ~= '' and e[7] == ARGV[13])
             if not isKept and ARGV[10] == '0' then return 0 end
-            if isKept and e[8] == ARGV[11] and e[9] and tonumber(e[9]) > (tonumber(ARGV[12]) or 0) then
+            if isNodes and e[8] == ARGV[11] and e[9] and tonumber(e[9]) > (tonumber(ARGV[12]) or 0) then
                 return tonumber(e[9])
             end
             local function note()
@@ -72,9 +74,10 @@ extension Script {
                     -- A full server takes no write, and no claim either.
                     if t > at then advance(unrecorded and redis.call or redis.pcall, at, t, since) end
                     note()
-                    return {e[1], e[6] or ''}
+                    return {e[1], e[6] or '', e[12] or ''}
                 end
             end
+            if ARGV[10] == '0' then return 0 end
             local kept, earlier, seen, ranges = {}, {}, {}, 0
             local function add(list, first, last)
                 local text = first and string.format(last > first and '%d-%d' or '%d', first, last)
@@ -90,9 +93,18 @@ extension Script {
                 add(kept, node, node)
                 add(kept, at, at)
                 add(kept, unrecorded, unrecorded)
+                -- Of the losses so far, those before the first `ended` have an unclaimed end. The new one is not earlier, so
+                -- it may take its place. The others keep their whole interval, also beside a new loss at the same reading.
+                local of, ended = string.match(e[12] or '', '^(%w+) (%d+) %d+$')
+                ended = of == e[1] and tonumber(ended) or 0
+                local number, before = 0, seen
                 for first, last in string.gmatch(e[6] or '', '(%d+)%-?(%d*)') do
+                    number = number + 1
+                    if number == ended + 1 then seen = {} end
                     add(earlier, tonumber(first), tonumber(last) or tonumber(first))
+                    if number <= ended and earlier[#earlier] then earlier[#earlier].ended = true end
                 end
+                seen = before
             end
             local all, right = stretches(e[11]), {}
             if at then all[#all + 1] = {math.min(since or at, at), math.max(since or at, at)} end
@@ -112,16 +124,36 @@ extension Script {
             end
             -- Of earlier losses the latest: what a clock that is ahead loses counts for longest.
             table.sort(earlier, function(a, b) return a[1] > b[1] end)
-            for i = 1, math.min(#earlier, 64 + ranges - #kept) do kept[#kept + 1] = earlier[i] end
+            local most = math.min(#earlier, 64 + ranges - #kept)
+            for i = 1, most do if earlier[i].ended then kept[#kept + 1] = earlier[i] end end
+            local begun = #kept
+            for i = 1, most do if not earlier[i].ended then kept[#kept + 1] = earlier[i] end end
             for i = 1, #kept do kept[i] = kept[i][2] end
             local loss = table.concat(kept, ',')
             redis.call('HSET', KEYS[1], 'id', ARGV[4], 'run', ARGV[1], 'rep', ARGV[2], 'ev', ARGV[3], 'at', t, 'loss', loss,
                 'keeper', ARGV[9])
-            redis.call('HSET', KEYS[1], 'since', since, 'trail', written(right))
-            if not isKept then redis.call('HDEL', KEYS[1], 'sys', 'tl') end
+            redis.call('HSET', KEYS[1], 'since', since, 'trail', written(right),
+                'begun', ARGV[4] .. ' ' .. begun)
+            redis.call('HDEL', KEYS[1], 'end')
+            if not isNodes then redis.call('HDEL', KEYS[1], 'sys', 'tl') end
             note()
-            return {ARGV[4], loss}
+            return {ARGV[4], loss, ''}
             """)
+
+    /// Records the unclaimed end of an epoch's first losses, unless another epoch began since. A node of the previous version that
+    /// begins one leaves `begun` and `end` as they are, so both name their epoch.
+    ///
+    /// KEYS: the epoch. ARGV: the epoch's id, the id of the claims' history, the latest date of a lost claim that PostgreSQL may lack.
+    /// Answers the unclaimed end, or an empty text.
+    static let shortenEpoch = Script(
+        """
+        local e = redis.call('HMGET', KEYS[1], 'id', 'keeper', 'begun')
+        if e[1] ~= ARGV[1] or e[2] ~= ARGV[2] then return '' end
+        if string.match(e[3] or '', '^(%w+) %d+$') ~= ARGV[1] then return '' end
+        local text = e[3] .. ' ' .. ARGV[3]
+        redis.call('HSET', KEYS[1], 'end', text)
+        return text
+        """)
 
     /// Records the server's clock in an epoch.
     ///

@@ -275,7 +275,7 @@ struct EpochTests {
     }
 
     @Test func `a damaged epoch is refused`() {
-        func epoch(_ id: String, _ losses: String) -> Epoch? { Epoch([.simple(id), .simple(losses)]) }
+        func epoch(_ id: String, _ losses: String) -> Epoch? { Epoch([.simple(id), .simple(losses), .simple("")]) }
         #expect(epoch("a", "1,2-5") == Epoch(id: "a", losses: [1...1, 2...5]))
         #expect(epoch("a", "") == Epoch(id: "a", losses: []))
         for losses in ["x", "1,-2", "2-1", "1-", "-", "1-2-3", "99999999999999999999"] {

@@ -6,49 +6,6 @@ import Testing
 
 @testable import RedisStores
 
-/// A keeper that names this deployment's Redis, or another store.
-private final class SampleKeeper: ClaimKeeper {
-    private struct State: Sendable {
-        var id: String
-        var isElsewhere = false
-        var primary: PrimaryPlace?
-        var renewals = 0
-        var learned: PrimaryPlace?
-    }
-
-    private let state: Locked<State>
-
-    init(_ id: String = "first", primary: PrimaryPlace? = nil) { state = Locked(State(id: id, primary: primary)) }
-
-    var renewals: Int { state.withLock { $0.renewals } }
-    var learned: PrimaryPlace? { state.withLock { $0.learned } }
-    var id: String { state.withLock { $0.id } }
-
-    /// Names the Redis again under a new id, or another store, as an operator does.
-    func name(_ id: String, isElsewhere: Bool = false) {
-        state.withLock { ($0.id, $0.isElsewhere) = (id, isElsewhere) }
-    }
-
-    func move(to primary: PrimaryPlace) { state.withLock { $0.primary = primary } }
-
-    func current() throws(StoreError) -> ClaimHistoryID {
-        let state = state.withLock { $0 }
-        guard !state.isElsewhere else { throw StoreError(.unavailable, "the claims are kept in another store") }
-        return ClaimHistoryID(state.id, primary: state.primary)
-    }
-
-    func renew(_ id: ClaimHistoryID) -> ClaimHistoryID? {
-        state.withLock { state in
-            guard state.id == id.text, !state.isElsewhere else { return nil }
-            state.renewals += 1
-            state.id = "\(id.text)+"
-            return ClaimHistoryID(state.id, primary: state.primary)
-        }
-    }
-
-    func learn(of primary: PrimaryPlace) { state.withLock { $0.learned = primary } }
-}
-
 @Suite("The keeper of the claims' history", .enabled(if: RedisInstallation.isHere))
 struct KeeperTests {
     private func stores(

@@ -315,15 +315,18 @@ struct RoutingTableTests {
         func isConfirmed(_ words: [String], _ partition: Int = 0, _ history: ClaimHistoryID? = history) -> Bool {
             route.isConfirmed(by: .array(words.map { .simple($0) }), partition, history)
         }
-        #expect(isConfirmed(["e", "id", "s", "2"]))
+        #expect(isConfirmed(["e", "id", "s", "2", ""]))
+        // The end of another epoch does not count. A node of the previous version leaves it.
+        #expect(isConfirmed(["e", "id", "s", "2", "d 1 100"]))
         for words in [
-            ["f", "id", "s", "2"], ["e", "other", "s", "2"], ["e", "id", "t", "2"], ["e", "id", "s", "3"],
-            ["e", "id", "s"], ["e", "id", "s", "2", ""], [],
+            ["f", "id", "s", "2", ""], ["e", "other", "s", "2", ""], ["e", "id", "t", "2", ""],
+            ["e", "id", "s", "3", ""], ["e", "id", "s", "2", "e 1 100"], ["e", "id", "s", "2"],
+            ["e", "id", "s", "2", "", ""], [],
         ] { #expect(!isConfirmed(words)) }
-        #expect(isConfirmed(["e", "id", "t", "3"], 1))
-        #expect(isConfirmed(["e", "id", "", ""], 0, ClaimHistoryID("id")))
-        #expect(isConfirmed(["e", "", "", ""], 0, nil))
-        #expect(!isConfirmed(["e", "id", "", ""], 0, nil))
+        #expect(isConfirmed(["e", "id", "t", "3", ""], 1))
+        #expect(isConfirmed(["e", "id", "", "", ""], 0, ClaimHistoryID("id")))
+        #expect(isConfirmed(["e", "", "", "", ""], 0, nil))
+        #expect(!isConfirmed(["e", "id", "", "", ""], 0, nil))
         #expect(!route.isConfirmed(by: .null, 0, history))
     }
 
@@ -331,10 +334,13 @@ struct RoutingTableTests {
         #expect(EpochAnswer(.null) == .needsHistory)
         #expect(EpochAnswer(.integer(0)) == .lacksID && EpochAnswer(.integer(3)) == .newerTimeline(3))
         #expect(
-            EpochAnswer(.array([.simple("e"), .simple("5,6")])) == .epoch(Epoch(id: "e", losses: [5...5, 6...6])))
+            EpochAnswer(.array([.simple("e"), .simple("5,6"), .simple("")]))
+                == .epoch(Epoch(id: "e", losses: [5...5, 6...6])))
         for damaged in [
-            RESPValue.simple("e"), .array([.simple("e")]), .array([.simple("e"), .simple("x")]),
-            .array([.null, .simple("")]), .array([.simple("e"), .simple(""), .simple("")]),
+            RESPValue.simple("e"), .array([.simple("e")]), .array([.simple("e"), .simple("x"), .simple("")]),
+            .array([.null, .simple(""), .simple("")]), .array([.simple("e"), .simple("")]),
+            .array([.simple("e"), .simple(""), .null]),
+            .array([.simple("e"), .simple(""), .simple(""), .simple("")]),
         ] { #expect(EpochAnswer(damaged) == nil) }
     }
 

@@ -1,4 +1,4 @@
-internal import AuthContract
+package import AuthContract
 
 /// The dates of requests whose claims may be lost.
 ///
@@ -150,6 +150,40 @@ package struct HistoryLoss: Sendable, Hashable {
     /// Adds the intervals of another loss.
     package mutating func add(_ other: HistoryLoss) {
         for interval in other.intervals { add(interval) }
+    }
+
+    /// This loss, where another store has every lost claim that is dated after `end`.
+    ///
+    /// An interval whose last reading is not after `end` stays as it is.
+    ///
+    /// - Returns: the dates to refuse, and the later dates of the same intervals, which the other store must judge too.
+    package func shortened(to end: Int64) -> (refused: HistoryLoss, lookedUp: HistoryLoss) {
+        var (refused, lookedUp) = (HistoryLoss(), HistoryLoss())
+        for interval in intervals {
+            guard end < interval.last else {
+                refused.join(interval)
+                continue
+            }
+            if interval.first <= end {
+                refused.join(Interval(first: interval.first, last: end, isOpen: false))
+            }
+            lookedUp.join(
+                Interval(first: max(interval.first, end.adding(1)), last: interval.last, isOpen: interval.isOpen))
+        }
+        return (refused, lookedUp)
+    }
+
+    /// Joins the intervals of another loss.
+    package mutating func join(_ other: HistoryLoss) {
+        for interval in other.intervals { join(interval) }
+    }
+
+    /// Whether a request of this date may have been accepted, with the widest future window.
+    package func contains(_ timestamp: UnixTime) -> Bool {
+        intervals.contains {
+            $0.first <= timestamp.seconds
+                && timestamp.seconds <= $0.end(futureWindow: SignaturePolicy.maximumFutureWindow)
+        }
     }
 
     /// Adds an interval, joined with those that it touches.

@@ -1,3 +1,5 @@
+public import AuthContract
+
 /// The place where the claims' history is kept: PostgreSQL, or one Redis.
 public struct ClaimPlace: Sendable, Hashable, CustomStringConvertible {
     /// PostgreSQL itself.
@@ -23,8 +25,15 @@ public protocol ClaimKeeper: Sendable {
 
     /// Names the same store under a new id, in place of this one.
     ///
-    /// - Returns: the new id, which no other process has; nil if another process created one first.
+    /// - Returns: the new id, which no other process has, with its `unclaimedEnd`; nil if another process created one first.
     func renew(_ id: ClaimHistoryID) async throws(StoreError) -> ClaimHistoryID?
+
+    /// Whether this is the current id, by a question to PostgreSQL that begins now.
+    func isCurrent(_ id: ClaimHistoryID) async throws(StoreError) -> Bool
+
+    /// Keeps second claims in PostgreSQL: those of requests dated more than 5 s after `ClaimHistoryID.reading`, and those of the dates
+    /// that a loss of the other store left to it. A request is accepted only if both stores accept it.
+    var secondClaims: any ReplayStore { get }
 
     /// Records the primary that another node uses.
     func learn(of primary: PrimaryPlace)
@@ -36,9 +45,19 @@ public struct ClaimHistoryID: Sendable, Hashable {
     public let text: String
     /// The primary that named it; nil: the primary does not report its timeline.
     public let primary: PrimaryPlace?
+    /// PostgreSQL's clock as recorded with the id or before it; nil: not known. Claims dated more than 5 s later are second claims.
+    public let reading: UnixTime?
+    /// The latest date, in unix seconds, of a request that was accepted under an earlier id without a second claim. Only `renew` returns
+    /// it. Nil: it is not known, because a node may have accepted requests that does not make second claims, or PostgreSQL may have
+    /// lost some.
+    public let unclaimedEnd: Int64?
 
     /// Memberwise initializer.
-    public init(_ text: String, primary: PrimaryPlace? = nil) { (self.text, self.primary) = (text, primary) }
+    public init(
+        _ text: String, primary: PrimaryPlace? = nil, reading: UnixTime? = nil, unclaimedEnd: Int64? = nil
+    ) {
+        (self.text, self.primary, self.reading, self.unclaimedEnd) = (text, primary, reading, unclaimedEnd)
+    }
 }
 
 /// A primary's position on the timelines of a database system.

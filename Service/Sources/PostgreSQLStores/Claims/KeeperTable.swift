@@ -16,7 +16,7 @@ public struct NamedKeeper: Sendable, Hashable {
 extension PostgreSQLStores {
     /// The store that keeps the claims' history.
     public func namedKeeper() async throws(StoreError) -> NamedKeeper {
-        try await KeeperTable(database: database).read(renewing: nil).keeper
+        try await KeeperTable(database: database).read().keeper
     }
 
     /// Makes a store the keeper of the claims' history under a new id. Nodes that are configured for another store then cannot
@@ -26,53 +26,77 @@ extension PostgreSQLStores {
     public func setKeeper(_ place: ClaimPlace, actor: String) async throws(StoreError) -> NamedKeeper {
         let table = KeeperTable(database: database)
         for _ in 0..<5 {
-            let before = try await table.read(renewing: nil).keeper
+            let before = try await table.read().keeper
             if try await table.name(place, ifStill: before.id, actor: actor, at: clock.now) != nil { return before }
         }
         throw StoreError(.unavailable, "other processes change the keeper at the same time: try again")
     }
 }
 
+/// What a node read of the keeper's row.
+struct KeeperReading: Sendable {
+    let keeper: NamedKeeper
+    /// The primary that answered; nil: it does not report its timeline.
+    let primary: PrimaryPlace?
+    /// The primary's clock.
+    let time: UnixTime
+    /// The primary's clock as the row has it. Claims dated much later are second claims (`SecondClaim`).
+    let mark: UnixTime
+}
+
 /// The row that names the keeper.
 struct KeeperTable: Sendable {
     let database: StoreDatabase
+    var clockTolerance = PostgreSQLStores.maximumClockDifference
 
-    /// The keeper, the primary that answered, and its clock.
+    /// Reads the row without renewing a lease.
+    func read() async throws(StoreError) -> KeeperReading { try await read(renewing: nil, at: UnixTime(0)) }
+
+    /// Reads the row, and renews the lease.
     ///
-    /// - Parameter place: this node's store. Its lease is renewed if it is the keeper; nil: nothing is renewed.
-    func read(
-        renewing place: ClaimPlace?
-    ) async throws(StoreError) -> (keeper: NamedKeeper, primary: PrimaryPlace?, time: UnixTime) {
-        try await database.read { (connection) throws(StoreError) in
+    /// - Parameters:
+    ///   - place: this node's store. Its lease is renewed if it is the keeper; nil: nothing is renewed.
+    ///   - now: this node's clock.
+    func read(renewing place: ClaimPlace?, at now: UnixTime) async throws(StoreError) -> KeeperReading {
+        let tolerance = clockTolerance
+        return try await database.read { (connection) throws(StoreError) in
             let row = try connection.row(
-                "SELECT named, kept_in, renewed, present FROM read_claim_keeper($1)",
-                [.text(place?.description)])
+                "SELECT named, kept_in, renewed, present, marked FROM read_claim_keeper($1, $2, $3)",
+                [.text(place?.description), .time(now), .integer(tolerance)])
             guard let row else { throw StoreError(.unreadable, "PostgreSQL names no keeper of the claims") }
             let keeper = NamedKeeper(
                 id: try row.text("named"), place: try row.optionalText("kept_in").map { ClaimPlace($0) },
                 renewedAt: try row.optionalInteger("renewed").map { UnixTime($0) })
-            return (keeper, connection.place, UnixTime(try row.integer("present")))
+            return KeeperReading(
+                keeper: keeper, primary: connection.place, time: UnixTime(try row.integer("present")),
+                mark: UnixTime(try row.integer("marked")))
         }
     }
 
-    /// Names a store under a new id, and returns that. Returns nil if another process named a store since `id` was read.
+    /// Names a store under a new id. Returns nil if another process named a store since `id` was read.
     func name(
         _ place: ClaimPlace, ifStill id: String, actor: String, at now: UnixTime
-    ) async throws(StoreError) -> (id: String, primary: PrimaryPlace?)? {
+    ) async throws(StoreError) -> ClaimHistoryID? {
         let new = Hexadecimal.encode(SystemRandom().bytes(16))
         return try await database.write { (connection) throws(StoreError) in
-            let row = try connection.row("SELECT place FROM claim_keeper WHERE id = $1 FOR UPDATE", [.text(id)])
-            guard let row else { return nil }
-            let before = try row.optionalText("place")
+            let row = try connection.row("SELECT before, marked, unclaimed_end FROM lock_claim_keeper($1)", [.text(id)])
+            guard let row, let mark = try row.optionalInteger("marked") else { return nil }
+            let before = try row.optionalText("before")
+            // Without `ruled_id`, the row would say that a node without second claims named the store.
             _ = try connection.change(
-                "UPDATE claim_keeper SET id = $1, place = $2, renewed_at = \(Schema.serverClock)",
-                [.text(new), .text(place.description)],
+                """
+                UPDATE claim_keeper SET id = $1, ruled_id = $1, place = $2, renewed_at = \(Schema.serverClock),
+                  mark = greatest(mark, $3)
+                """,
+                [.text(new), .text(place.description), .integer(mark)],
                 recording: AuditEvent(
                     .claimKeeperChanged, at: now, actor: actor,
                     detail: JSONObject([
                         ("before", before.map { .string($0) } ?? .null), ("after", .string(place.description)),
                     ])), telling: false)
-            return (new, connection.place)
+            return ClaimHistoryID(
+                new, primary: connection.place, reading: UnixTime(mark),
+                unclaimedEnd: try row.optionalInteger("unclaimed_end"))
         }
     }
 }

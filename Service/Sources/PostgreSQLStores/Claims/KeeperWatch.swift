@@ -29,11 +29,13 @@ final class KeeperWatch: ClaimKeeper {
     private let vacancy: Duration
     private let logger: Logger
     private let state = Locked(State())
+    let secondClaims: any ReplayStore
 
     init(
         database: StoreDatabase, options: PostgreSQLStores.Options, clock: any ServiceClock, logger: Logger
     ) {
-        table = KeeperTable(database: database)
+        table = KeeperTable(database: database, clockTolerance: options.clockTolerance)
+        secondClaims = PostgreSQLReplayStore(database: database, options: options, isSecond: true)
         (place, clockTolerance) = (options.claims, options.clockTolerance)
         vacancy = options.vacancy
         (timeline, self.clock, self.logger) = (database.timeline, clock, logger)
@@ -63,7 +65,15 @@ final class KeeperWatch: ClaimKeeper {
     }
 
     func renew(_ id: ClaimHistoryID) async throws(StoreError) -> ClaimHistoryID? {
-        try await name(ifStill: id.text)
+        if let new = try await name(ifStill: id.text) { return new }
+        // Another process named one. Without this, the node would wait for the next round.
+        await read()
+        return nil
+    }
+
+    func isCurrent(_ id: ClaimHistoryID) async throws(StoreError) -> Bool {
+        let keeper = try await table.read().keeper
+        return keeper.id == id.text && keeper.place == place
     }
 
     func learn(of primary: PrimaryPlace) { timeline.learn(primary) }
@@ -75,10 +85,11 @@ final class KeeperWatch: ClaimKeeper {
     func read() async -> Bool {
         let asked = ContinuousClock.now
         do throws(StoreError) {
-            let (keeper, primary, time) = try await table.read(renewing: place)
-            try requireClock(time)
+            let reading = try await table.read(renewing: place, at: clock.now)
+            let keeper = reading.keeper
+            try requireClock(reading.time)
             if keeper.place == place {
-                admit(ClaimHistoryID(keeper.id, primary: primary), asked)
+                admit(ClaimHistoryID(keeper.id, primary: reading.primary, reading: reading.mark), asked)
             } else if mayTakeOver(keeper, asked) {
                 if try await name(ifStill: keeper.id) == nil { return false }
             } else {
@@ -143,10 +154,9 @@ final class KeeperWatch: ClaimKeeper {
     /// Names this node's store as the keeper under a new id. Returns nil if another process named a store since `id` was read.
     private func name(ifStill id: String) async throws(StoreError) -> ClaimHistoryID? {
         let asked = ContinuousClock.now
-        guard let (new, primary) = try await table.name(place, ifStill: id, actor: "service", at: clock.now) else {
+        guard let history = try await table.name(place, ifStill: id, actor: "service", at: clock.now) else {
             return nil
         }
-        let history = ClaimHistoryID(new, primary: primary)
         admit(history, asked)
         logger.notice("The claims' history has a new id", metadata: ["keeper": "\(place)"])
         return history

@@ -5,6 +5,9 @@ internal import Bytes
 /// Replay claims in PostgreSQL.
 ///
 /// Concurrent calls share a transaction: a commit waits for the disk once, for one claim or for many.
+///
+/// As the store of second claims it does not ask which store is the keeper, because another one keeps the first claims
+/// (`SecondClaim`).
 final class PostgreSQLReplayStore: ReplayStore {
     private typealias Answer = OnceValue<Result<ClaimOutcome, StoreError>>
 
@@ -36,10 +39,15 @@ final class PostgreSQLReplayStore: ReplayStore {
     private let database: StoreDatabase
     private let maximumWaiting: Int
     private let clockTolerance: Int64
+    /// The statement that makes claims.
+    private let taking: String
     private let state = Locked(State())
 
-    init(database: StoreDatabase, maximumWaiting: Int, clockTolerance: Int64) {
-        (self.database, self.maximumWaiting, self.clockTolerance) = (database, maximumWaiting, clockTolerance)
+    init(database: StoreDatabase, options: PostgreSQLStores.Options, isSecond: Bool = false) {
+        self.database = database
+        (maximumWaiting, clockTolerance) = (options.maximumWaiting, options.clockTolerance)
+        let function = isSecond ? "take_second_claims" : "take_claims"
+        taking = "SELECT outcome, number FROM \(function)($1, $2, $3, $4, $5, $6, $7[1])"
     }
 
     func claim(
@@ -47,7 +55,7 @@ final class PostgreSQLReplayStore: ReplayStore {
         futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> ClaimOutcome {
         let statement = Statement(
-            "SELECT outcome, number FROM take_claims($1, $2, $3, $4, $5, $6, $7[1])",
+            taking,
             [
                 .claims(claims), .time(timestamp), .time(expiresAt), .time(now),
                 .integer(min(max(futureWindow, 0), 1 << 32)), .integer(clockTolerance),

@@ -14,6 +14,7 @@ enum Schema {
         Migration(oldest: 1, statements: keeper), Migration(oldest: 1, statements: forwardedBodies),
         Migration(oldest: 1, statements: totalLosses), Migration(oldest: 1, statements: history),
         Migration(oldest: 1, statements: webhooks + auditArchives + endedDevices),
+        Migration(oldest: 1, statements: secondClaims),
     ]
 
     static var version: Int64 { Int64(migrations.count) }
@@ -24,6 +25,7 @@ enum Schema {
     /// The tables whose rows are not permanent data (`StoredTable`), or follow from it.
     static let tablesOfNoBackup: Set = [
         "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots", "claims", "device_counts",
+        "verdict_batches",
     ]
     /// The parts of `challenges` and `claims`.
     static var ringTables: [String] { (0..<ClaimTable.slots).flatMap { ["challenges_\($0)", "claims_\($0)"] } }

@@ -9,24 +9,64 @@ internal import RESP
 /// the run id, the replication id and the number of evicted keys. If one of them changes, the next epoch begins, and requests
 /// dated around the recorded clock readings are refused (protocol, *Loss of history*).
 struct Epoch: Sendable, Hashable {
+    /// The latest date of a lost claim that PostgreSQL may lack. The first losses of an epoch, those that had no such end of their own
+    /// before it or an earlier one, are refused up to this date. Later dates are looked up in PostgreSQL.
+    struct UnclaimedEnd: Sendable, Hashable {
+        /// The number of losses that it shortens.
+        let losses: Int
+        let date: Int64
+
+        /// Reads `<epoch> <losses> <date>`. Nil if it is malformed or of another epoch: a node of the previous version begins an
+        /// epoch and leaves the text of the last one.
+        init?(_ text: String, of id: String) {
+            let words = text.split(separator: " ", omittingEmptySubsequences: false)
+            guard words.count == 3, words[0] == id, let losses = Int(words[1]), 0...Epoch.maximumLosses ~= losses,
+                let date = Int64(words[2]), 0...(1 << 40) ~= date
+            else { return nil }
+            (self.losses, self.date) = (losses, date)
+        }
+    }
+
     let id: String
+    /// The readings of the clock around which claims were lost, or stretches of them.
+    private let losses: [ClosedRange<Int64>]
+    private let unclaimedEnd: UnclaimedEnd?
+    /// What is refused.
     let history: ClaimHistory
+    /// The dates that are not refused only because PostgreSQL has the lost claims.
+    let lookedUp: HistoryLoss
 
     /// An epoch that began after losses.
     ///
-    /// - Parameter losses: the readings of the clock around which claims were lost, or stretches of them. Any node may have made the lost claims by its
-    ///   own clock, until its lease ended.
-    init(id: String, losses: [ClosedRange<Int64>]) {
-        self.id = id
-        history = ClaimHistory(
-            loss: HistoryLoss(around: losses, clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
+    /// - Parameters:
+    ///   - losses: the readings of the clock around which claims were lost, or stretches of them. Any node may have made the lost claims
+    ///     by its own clock, until its lease ended.
+    ///   - unclaimedEnd: nil: PostgreSQL may lack any of the lost claims.
+    init(id: String, losses: [ClosedRange<Int64>], unclaimedEnd: UnclaimedEnd? = nil) {
+        (self.id, self.losses, self.unclaimedEnd) = (id, losses, unclaimedEnd)
+        let count = unclaimedEnd?.losses ?? 0
+        var refused = Self.loss(around: losses.dropFirst(count))
+        var lookedUp = HistoryLoss()
+        if let unclaimedEnd {
+            let shortened = Self.loss(around: losses.prefix(count)).shortened(to: unclaimedEnd.date)
+            refused.join(shortened.refused)
+            lookedUp = shortened.lookedUp
+        }
+        history = ClaimHistory(loss: refused)
+        self.lookedUp = lookedUp
+    }
+
+    private static func loss(around readings: ArraySlice<ClosedRange<Int64>>) -> HistoryLoss {
+        HistoryLoss(around: Array(readings), clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease)
     }
 
     private static let maximumLosses = 129
 
-    /// Reads a script's answer: the id, and the readings, separated by commas.
+    /// Reads a script's answer: the id, the readings, separated by commas, and the unclaimed end.
     init?(_ words: [RESPValue]) {
-        guard let id = words[0].text, (1...64).contains(id.utf8.count), let text = words[1].text else { return nil }
+        guard words.count == 3, let id = words[0].text, (1...64).contains(id.utf8.count), let text = words[1].text,
+            let end = words[2].text
+        else { return nil }
         var losses: [ClosedRange<Int64>] = []
         // The script keeps no more. Joining the times around them takes the square of their number.
         for word in text.split(separator: ",") {
@@ -36,10 +76,21 @@ struct Epoch: Sendable, Hashable {
             else { return nil }
             losses.append(first...last)
         }
-        self.init(id: id, losses: losses)
+        self.init(id: id, losses: losses, unclaimedEnd: UnclaimedEnd(end, of: id))
     }
 
     static func newID() -> String { Hexadecimal.encode(SystemRandom().bytes(8)) }
+
+    /// Whether Redis has the same unclaimed end for the epoch.
+    ///
+    /// - Parameter text: the text in Redis; nil: there is none.
+    func isShortened(by text: String?) -> Bool { text.flatMap { UnclaimedEnd($0, of: id) } == unclaimedEnd }
+
+    /// This epoch with the unclaimed end that a script recorded; nil if the script recorded none.
+    func shortened(by text: String?) -> Epoch? {
+        guard let end = text.flatMap({ UnclaimedEnd($0, of: id) }) else { return nil }
+        return Epoch(id: id, losses: losses, unclaimedEnd: end)
+    }
 
     /// Whether requests dated now may be refused, with the widest future window.
     func refuses(at now: UnixTime) -> Bool {

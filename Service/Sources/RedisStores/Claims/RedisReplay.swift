@@ -7,6 +7,8 @@ internal import RESP
 /// A claim is a key whose value is its expiry. The caller's clock decides whether a claim is still live. Redis removes the key
 /// 60 s after its expiry by its own clock. From then on, the script answers that a claim with this expiry has expired, whatever
 /// the caller's clock says.
+///
+/// Claims of requests dated ahead are also made in PostgreSQL (`SecondClaim`).
 struct RedisReplay: ReplayStore {
     let router: Router
 
@@ -14,29 +16,24 @@ struct RedisReplay: ReplayStore {
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
         futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> ClaimOutcome {
-        let partition = router.partitions.partition(of: device)
-        let (session, epoch) = try router.route(partition)
-        if let wait = epoch.history.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
-            return try await isRepeat(tag, of: device, now: now) ? .claimed : .historyLost(retryAfter: wait)
-        }
-        let keys = router.partitions[partition]
-        let reply = try await router.run(.claim, partition, on: session, words: claims.count + (tag == nil ? 6 : 7)) {
-            command in
+        let call = ClaimCall(
+            claims: claims, device: device, timestamp: timestamp, expiresAt: expiresAt, now: now,
+            futureWindow: futureWindow, tag: tag)
+        let route = try router.route(call)
+        if let outcome = try await router.outcomeByDate(call, on: route) { return outcome }
+        let keys = router.partitions[route.partition]
+        let reply = try await router.run(
+            .claim, route.partition, on: route.session, words: claims.count + (tag == nil ? 6 : 7)
+        ) { command in
             command.add(Int64(claims.count + 1 + (tag == nil ? 0 : 1)))
             command.add(keys.epoch)
             command.add(claims, tag, keys)
-            command.add(epoch.id)
+            command.add(route.epoch.id)
             command.add(expiresAt.seconds)
             command.add(now.seconds)
             command.add(tag, at: now)
         }
-        return try router.outcome(reply, claims, partition, session, epoch)
-    }
-
-    /// Whether a call under this tag was accepted within the last minute.
-    func isRepeat(_ tag: ClaimTag?, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool {
-        guard let tag else { return false }
-        return try await holds(tag, of: device, now: now)
+        return try await router.outcome(call, on: route, afterFirst: try router.firstOutcome(reply, call, route))
     }
 
     func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(StoreError) -> Bool {
@@ -64,24 +61,22 @@ extension RESPCommand {
 
 extension Router {
     /// The outcome in a script's reply.
-    func outcome(
-        _ reply: RESPValue, _ claims: [ReplayClaim], _ partition: Int, _ session: ServerSession, _ epoch: Epoch
-    ) throws(StoreError) -> ClaimOutcome {
+    func firstOutcome(_ reply: RESPValue, _ call: ClaimCall, _ route: ClaimRoute) throws(StoreError) -> ClaimOutcome {
         guard case .integer(let code) = reply else {
             throw StoreError(.unreadable, "a script answered in another form")
         }
         switch code {
         case 0:
             // The server may have been replaced before it answered. Then its answer proves nothing.
-            guard holds(partition, session) else {
+            guard holds(route.partition, route.session) else {
                 throw StoreError(.unavailable, "Redis answered after its confirmation as the master had ended")
             }
             return .claimed
         case -1:
-            invalidateEpoch(partition, epoch)
+            invalidateEpoch(route.partition, route.epoch)
             throw StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
         case -2: return .expired
-        case 1...Int64(max(1, claims.count)) where !claims.isEmpty: return .taken(claims[Int(code) - 1])
+        case 1...Int64(max(1, call.claims.count)) where !call.claims.isEmpty: return .taken(call.claims[Int(code) - 1])
         default: throw StoreError(.unreadable, "a script answered in another form")
         }
     }

@@ -37,38 +37,34 @@ struct RedisLimits: LimitStore {
         now: UnixTime, futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> LimitedClaimOutcome {
         try await observer.observing(.claim) { () async throws(StoreError) in
-            try await claimUnobserved(claims, device, rate, timestamp, expiresAt, now, futureWindow, tag)
+            try await claim(
+                ClaimCall(
+                    claims: claims, device: device, timestamp: timestamp, expiresAt: expiresAt, now: now,
+                    futureWindow: futureWindow, tag: tag), at: rate)
         }
     }
 
-    private func claimUnobserved(
-        _ claims: [ReplayClaim], _ device: DeviceID, _ rate: Rate, _ timestamp: UnixTime, _ expiresAt: UnixTime,
-        _ now: UnixTime, _ futureWindow: Int64, _ tag: ClaimTag?
-    ) async throws(StoreError) -> LimitedClaimOutcome {
-        let partition = router.partitions.partition(of: device)
-        let (session, epoch) = try router.route(partition)
-        if let wait = epoch.history.retryAfter(timestamp: timestamp, futureWindow: futureWindow) {
-            let isRepeat = try await RedisReplay(router: router).isRepeat(tag, of: device, now: now)
-            return .judged(isRepeat ? .claimed : .historyLost(retryAfter: wait))
-        }
-        let keys = router.partitions[partition]
+    private func claim(_ call: ClaimCall, at rate: Rate) async throws(StoreError) -> LimitedClaimOutcome {
+        let (route, tag) = (try router.route(call), call.tag)
+        if let outcome = try await router.outcomeByDate(call, on: route) { return .judged(outcome) }
+        let keys = router.partitions[route.partition]
         let reply = try await router.run(
-            .limitedClaim, partition, on: session, words: claims.count + (tag == nil ? 10 : 11)
-        ) {
-            command in
-            command.add(Int64(claims.count + 2 + (tag == nil ? 0 : 1)))
+            .limitedClaim, route.partition, on: route.session, words: call.claims.count + (tag == nil ? 10 : 11)
+        ) { command in
+            command.add(Int64(call.claims.count + 2 + (tag == nil ? 0 : 1)))
             command.add(keys.epoch)
-            command.add(keys.devices, bytes: device.text.utf8)
-            command.add(claims, tag, keys)
-            command.add(epoch.id)
-            command.add(expiresAt.seconds)
-            command.add(now.seconds)
-            command.add(tag, at: now)
+            command.add(keys.devices, bytes: call.device.text.utf8)
+            command.add(call.claims, tag, keys)
+            command.add(route.epoch.id)
+            command.add(call.expiresAt.seconds)
+            command.add(call.now.seconds)
+            command.add(tag, at: call.now)
             command.add(rate)
             command.add(time)
         }
         if case .integer(let code) = reply, (1001...1300).contains(code) { return .limited(code - 1000) }
-        return .judged(try router.outcome(reply, claims, partition, session, epoch))
+        return .judged(
+            try await router.outcome(call, on: route, afterFirst: try router.firstOutcome(reply, call, route)))
     }
 
     func exchange(_ liveClaims: [AppID: Int]) async throws(StoreError) -> [AppID: Int] {

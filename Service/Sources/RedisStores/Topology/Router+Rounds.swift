@@ -139,13 +139,40 @@ extension Router {
             guard let name else {
                 throw StoreError(.unavailable, "another node just made a new id of the claims' history")
             }
-            await confirmEpochs(placement, name, naming: round.lacking, hasHistory, &round)
+            await confirmEpochs(
+                placement, name, naming: round.lacking, replacing: naming == .newID ? history : nil, hasHistory, &round)
+            try await shorten(name, &round)
         } catch { round.failed(error) }
     }
 
+    /// Shortens the interval of an epoch that just began under a new id.
+    ///
+    /// This needs two facts. No claim that is lost was made under the new id: the id is in this epoch alone, because only this process
+    /// knew it before. And none was made under a later id in between: PostgreSQL still names this one after the epoch began. A
+    /// process that was paused here finds a later id, or an epoch of a later id in Redis.
+    ///
+    /// In a Cluster, partitions get the same id one after the other. So a partition may have lost claims of the same id, and the
+    /// whole interval counts.
+    private func shorten(_ name: ClaimHistoryID, _ round: inout Table.Round) async throws(StoreError) {
+        guard partitions.count == 1, let end = name.unclaimedEnd, let keeper = settings.keeper,
+            var route = round.routes[0], let epoch = route.epoch, !epoch.history.loss.intervals.isEmpty,
+            try await keeper.isCurrent(name)
+        else { return }
+        let reply = try await run(.shortenEpoch, 0, on: route.session, words: 5) { command in
+            command.add("1")
+            command.add(partitions[0].epoch)
+            command.add(epoch.id)
+            command.add(name.text)
+            command.add(end)
+        }
+        guard let shortened = epoch.shortened(by: reply.text) else { return }
+        route.epoch = shortened
+        round.confirmed(0, .success(route))
+    }
+
     private func confirmEpochs(
-        _ placement: Placement, _ history: ClaimHistoryID?, naming: Set<Int>?, _ hasHistory: LazyAsyncBool,
-        _ round: inout Table.Round
+        _ placement: Placement, _ history: ClaimHistoryID?, naming: Set<Int>?, replacing: ClaimHistoryID? = nil,
+        _ hasHistory: LazyAsyncBool, _ round: inout Table.Round
     ) async {
         let steps = table.withLock { [round] table in
             table.epochSteps(placement, round, history, naming: naming, at: clock.now)
@@ -158,7 +185,8 @@ extension Router {
                 }
                 group.addTask {
                     do throws(StoreError) {
-                        let route = try await self.route(partition, session, identity, step, history, hasHistory)
+                        let route = try await self.route(
+                            partition, session, identity, step, history, replacing: replacing, hasHistory)
                         return (partition, .success(route))
                     } catch { return (partition, .failure(error)) }
                 }
@@ -167,10 +195,10 @@ extension Router {
         }
     }
 
-    /// The route and epoch of a partition; nil: the partition lacks the history's id.
+    /// The route and epoch of a partition; nil: an epoch must begin, and the partition has no id for it.
     private func route(
         _ partition: Int, _ session: ServerSession, _ identity: ServerInfo.Identity, _ step: Table.EpochStep,
-        _ history: ClaimHistoryID?, _ hasHistory: LazyAsyncBool
+        _ history: ClaimHistoryID?, replacing: ClaimHistoryID?, _ hasHistory: LazyAsyncBool
     ) async throws(StoreError) -> Table.Route? {
         let (adopted, mayName): (ServerInfo.Identity?, Bool)
         switch step {
@@ -184,17 +212,19 @@ extension Router {
         case .begin(let adopting, let isNaming): (adopted, mayName) = (adopting, isNaming)
         }
         let epoch = try await epoch(
-            partition, session, identity, adopting: adopted, history, mayName: mayName, hasHistory)
+            partition, session, identity, adopting: adopted, history, replacing: replacing, mayName: mayName, hasHistory
+        )
         return epoch.map { Table.Route(session: session, epoch: $0, identity: identity, history: history) }
     }
 
     /// Confirms the epoch of a partition, or begins a new one if the server's data do not belong to it. The parameters are those of
     /// `EpochStep.begin`.
     ///
-    /// - Returns: nil if the partition lacks the history's id.
+    /// - Returns: nil if an epoch must begin and may not.
     private func epoch(
         _ partition: Int, _ session: ServerSession, _ identity: ServerInfo.Identity,
-        adopting adopted: ServerInfo.Identity?, _ history: ClaimHistoryID?, mayName: Bool, _ hasHistory: LazyAsyncBool
+        adopting adopted: ServerInfo.Identity?, _ history: ClaimHistoryID?, replacing: ClaimHistoryID?, mayName: Bool,
+        _ hasHistory: LazyAsyncBool
     ) async throws(StoreError) -> Epoch? {
         let newID = Epoch.newID()
         let (wasUsed, unrecorded) = table.withLock { ($0.wasUsed[partition], $0.clocks.unrecorded(partition)) }
@@ -202,7 +232,7 @@ extension Router {
         let primary = partition == 0 ? history?.primary : nil
         for isAsked in [false, true] {
             let mayHaveHistory = wasUsed ? "1" : isAsked ? (await hasHistory.value ? "1" : "0") : "?"
-            let reply = try await run(.beginEpoch, partition, on: session, words: 14) { command in
+            let reply = try await run(.beginEpoch, partition, on: session, words: 15) { command in
                 command.add("1")
                 command.add(partitions[partition].epoch)
                 command.add(identity.runID)
@@ -217,6 +247,7 @@ extension Router {
                 command.add(mayName || history == nil ? "1" : "0")
                 command.add(primary?.system ?? "")
                 command.add(primary.map { "\($0.timeline)" } ?? "")
+                command.add(replacing?.text ?? "")
             }
             switch EpochAnswer(reply) {
             case .needsHistory: continue

@@ -50,9 +50,20 @@ final class Router: Sendable {
 
     /// The route of a partition. Throws if no server may currently be used for it.
     func route(_ partition: Int) throws(StoreError) -> (session: ServerSession, epoch: Epoch) {
+        let (session, epoch, _) = try routeWithHistory(partition)
+        return (session, epoch)
+    }
+
+    /// The route of a partition, and the id of the claims' history as this node read it last.
+    func routeWithHistory(
+        _ partition: Int
+    ) throws(StoreError) -> (session: ServerSession, epoch: Epoch, history: ClaimHistoryID?) {
         // `current` throws outside the keeper's lease.
         let history = try settings.keeper?.current()
-        return try table.withLock { table throws(StoreError) in try table.route(partition, history, at: .now) }
+        let (session, epoch) = try table.withLock { table throws(StoreError) in
+            try table.route(partition, history, at: .now)
+        }
+        return (session, epoch, history)
     }
 
     /// Throws the reason if a partition cannot be used.

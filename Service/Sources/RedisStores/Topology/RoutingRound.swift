@@ -8,7 +8,7 @@ extension RoutingTable {
         /// The servers that were just checked. A server that cannot be used is left out.
         private(set) var sessions: [RedisURL.Endpoint: Session] = [:]
         private(set) var routes: [Route?]
-        /// The partitions that lack the id of the claims' history.
+        /// The partitions that lack the id of the claims' history, or whose epoch is not that of the server's data any more.
         private(set) var lacking: Set<Int> = []
         private var (checkFailure, epochFailure) = (StoreError?.none, StoreError?.none)
 
@@ -26,7 +26,7 @@ extension RoutingTable {
 
         /// Adds what was found about the epoch of a partition.
         ///
-        /// - Parameter result: the route with its epoch; nil if the partition lacks the id of the claims' history.
+        /// - Parameter result: the route with its epoch; nil if an epoch must begin and the partition has no id for it.
         mutating func confirmed(_ partition: Int, _ result: Result<Route?, StoreError>) {
             switch result {
             case .success(let route?):
@@ -39,9 +39,9 @@ extension RoutingTable {
 
         mutating func failed(_ error: StoreError) { epochFailure = error }
 
-        /// How partitions get an id that they lack; nil: no partition lacks it.
+        /// How partitions get an id that they lack, or under which their next epoch begins; nil: no partition needs one.
         ///
-        /// If a part of a Cluster already has the id, the other parts may get it. A Redis without the id may be another one than
+        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If a part of a Cluster already has the id, the other parts may get it. A Redis without the id may be another one than
         /// the keeper, so it gets a new id, which only this process knows. Two servers with one id would accept a request twice.
         var naming: Naming? {
             lacking.isEmpty ? nil : routes.contains { $0 != nil } ? .sameID : .newID
@@ -64,17 +64,17 @@ extension RoutingTable {
         case keep(Route)
         /// Compare it with the one in Redis. If they differ, begin as in `begin(adopting: identity, mayName: false)`.
         case confirm(Route)
-        /// Confirm it. If the server's data do not belong to it, begin the next epoch.
+        /// Confirm it. If the server's data do not belong to it, begin the next epoch if that is allowed.
         ///
         /// - Parameters:
         ///   - adopting: the identity that the server had before, if this node used it without interruption since.
-        ///   - mayName: whether the partition may get the history's id.
+        ///   - mayName: whether an epoch may begin under the history's id.
         case begin(adopting: ServerInfo.Identity?, mayName: Bool)
     }
 
     /// The epochs that a round looks up, by partition. A partition whose owner is not known, or was not usable, has no step.
     ///
-    /// - Parameter naming: only these partitions, which lack the history's id and get it; nil: all.
+    /// - Parameter naming: only these partitions, which begin an epoch under this id of the history; nil: all.
     func epochSteps(
         _ placement: Placement, _ round: Round, _ history: ClaimHistoryID?, naming: Set<Int>?, at now: UnixTime
     ) -> [(partition: Int, session: Session, identity: ServerInfo.Identity, step: EpochStep)] {
@@ -98,14 +98,14 @@ extension RoutingTable {
 
 extension RoutingTable.Route {
     /// The members of an epoch that `isConfirmed` compares.
-    static var confirmedMembers: [String] { ["id", "keeper", "sys", "tl"] }
+    static var confirmedMembers: [String] { ["id", "keeper", "sys", "tl", "end"] }
 
     /// Whether Redis still has the epoch, and no newer timeline than the node's primary.
     ///
     /// - Parameter reply: the epoch's `confirmedMembers`.
     func isConfirmed(by reply: RESPValue, _ partition: Int, _ history: ClaimHistoryID?) -> Bool {
-        guard let words = reply.elements, words.count == 4, words[0].text == epoch?.id,
-            words[1].text ?? "" == history?.text ?? ""
+        guard let words = reply.elements, words.count == 5, let epoch, words[0].text == epoch.id,
+            words[1].text ?? "" == history?.text ?? "", epoch.isShortened(by: words[4].text)
         else { return false }
         guard partition == 0, let primary = history?.primary else { return true }
         return words[2].text == primary.system && words[3].text == "\(primary.timeline)"
@@ -117,7 +117,7 @@ enum EpochAnswer: Sendable, Hashable {
     case epoch(Epoch)
     /// There is no epoch, and the script must know whether there may have been claims.
     case needsHistory
-    /// The partition lacks the id of the claims' history.
+    /// The partition lacks the id of the claims' history, or its epoch is over and the next one needs an id.
     case lacksID
     /// Another node uses a newer timeline of PostgreSQL.
     case newerTimeline(Int64)
@@ -129,7 +129,7 @@ enum EpochAnswer: Sendable, Hashable {
         case .integer(0): self = .lacksID
         case .integer(let timeline): self = .newerTimeline(timeline)
         default:
-            guard let words = reply.elements, words.count == 2, let epoch = Epoch(words) else { return nil }
+            guard let words = reply.elements, words.count == 3, let epoch = Epoch(words) else { return nil }
             self = .epoch(epoch)
         }
     }

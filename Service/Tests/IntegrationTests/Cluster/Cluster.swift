@@ -13,13 +13,16 @@ final class Cluster: Sendable {
 
     /// The longest time until a store that kept its data is used again after its return.
     static let recovery: Duration = .seconds(5)
-    /// The same after a loss of history: 65 s and the app's window, with time for a busy machine.
-    static let afterLoss: Duration = .seconds(110)
+    /// The same after Redis lost its claims, where PostgreSQL kept its data: 6 s, with time for a busy machine.
+    static let afterLoss: Duration = .seconds(20)
+    /// The same after another store became the keeper: 65 s and the app's window, with time for a busy machine.
+    static let afterChange: Duration = .seconds(110)
 
     private static let serviceKey = [
         "SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 7, count: 32).base64EncodedString()
     ]
     private let database: String
+    private let futureWindow: Int
 
     /// Starts the servers, and creates the app and a credential.
     ///
@@ -27,10 +30,12 @@ final class Cluster: Sendable {
     ///   - hasRedis: whether claims are in a Redis; otherwise everything is in PostgreSQL.
     ///   - sentinels: the Sentinels that watch the Redis; nil: none.
     ///   - hasReplica: whether PostgreSQL has a synchronous streaming replica.
-    ///   - futureWindow: the app's future window. If it is short, the service accepts again soon after a loss of history.
+    ///   - futureWindow: the app's future window. If it is long enough, clients date some requests so far ahead that PostgreSQL keeps
+    ///     their claims too. If it is short, the service accepts again soon after a change of the keeper.
     init(
         hasRedis: Bool = true, sentinels: Sentinels? = nil, hasReplica: Bool = false, futureWindow: Int = 5
     ) async throws {
+        self.futureWindow = futureWindow
         postgresql = try PostgreSQLServer()
         try postgresql.start()
         let url = try postgresql.database()
@@ -109,7 +114,8 @@ final class Cluster: Sendable {
         let isOver = Flag()
         return try await withThrowingTaskGroup(of: ClusterClient?.self) { group in
             for number in 0..<count {
-                var client = ClusterClient(fixture, history, seed: seed &+ UInt64(number))
+                var client = ClusterClient(
+                    fixture, history, seed: seed &+ UInt64(number), mostAhead: Int64(max(0, futureWindow - 20)))
                 group.addTask {
                     await client.run(nodes) { isOver.isRaised }
                     return client

@@ -11,14 +11,17 @@ struct ClusterClient: Sendable {
     private var random: SeededNumbers
     private let fixture: ServiceFixture
     private let history: History
+    /// How far ahead the client dates some of its requests at most, in seconds. Nodes whose clocks are behind must accept them too.
+    private let mostAhead: Int64
     private(set) var tally = LoadClient.Tally()
     /// Acts with answer 503, or without an answer.
     private(set) var unanswered = 0
 
     private static let maximumDevices = 30
 
-    init(_ fixture: ServiceFixture, _ history: History, seed: UInt64) {
+    init(_ fixture: ServiceFixture, _ history: History, seed: UInt64, mostAhead: Int64) {
         self.fixture = fixture
+        self.mostAhead = mostAhead
         self.history = history
         random = SeededNumbers(seed: seed)
     }
@@ -115,15 +118,22 @@ struct ClusterClient: Sendable {
         }
     }
 
+    /// A fresh request, which one time in four is dated ahead.
+    private mutating func fresh(_ index: Int) -> WireRequest? {
+        let isAhead = Int.random(in: 0..<4, using: &random) == 0
+        let ahead = isAhead ? Int64.random(in: 0...mostAhead, using: &random) : 0
+        return try? devices[index].device.request(.status, ahead: ahead)
+    }
+
     private mutating func sign(_ index: Int, _ nodes: [RunningService]) async {
-        guard let request = try? devices[index].device.request(.status) else { return }
+        guard let request = fresh(index) else { return }
         let answer = await send(request, of: index, to: anyNode(nodes), nodes)
         await judge(answer, toFreshRequestOf: index)
     }
 
     /// One request goes to every node at once.
     private mutating func race(_ index: Int, _ nodes: [RunningService]) async {
-        guard let request = try? devices[index].device.request(.status) else { return }
+        guard let request = fresh(index) else { return }
         let (name, id, history) = (Self.name(request), devices[index].device.id.text, history)
         let answers: [WireAnswer?] = await withTaskGroup(of: WireAnswer?.self) { group in
             for node in nodes.indices {

@@ -12,7 +12,7 @@ import Testing
     private static let hasTime = ProcessInfo.processInfo.environment["CLUSTER_EVERY_FAULT"] != nil
 
     /// The longest time in which a node takes over from an unused keeper and waits for the end of the loss of history.
-    private static let takeover = Cluster.afterLoss + .seconds(15)
+    private static let takeover = Cluster.afterChange + .seconds(15)
 
     /// Three seconds: time for dozens of requests by each client.
     private func calm() async throws { try await Task.sleep(for: .seconds(3)) }

@@ -1,0 +1,67 @@
+internal import AuthContract
+internal import AuthService
+
+/// The claims of one request.
+struct ClaimCall: Sendable {
+    let claims: [ReplayClaim]
+    let device: DeviceID
+    let timestamp: UnixTime
+    let expiresAt: UnixTime
+    let now: UnixTime
+    let futureWindow: Int64
+    let tag: ClaimTag?
+}
+
+/// Where a call is made, and what decides whether it needs a second claim.
+struct ClaimRoute: Sendable {
+    let partition: Int
+    let session: ServerSession
+    let epoch: Epoch
+    /// The history's id that the epoch was confirmed with, as this node read it last; nil: there is no keeper.
+    let history: ClaimHistoryID?
+
+    /// Whether PostgreSQL must judge the request too. `SecondClaim` says why both conditions together suffice.
+    func needsSecondClaim(_ call: ClaimCall) -> Bool {
+        guard let history, !call.claims.isEmpty else { return false }
+        return SecondClaim.isNeeded(timestamp: call.timestamp, reading: history.reading)
+            || epoch.lookedUp.contains(call.timestamp)
+    }
+}
+
+extension Router {
+    /// The route of a call. Throws if no server may currently be used for it.
+    func route(_ call: ClaimCall) throws(StoreError) -> ClaimRoute {
+        let partition = partitions.partition(of: call.device)
+        let (session, epoch, history) = try routeWithHistory(partition)
+        return ClaimRoute(partition: partition, session: session, epoch: epoch, history: history)
+    }
+
+    /// The outcome of a call whose date the epoch refuses; nil: Redis decides.
+    func outcomeByDate(_ call: ClaimCall, on route: ClaimRoute) async throws(StoreError) -> ClaimOutcome? {
+        let wait = route.epoch.history.retryAfter(timestamp: call.timestamp, futureWindow: call.futureWindow)
+        guard let wait else { return nil }
+        guard let tag = call.tag, try await RedisReplay(router: self).holds(tag, of: call.device, now: call.now) else {
+            return .historyLost(retryAfter: wait)
+        }
+        // Redis has the tag even if PostgreSQL refused the call that took it, and the reading of that time is not known any more.
+        return try await secondOutcome(call)
+    }
+
+    /// The outcome of a call that Redis has judged.
+    ///
+    /// Redis comes first because it also counts the device's rate: a request that is limited takes no claim. If PostgreSQL then does
+    /// not answer, the call throws, and the claims in Redis stay taken.
+    func outcome(
+        _ call: ClaimCall, on route: ClaimRoute, afterFirst first: ClaimOutcome
+    ) async throws(StoreError) -> ClaimOutcome {
+        guard first == .claimed, route.needsSecondClaim(call) else { return first }
+        return try await secondOutcome(call)
+    }
+
+    private func secondOutcome(_ call: ClaimCall) async throws(StoreError) -> ClaimOutcome {
+        guard let keeper = settings.keeper else { return .claimed }
+        return try await keeper.secondClaims.claim(
+            call.claims, of: call.device, timestamp: call.timestamp, expiresAt: call.expiresAt, now: call.now,
+            futureWindow: call.futureWindow, tag: call.tag)
+    }
+}

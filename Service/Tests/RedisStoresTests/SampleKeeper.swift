@@ -1,0 +1,74 @@
+import AuthContract
+import AuthService
+import Bytes
+import StoreConformance
+
+@testable import RedisStores
+
+/// A keeper that names this deployment's Redis, or another store.
+final class SampleKeeper: ClaimKeeper {
+    private struct State: Sendable {
+        var id: String
+        var isElsewhere = false
+        var primary: PrimaryPlace?
+        var renewals = 0
+        var learned: PrimaryPlace?
+        var reading: UnixTime?
+        var unclaimedEnd: Int64?
+        var isReplaced = false
+    }
+
+    private let state: Locked<State>
+    /// What PostgreSQL keeps.
+    private let second = MemoryStores()
+
+    init(_ id: String = "first", primary: PrimaryPlace? = nil) { state = Locked(State(id: id, primary: primary)) }
+
+    var renewals: Int { state.withLock { $0.renewals } }
+    var learned: PrimaryPlace? { state.withLock { $0.learned } }
+    var id: String { state.withLock { $0.id } }
+
+    /// Names the Redis again under a new id, or another store, as an operator does.
+    func name(_ id: String, isElsewhere: Bool = false) {
+        state.withLock { ($0.id, $0.isElsewhere) = (id, isElsewhere) }
+    }
+
+    /// Sets PostgreSQL's clock, as nodes read it from now on, and the unclaimed end of the ids that it names.
+    func settle(reading: UnixTime?, unclaimedEnd: UnixTime?) {
+        state.withLock { ($0.reading, $0.unclaimedEnd) = (reading, unclaimedEnd?.seconds) }
+    }
+
+    /// From now on, another process names a new id right after this one did.
+    func replaceNames() { state.withLock { $0.isReplaced = true } }
+
+    func move(to primary: PrimaryPlace) { state.withLock { $0.primary = primary } }
+
+    func current() throws(StoreError) -> ClaimHistoryID {
+        let state = state.withLock { $0 }
+        guard !state.isElsewhere else { throw StoreError(.unavailable, "the claims are kept in another store") }
+        return ClaimHistoryID(state.id, primary: state.primary, reading: state.reading)
+    }
+
+    func renew(_ id: ClaimHistoryID) -> ClaimHistoryID? {
+        state.withLock { state in
+            guard state.id == id.text, !state.isElsewhere else { return nil }
+            state.renewals += 1
+            state.id = "\(id.text)+"
+            return ClaimHistoryID(
+                state.id, primary: state.primary, reading: state.reading, unclaimedEnd: state.unclaimedEnd)
+        }
+    }
+
+    func isCurrent(_ id: ClaimHistoryID) -> Bool { state.withLock { $0.id == id.text && !$0.isReplaced } }
+
+    var secondClaims: any ReplayStore { second }
+
+    func learn(of primary: PrimaryPlace) { state.withLock { $0.learned = primary } }
+
+    /// Claims in PostgreSQL alone.
+    func claimInSecond(_ request: SampleRequest) async throws(StoreError) -> ClaimOutcome {
+        try await second.claim(
+            request.claims, of: request.device, timestamp: request.timestamp, expiresAt: request.timestamp + 660,
+            now: SystemClock().now, futureWindow: 60, tag: nil)
+    }
+}
