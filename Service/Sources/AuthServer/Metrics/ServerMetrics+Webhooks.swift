@@ -1,4 +1,4 @@
-package import AuthService
+internal import AuthService
 
 /// The deliveries of this node. The series by webhook are bounded by the number of webhooks.
 extension ServerMetrics: WebhookObserver {
