@@ -27,7 +27,7 @@ struct SynheartAuthCommand: AsyncParsableCommand {
             DeviceCommand.self, SimulateCommand.self, ConformanceCommand.self, EvidenceCommand.self,
             AttestationCommand.self, PlayIntegrityCommand.self, ServiceKeyCommand.self, KeeperCommand.self,
             MigrateCommand.self,
-            MigrateStoreCommand.self,
+            MigrateStoreCommand.self, BackupCommand.self, RestoreCommand.self,
         ])
 
     /// Runs the command that the arguments name.

@@ -53,6 +53,8 @@ public struct AuditEvent: Sendable, Hashable {
         case evidenceErased = "evidence.erased"
         /// Another store keeps the claims, or the same one under a new id.
         case claimKeeperChanged = "claim_keeper.changed"
+        /// The database was made from a backup. What happened between the backup and this event is not in the log.
+        case databaseRestored = "database.restored"
         /// What no honest client does, or what an operator should see. The detail names the kind.
         case securityEvent = "security.event"
     }

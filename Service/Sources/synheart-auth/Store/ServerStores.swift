@@ -110,6 +110,10 @@ struct ServerStores: StoreEngine {
 
     func allowWrites(whileSealing key: ServiceKeyCheck) { postgresql.allowWrites(whileSealing: key) }
 
+    func snapshot(_ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void) async throws {
+        try await postgresql.snapshot(body)
+    }
+
     func close() async {
         await redis?.close()
         await postgresql.close()

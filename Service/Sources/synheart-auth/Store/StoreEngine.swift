@@ -24,6 +24,9 @@ protocol StoreEngine: Sendable {
     /// From now on, refuses changes unless this is the key that seals.
     func allowWrites(whileSealing key: ServiceKeyCheck)
 
+    /// Gives a body the end of the audit log and a function that visits every row, both of one snapshot. The service may run.
+    func snapshot(_ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void) async throws
+
     /// Ends the work with the stores. Running calls are answered.
     func close() async
 }

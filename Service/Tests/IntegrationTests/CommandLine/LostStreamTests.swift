@@ -37,6 +37,7 @@ import Testing
         "credentials revoke": Case(["0123456789abcdef"]),
         "signing-keys list": Case(), "signing-keys rotate": Case(), "signing-keys revoke": Case(["0123456789abcdef"]),
         "service-key rotate": Case(), "migrate": Case(), "migrate-store": Case(["--from", "sqlite:nowhere"]),
+        "backup": Case(["new.backup"]), "restore": Case(["nowhere.backup"]),
         "config check": Case(failing: ["--port", "eighty"]), "config show": Case(failing: ["--port", "eighty"]),
         "doctor": Case(free, failing: ["--port", "eighty"]),
         "devices list": Case(), "devices show": Case(device), "devices revoke": Case(device),

@@ -1,0 +1,138 @@
+import ArgumentParser
+import AuthContract
+import AuthServer
+import AuthService
+import PostgreSQLStores
+import SQLiteStores
+import StrictJSON
+
+/// Makes a new database from a backup.
+struct RestoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore", abstract: "Make a new database from a backup, and say what it cannot know.",
+        discussion: """
+            Reads the whole backup before it writes anything. It refuses a database that exists, a PostgreSQL database with rows, a \
+            backup of another service key, a damaged one, and one of a newer version. A backup of a SQLite file can be restored to \
+            PostgreSQL, and the other way round.
+
+            Put the service key in place first: as the file <database>.key, or as service_key. Run it as the user of the service.
+
+            What happened after the backup is unknown. The command lists what that means, and how far back the backup is. The \
+            first service on the new database refuses requests that the service before may have accepted.
+
+              synheart-auth restore /backup/monday --database db.sqlite
+              synheart-auth restore --config /etc/synheart-auth.yaml /backup/monday
+            """)
+    @Argument(help: "A file that `backup` wrote.") var file: String
+    @OptionGroup var stores: StoreOptions
+    @Option(help: "The service's configuration file, for stores and service key. Default: $SYNHEART_AUTH_CONFIG.")
+    var config: String?
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        try await reporting {
+            let configuration = try ServiceConfiguration.inEffect(config: config, flags: stores.flags, for: .store)
+            let place = try configuration.storePlace()
+            if let path = place.file { try SQLiteStores.requireNew(path) }
+            let key = try StoreKey(configuration, of: place, creating: false).key
+            let backup = BackupFile(path: file)
+            let summary = try await backup.check(key: key)
+            let missing = summary.keyChecks.filter { !key.checks.contains($0) }
+            guard missing.isEmpty else {
+                throw CommandFailure(
+                    .impossible,
+                    "the secrets in \(file) also need the service key \(missing[0]): list both in service_key, "
+                        + "and run `service-key rotate` after the restore")
+            }
+            let refusal = try await restore(backup, summary.contents, key, to: place)
+            try report(summary, place, refusal)
+        }
+    }
+
+    /// Returns the seconds for which the restored service refuses current requests after its first start.
+    private func restore(
+        _ backup: BackupFile, _ contents: BackupContents, _ key: ServiceKey, to place: StorePlace
+    ) async throws -> Int64 {
+        let export: @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void = { visit in
+            _ = try backup.read(key: key, visit)
+        }
+        var window: Int64 = 0
+        switch place {
+        case .file(let path):
+            try await SQLiteStores.restore(path, lastReading: contents.takenAt, from: export) { stores in
+                window = try await complete(stores, contents, key)
+            }
+            return window
+        case .servers(let url, let redis):
+            _ = try await PostgreSQLStores.fill(url, from: export, lastReading: contents.takenAt)
+            let stores = try await ServerStores.forCommand(postgresql: url, creating: false)
+            try await closing(stores.close) { window = try await complete(stores, contents, key) }
+            // The clocks of a node and its store, or of two nodes at one Redis, may differ by so much.
+            let apart = redis == nil ? ClaimHistory.clockTolerance : ClaimHistory.nodesApart
+            return window + apart + ClaimHistory.lease
+        }
+    }
+
+    /// Checks the audit log of the new database, and adds the restore to it. Returns the apps' widest future window.
+    private func complete(
+        _ stores: any StoreEngine, _ contents: BackupContents, _ key: ServiceKey
+    ) async throws -> Int64 {
+        let service = AuthService(stores: stores.all, key: key)
+        guard try await service.auditTrail.verify(against: contents.head) == .intact else {
+            throw CommandFailure(.refused, "the audit log is not whole after the restore: do not use the new database")
+        }
+        try await stores.all.audit.append(
+            AuditEvent(
+                .databaseRestored, at: service.clock.now, actor: SystemUser.actor,
+                detail: JSONObject([
+                    ("taken_at", .string(contents.takenAt.iso8601)), ("audit_head", .string(contents.head.description)),
+                ])))
+        return max(await service.apps.widestFutureWindow(), ClaimHistory.leastWindow)
+    }
+
+    private func report(_ summary: BackupSummary, _ place: StorePlace, _ refusal: Int64) throws {
+        let taken = summary.contents.takenAt
+        let age = SystemClock().now.seconds - taken.seconds
+        let unknown = Self.unknown(refusal)
+        guard !output.json else {
+            let reasons = unknown.map { ($0.0, JSONValue.string($0.1)) }
+            let further: [(String, JSONValue)] = [
+                ("unknown_seconds", .integer(age)), ("refuses_seconds", .integer(refusal)),
+                ("unknown", .object(JSONObject(reasons))),
+            ]
+            return try output.show(JSONObject(summary.members + further))
+        }
+        let width = unknown.map(\.0.count).max() ?? 0
+        let lines = unknown.map { "  \($0.0.padded(to: width))  \($0.1)" }
+        try StandardOutput.print(
+            """
+            restored \(summary.rows.sentence) to \(place)
+
+            What happened after \(taken.iso8601), up to \(Self.span(age)) ago, is unknown:
+            \(lines.joined(separator: "\n"))
+
+            The audit log continues \(summary.contents.head)
+            """)
+    }
+
+    /// What the backup cannot know, and what follows.
+    private static func unknown(_ refusal: Int64) -> [(String, String)] {
+        [
+            ("claims", "the service refuses requests of before its first start, and all for about \(refusal) s: 503"),
+            ("revocations", "a device, credential or signing key that was revoked since is valid: revoke it again"),
+            ("rotations", "a device that rotated since gets INVALID_SIGNATURE, and must register again"),
+            ("registrations", "a device that registered since gets NOT_REGISTERED, and must register again"),
+            ("deregistrations", "a device that deregistered or was rejected since is as before"),
+            ("changes", "apps, credentials, approvals and demands to rotate are as before"),
+        ]
+    }
+
+    private static func span(_ seconds: Int64) -> String {
+        switch seconds {
+        case 172_800...: "\(seconds / 86_400) days"
+        case 7_200...: "\(seconds / 3_600) hours"
+        case 120...: "\(seconds / 60) minutes"
+        default: "\(seconds) seconds"
+        }
+    }
+}
