@@ -7,9 +7,13 @@ struct SigningKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "signing-keys", abstract: "List, rotate and revoke the keys that sign device tokens.",
         discussion: """
-            One key signs. The newest key is the standby, which is published ahead. A rotation adds a new standby, and the \
-            previous standby signs. An old key stays published until its last token expires. A revoked key leaves the key set at \
-            once, which ends its tokens. The first request for the key set or a token creates the first keys.
+            One key signs. Newer keys are standbys: backends read them in the key set before they sign. `rotate` adds a standby. The \
+            standby before it signs once it has been published for six minutes. A key that no longer signs stays published until \
+            its last token has expired. `revoke` removes a key from the key set at once, which ends its tokens. If it was the \
+            signing key, the next standby signs at once.
+
+            No key is rotated by itself. The first token, the first request for the key set and the first `rotate` create a \
+            signing key and a standby.
 
               synheart-auth signing-keys rotate
               synheart-auth signing-keys list --json
@@ -33,9 +37,9 @@ struct SigningKeysCommand: AsyncParsableCommand {
 
     struct Rotate: AdministrationCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make a new standby key; the standby before it signs from now on.",
+            abstract: "Add a standby key; the standby before it signs.",
             discussion: """
-                A standby that is younger than six minutes signs once it is that old.
+                The standby before it signs at once if it has been published for six minutes, else once it has.
 
                   synheart-auth signing-keys rotate
                 """)
@@ -49,13 +53,15 @@ struct SigningKeysCommand: AsyncParsableCommand {
 
     struct Revoke: AdministrationCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Revoke a key: it leaves the key set at once, and the standby key signs.",
+            abstract: "Revoke a key: it leaves the key set at once, for good.",
             discussion: """
-                A backend refuses its tokens once it reads the key set again; it may cache the set for five minutes.
+                If it was the signing key, the next standby signs at once. If it was a standby, a new one takes its place. A \
+                backend refuses the key's tokens once it reads the key set again; it may cache the set for five minutes. Revoking a \
+                key twice is no error.
 
-                  synheart-auth signing-keys revoke 1f0c2a9d7e6b4c35
+                  synheart-auth signing-keys revoke zSeeRQAo_IDQFCHm7WKqlJu_0ngppFxmtBBuzQY-9wk
                 """)
-        @Argument(help: "The key's kid.") var kid: String
+        @Argument(help: "The key's kid, as `list` prints it.") var kid: String
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
