@@ -1,3 +1,4 @@
+import AuthContract
 import Crypto
 import Foundation
 import StrictJSON

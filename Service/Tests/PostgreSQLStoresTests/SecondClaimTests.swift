@@ -176,7 +176,7 @@ extension AgainstPostgreSQL {
         }
 
         @Test func `after tables in use are migrated, the first id has no unclaimed end`() async throws {
-            _ = try await DatabaseCheck.filling(try ServerAddress(url)) { connection in
+            _ = try await DatabaseCheck.inLongTransaction(try ServerAddress(url)) { connection in
                 _ = try connection.rows(Schema.creation)
                 for (index, migration) in Schema.migrations.prefix(5).enumerated() {
                     _ = try connection.results(migration.statements.map { Statement($0) })
