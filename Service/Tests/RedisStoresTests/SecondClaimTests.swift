@@ -176,6 +176,12 @@ struct UnclaimedEndTests {
         #expect(wait(epoch("20000,10000", "a 0 20005"), 20_125) == 1)
     }
 
+    @Test func `of two losses, the later end counts for both`() {
+        let shortened = epoch("10080,10000", "a 2 10085")
+        #expect(wait(shortened, 10_085) == 1)
+        #expect(wait(shortened, 10_086) == nil)
+    }
+
     @Test func `an end after the last reading changes nothing`() {
         let whole = epoch("10000", "a 1 10065")
         #expect(wait(whole, 10_125) == 1)
