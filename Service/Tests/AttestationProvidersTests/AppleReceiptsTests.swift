@@ -5,6 +5,7 @@ import AuthService
 import Crypto
 import StoreConformance
 import StrictJSON
+import Synchronization
 import Testing
 
 @testable import AttestationProviders
@@ -55,15 +56,16 @@ import Testing
     }
 
     /// Keeps what it sees, and adds a header.
-    private actor Calls: ProviderObserver {
-        private(set) var seen: [String] = []
+    private final class Calls: ProviderObserver {
+        private let kept = Mutex<[String]>([])
+        var seen: [String] { kept.withLock { $0 } }
 
         func observing<Answer: Sendable>(
             _ call: ProviderCall,
             _ send: (_ headers: [(name: String, value: String)]) async -> (answer: Answer, result: ProviderResult)
         ) async -> Answer {
             let (answer, result) = await send([("traceparent", "00-1-2-01")])
-            seen.append("\(call.rawValue) \(result.rawValue)")
+            kept.withLock { $0.append("\(call.rawValue) \(result.rawValue)") }
             return answer
         }
     }
@@ -84,7 +86,7 @@ import Testing
                 _ = await receipts.exchange(try apple.receipt(), appID: appID, environment: .production)
             }
             await http.shutdown()
-            #expect(await calls.seen == ["apple_receipt answered", "apple_receipt unreachable"])
+            #expect(calls.seen == ["apple_receipt answered", "apple_receipt unreachable"])
             #expect(service.received.map { $0["traceparent"] } == ["00-1-2-01"])
         }
     }

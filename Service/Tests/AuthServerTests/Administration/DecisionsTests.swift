@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import StoreConformance
 import StrictJSON
 import Testing
 

@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import NIOConcurrencyHelpers
 import StrictJSON
 import Testing
 import Tracing
