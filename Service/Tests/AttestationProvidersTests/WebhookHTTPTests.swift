@@ -22,7 +22,7 @@ import class Bytes.Locked
     @Test func `a delivery is a POST with its headers and body`() async throws {
         try await StandIn.run { _ in
             .whole(204)
-        } _: { receiver in
+        } _: { receiver async throws in
             #expect(try await post(to: receiver.url + "/a?b=c") == .answered(status: 204))
             let received = try #require(receiver.received.first)
             #expect(received.method == "POST" && received.path == "/a" && received["webhook-id"] == "evt_1")
@@ -33,7 +33,7 @@ import class Bytes.Locked
     @Test func `a redirect is not followed`() async throws {
         try await StandIn.run { request in
             request.path == "/moved" ? .whole(200) : .whole(307, ["Location": "/moved"])
-        } _: { receiver in
+        } _: { receiver async throws in
             #expect(try await post(to: receiver.url) == .answered(status: 307))
             #expect(receiver.received.count == 1)
         }
@@ -42,7 +42,7 @@ import class Bytes.Locked
     @Test func `a receiver that never answers costs the deadline and no more`() async throws {
         try await StandIn.run { _ in
             .silence
-        } _: { receiver in
+        } _: { receiver async throws in
             let started = ContinuousClock.now
             let outcome = try await post(to: receiver.url, within: .milliseconds(300))
             #expect(outcome == .failed("no answer in time"))
@@ -53,7 +53,7 @@ import class Bytes.Locked
     @Test func `a receiver's endless body is not read to its end`() async throws {
         try await StandIn.run { _ in
             .drip
-        } _: { receiver in
+        } _: { receiver async throws in
             #expect(try await post(to: receiver.url) == .answered(status: 200))
         }
     }
@@ -61,7 +61,7 @@ import class Bytes.Locked
     @Test func `a receiver's large body is not read`() async throws {
         try await StandIn.run { _ in
             .whole(200, [:], [UInt8](repeating: 0x20, count: 1 << 20))
-        } _: { receiver in
+        } _: { receiver async throws in
             #expect(try await post(to: receiver.url) == .answered(status: 200))
         }
     }

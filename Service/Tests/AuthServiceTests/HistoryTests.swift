@@ -98,7 +98,7 @@ struct HistoryTests {
     private let memory = MemoryStores()
 
     private func history(_ store: (any VerdictHistoryStore)? = nil) -> VerdictHistory {
-        VerdictHistory(store: store ?? memory, clock: clock, random: SeededRandom(seed: 1))
+        VerdictHistory(store: store ?? memory, clock: clock, random: SeededRandom(seed: store == nil ? 1 : 2))
     }
 
     private func written(by step: Int64 = 60) async throws -> [Int64] {

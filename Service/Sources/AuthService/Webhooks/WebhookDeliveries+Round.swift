@@ -59,6 +59,8 @@ extension WebhookDeliveries {
         let isWorthSaving =
             !sent.delivered.isEmpty || after.failure != webhook.failure || after.failingSince != webhook.failingSince
             || event != nil || after.position - webhook.position >= Self.maximumLead
+            // What was given up must stay given up after a restart.
+            || sent.failure != nil && after.position > webhook.position
         if isWorthSaving, try await !save(after, &place, recording: event) { return false }
         let isDone = page.count < WebhookWindow.size && place.window.position == page.last?.sequence
         return after.isEnabled && sent.failure == nil && !isDone

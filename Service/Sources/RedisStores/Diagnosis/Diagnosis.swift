@@ -144,10 +144,12 @@ private struct Diagnosis {
         _ connection: RedisConnection, _ endpoint: RedisURL.Endpoint, _ partitions: [Int]
     ) async throws(StoreError) -> StoreCheckResult {
         let now = configuration.clock.now
-        let commands = partitions.map { RESPCommand("HMGET", configuration.partitions[$0].epoch, "id", "loss") }
+        let commands = partitions.map { RESPCommand("HMGET", configuration.partitions[$0].epoch, "id", "loss", "end") }
         // If a server refuses to answer, another check reports that.
         let waits = try await connection.call(commands).compactMap { reply in
-            let epoch = reply.elements.flatMap { $0.count == 2 ? Epoch($0) : nil }
+            // An epoch whose interval was not shortened has no `end`.
+            let words = reply.elements?.map { $0.text == nil ? .simple("") : $0 }
+            let epoch = words.flatMap { Epoch($0) }
             return epoch?.history.retryAfter(timestamp: now, futureWindow: 60)
         }
         guard let longest = waits.max() else {

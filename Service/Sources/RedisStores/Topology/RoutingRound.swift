@@ -41,8 +41,9 @@ extension RoutingTable {
 
         /// How partitions get an id that they lack, or under which their next epoch begins; nil: no partition needs one.
         ///
-        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If a part of a Cluster already has the id, the other parts may get it. A Redis without the id may be another one than
-        /// the keeper, so it gets a new id, which only this process knows. Two servers with one id would accept a request twice.
+        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If a part of a Cluster already
+        /// has the id, the other parts may get it. A Redis without the id may be another one than the keeper, so it gets a new id, which
+        /// only this process knows. Two servers with one id would accept a request twice.
         var naming: Naming? {
             lacking.isEmpty ? nil : routes.contains { $0 != nil } ? .sameID : .newID
         }

@@ -31,6 +31,10 @@ extension SQLiteStores {
             await stores.close()
             throw error
         }
+        // Only the file itself is moved to its place. The connection that closes last may be one that cannot write.
+        try await offloading { () throws(any Error) in
+            try stores.database.emptyLog()
+        }
         await stores.close()
         guard !logs.contains(where: { DatabasePath.hasContent(temporary + $0) }) else {
             throw StoreOpenError(.inUse, "\(temporary) is used by another process. Try again.")
@@ -65,7 +69,6 @@ extension SQLiteStores {
                 }
                 try StoreDatabase.note(.restored(lastReading: lastReading), database)
             }
-            // Only the file itself is moved to its place.
             try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
         } catch { throw error is DatabaseError ? DatabaseFile.openError(error, path) : error }
     }

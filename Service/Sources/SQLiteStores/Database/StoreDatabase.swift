@@ -97,6 +97,9 @@ final class StoreDatabase: Sendable {
         do { return try pool.read(body) } catch let error as DatabaseError { throw StoreError(database: error) }
     }
 
+    /// Moves everything from the log into the file. It blocks its thread.
+    func emptyLog() throws { try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
+
     func close() async {
         externalChanges.finish()
         // Closing waits for the connections to finish.

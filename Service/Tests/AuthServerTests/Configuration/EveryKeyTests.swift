@@ -186,7 +186,7 @@ import Testing
         let configuration = try ServiceConfiguration(file: file, for: .store)
         #expect(configuration.text(.database) == "d")
         #expect(try configuration.serviceKey != nil)
-        #expect(configuration.all.map(\.key) == [.database, .postgresql, .redis, .serviceKey])
+        #expect(configuration.all.map(\.key) == [.auditArchive, .database, .postgresql, .redis, .serviceKey])
         // A command refuses unknown keys too.
         #expect(throws: ConfigurationError.self) {
             try ServiceConfiguration(environment: ["SYNHEART_AUTH_PROT": "1"], for: .store)

@@ -16,6 +16,7 @@ import Testing
         "synheart_signing_key_expiry_timestamp_seconds", "synheart_tls_certificate_expiry_timestamp_seconds",
         "synheart_play_integrity_requests_today", "synheart_play_integrity_quota_refusals_today",
         "synheart_revocation_list_age_seconds", "synheart_revocation_list_entries", "synheart_revocation_list_usable",
+        "synheart_webhook_backlog",
     ]
 
     private static func scrape(_ server: TestServer) async throws -> ExpositionText {
