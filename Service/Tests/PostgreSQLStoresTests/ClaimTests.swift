@@ -91,6 +91,8 @@ extension AgainstPostgreSQL {
             var options = PostgreSQLStores.Options.patient
             options.maximumClaims = 10
             let stores = try await open(url, options: options)
+            // The size is measured below, and not in between.
+            stores.sweeper?.finish()
             let claims = (0..<5000).map { _ in sampleClaim(device) }
             try await withThrowingDiscardingTaskGroup { group in
                 for part in 0..<50 {

@@ -11,6 +11,7 @@ final class ConnectionPool: Sendable {
     private let connections: [Connection]
     private let deadline: Duration
     private let watch = DeadlineWatch()
+    private let timedOut = Locked<UInt64>(0)
     private let state: Locked<State>
 
     /// - Parameters:
@@ -40,7 +41,7 @@ final class ConnectionPool: Sendable {
     var use: PoolUse { state.withLock { $0.use } }
     var size: Int { connections.count }
     /// Calls that had no answer within the deadline, since the start.
-    var timeouts: UInt64 { watch.timeouts }
+    var timeouts: UInt64 { timedOut.withLock { $0 } }
 
     /// The server processes of this pool's connections.
     var processes: Set<Int32> { state.withLock { $0.use.processes } }
@@ -81,17 +82,27 @@ final class ConnectionPool: Sendable {
     ) async throws(StoreError) -> Value {
         let answer = OnceValue<Result<Value, StoreError>>()
         let request = Request(work(answer), deadline: .now + deadline) { error in answer.give(.failure(error)) }
-        return try await withTaskCancellationHandler {
-            submit(request)
-            return await answer.value
+        let (result, isRefused) = await withTaskCancellationHandler {
+            let isRefused = submit(request)
+            return (await answer.value, isRefused)
         } onCancel: {
             request.end(StoreError(.unavailable, "the caller has gone"))
-        }.get()
+        }
+        if case .failure(let error) = result, !isRefused { note(error) }
+        return try result.get()
+    }
+
+    /// Counts a deadline that came before the answer, whoever noticed it.
+    private func note(_ error: StoreError) {
+        if error.code == .tooSlow { timedOut.withLock { $0 &+= 1 } }
     }
 
     /// A request that does not run on the pool, but ends at the pool's deadline.
     func watched(refuse: @escaping @Sendable (StoreError) -> Void) -> Request {
-        let request = Request(.body { _ in }, deadline: .now + deadline, refuse: refuse)
+        let request = Request(.body { _ in }, deadline: .now + deadline) { [self] error in
+            note(error)
+            refuse(error)
+        }
         watch.add(request)
         return request
     }
@@ -113,9 +124,13 @@ final class ConnectionPool: Sendable {
 
     // MARK: Giving out connections
 
-    private func submit(_ request: Request) {
+    /// - Returns: whether the request is refused, because too many wait.
+    private func submit(_ request: Request) -> Bool {
         watch.add(request)
-        carryOut(state.withLock { $0.submit(request, at: .now) }, request)
+        let admission = state.withLock { $0.submit(request, at: .now) }
+        carryOut(admission, request)
+        if case .refused = admission { return true }
+        return false
     }
 
     private func carryOut(_ admission: State.Admission, _ request: Request) {

@@ -1,5 +1,4 @@
 internal import AuthService
-internal import Bytes
 internal import Foundation
 
 /// Ends requests at their deadlines, whether they wait for a connection or for the server.
@@ -12,7 +11,6 @@ final class DeadlineWatch: @unchecked Sendable {
     private var requests = Queue<Request>()
     private var isAsleep = false
     private var isFinished = false
-    private let timedOut = Locked<UInt64>(0)
 
     /// How late a request may end, in seconds.
     private static var grain: Double { 0.02 }
@@ -23,9 +21,6 @@ final class DeadlineWatch: @unchecked Sendable {
         thread.stackSize = 1 << 18
         thread.start()
     }
-
-    /// The requests whose deadline came before their answer, since the start.
-    var timeouts: UInt64 { timedOut.withLock { $0 } }
 
     func add(_ request: Request) {
         condition.lock()
@@ -44,10 +39,7 @@ final class DeadlineWatch: @unchecked Sendable {
     private func run() {
         while let expired = next() {
             for request in expired {
-                guard request.end(StoreError(.tooSlow, "PostgreSQL did not answer within the deadline")) else {
-                    continue
-                }
-                timedOut.withLock { $0 &+= 1 }
+                request.end(StoreError(.tooSlow, "PostgreSQL did not answer within the deadline"))
             }
         }
     }

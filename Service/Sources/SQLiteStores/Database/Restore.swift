@@ -31,11 +31,13 @@ extension SQLiteStores {
             await stores.close()
             throw error
         }
-        // Only the file itself is moved to its place. The connection that closes last may be one that cannot write.
-        try await offloading { () throws(any Error) in
-            try stores.database.emptyLog()
-        }
         await stores.close()
+        // A connection that only reads, and closes last, leaves the log's files. Only the database itself is moved to its place.
+        try await offloading { () throws(any Error) in
+            let pool = try DatabaseFile.open(temporary, busyTimeout: .seconds(30))
+            defer { try? pool.close() }
+            try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+        }
         guard !logs.contains(where: { DatabasePath.hasContent(temporary + $0) }) else {
             throw StoreOpenError(.inUse, "\(temporary) is used by another process. Try again.")
         }

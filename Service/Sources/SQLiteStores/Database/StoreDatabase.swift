@@ -97,13 +97,14 @@ final class StoreDatabase: Sendable {
         do { return try pool.read(body) } catch let error as DatabaseError { throw StoreError(database: error) }
     }
 
-    /// Moves everything from the log into the file. It blocks its thread.
-    func emptyLog() throws { try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
-
     func close() async {
         externalChanges.finish()
-        // Closing waits for the connections to finish.
-        await offloading { [pool] in try? pool.close() }
+        // Closing waits for the connections to finish. Of these, the last may be one that only reads: it would leave changes in the
+        // log, and whoever copies the file alone would lose them.
+        await offloading { [pool] in
+            _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+            try? pool.close()
+        }
     }
 
     /// Either the result or the deadline, whichever comes first.
