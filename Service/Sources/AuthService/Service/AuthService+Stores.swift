@@ -35,7 +35,8 @@ extension AuthService {
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
             pendingProofs: (any PendingProofStore)? = nil, evidence: (any RecordingStore)? = nil,
-            history: (any VerdictHistoryStore)? = nil, limits: (any LimitStore)? = nil, webhooks: (any WebhookStore)? = nil,
+            history: (any VerdictHistoryStore)? = nil, limits: (any LimitStore)? = nil,
+            webhooks: (any WebhookStore)? = nil,
             auditArchives: (any AuditArchiveStore)? = nil, endedDevices: (any EndedDeviceStore)? = nil
         ) {
             self.challenges = challenges

@@ -64,7 +64,8 @@ struct World {
         AuthService(
             stores: .init(
                 challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
-                signingKeys: stores, pendingProofs: stores, evidence: stores, history: stores, limits: limits, webhooks: stores,
+                signingKeys: stores, pendingProofs: stores, evidence: stores, history: stores, limits: limits,
+                webhooks: stores,
                 auditArchives: stores, endedDevices: stores),
             key: try #require(ServiceKey(serviceKey)),
             publicOrigin: try origin.map { try RequestOrigin($0) },
