@@ -297,6 +297,10 @@ def drive(client):
     assert {page["devices"][0]["device_id"], rest["devices"][0]["device_id"]} == {device.id, rejected.id}
     expect(client.administer("GET", "/devices?status=rejected&platform=ios&registered_from=1"), 200)
     expect(client.administer("GET", "/devices?limit=0"), 400)
+    results = expect(client.administer("POST", f"/apps/{APP}/decisions", {
+        "decision": "approve", "dry_run": True, "devices": [{"device_id": device.id}]}), 200).json["results"]
+    assert [result["device_id"] for result in results] == [device.id]
+    expect(client.administer("POST", f"/apps/{APP}/what-if", {"record": record}), 200)
     expect(client.administer("POST", f"{place}/revoke", {"reason": "lost"}), 200)
     expect(device.send("GET", "/auth/v1/device/status"), 403)
     expect(client.administer("GET", f"/apps/{APP}/devices/{uuid.uuid4()}"), 404)

@@ -12,4 +12,4 @@ python=$(./environment)
 "$python" third_client.py "$binary"
 "$python" end_to_end.py "$binary"
 "$python" openapi_check.py "$binary"
-./openapi_fuzz "$binary" 50
+./openapi_fuzz "$binary" 30
