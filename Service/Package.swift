@@ -121,7 +121,7 @@ let package = Package(
         room("StoreConformance", ["AuthService", contract, json, crypto], tests: ["AuthService"]),
         room(
             "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, logging, atomics],
-            tests: [helpers, "AuthService", bytes, contract, "StoreConformance", crypto, grdb]),
+            tests: [helpers, "AuthService", bytes, contract, json, "StoreConformance", crypto, grdb]),
 
         // The stores of a deployment with several nodes: PostgreSQL keeps everything; Redis, beside it, what lives for minutes.
         [.systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])])],

@@ -17,13 +17,16 @@ public struct AuditArchiveFolder: Sendable {
     /// The folder at this path. It must exist before an archive is written.
     public init(_ path: String) { self.path = path }
 
-    /// The path of the file with these events, such as `…/audit-000000000001-000000010000.jsonl`.
-    func file(first: Int64, last: Int64) -> String {
+    /// The path of the file with these events.
+    func file(first: Int64, last: Int64) -> String { "\(path)/\(Self.name(first: first, last: last))" }
+
+    /// The name of the file with these events, such as `audit-000000000001-000000010000.jsonl`.
+    static func name(first: Int64, last: Int64) -> String {
         func padded(_ number: Int64) -> String {
             let digits = String(number)
             return String(repeating: "0", count: max(0, 12 - digits.count)) + digits
         }
-        return "\(path)/audit-\(padded(first))-\(padded(last)).jsonl"
+        return "audit-\(padded(first))-\(padded(last)).jsonl"
     }
 
     // MARK: Writing
@@ -85,6 +88,12 @@ public struct AuditArchiveFolder: Sendable {
     }
 
     // MARK: Reading
+
+    /// Whether the file with these events can be opened.
+    func hasFile(first: Int64, last: Int64) async -> Bool {
+        let path = file(first: first, last: last)
+        return await offloading { access(path, R_OK) == 0 }
+    }
 
     /// Why an archive cannot be read.
     enum ReadFailure: Error {

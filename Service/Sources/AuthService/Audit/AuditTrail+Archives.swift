@@ -39,6 +39,16 @@ extension AuditTrail {
         return (.intact, found)
     }
 
+    /// The files of archives that are not there, by name.
+    package func missingArchives() async throws -> [String] {
+        var missing: [String] = []
+        for archive in try await archives?.auditArchives() ?? [] {
+            let isThere = await folder?.hasFile(first: archive.first, last: archive.last) ?? false
+            if !isThere { missing.append(AuditArchiveFolder.name(first: archive.first, last: archive.last)) }
+        }
+        return missing
+    }
+
     /// The details of archived rotations of the service key, the newest file first. What they say is signed.
     func eachArchivedRotation(_ body: (JSONObject) -> Void) async throws {
         guard let folder, let archives else { return }

@@ -57,6 +57,13 @@ public struct AuditTrail: Sendable {
         return try await compare(head)
     }
 
+    /// Checks the chain after the last archive, and that it contains the head. Reads no archive.
+    package func verifyLog(against head: AuditHead) async throws -> AuditCheckResult {
+        guard try await isGenuine(head) else { return .foreignHead }
+        if let broken = try await log.firstBrokenLink() { return .brokenLink(broken) }
+        return try await compare(head)
+    }
+
     /// Whether the log still contains this head. Does not check the chain, so it is cheap enough to call often.
     public func compare(_ head: AuditHead) async throws(StoreError) -> AuditCheckResult {
         guard head.sequence > 0 else { return head.hash == AuditChain.origin ? .intact : .rewritten }
@@ -73,13 +80,17 @@ public struct AuditTrail: Sendable {
 
     /// - Parameter former: the former keys; nil: they were not needed yet.
     func isGenuine(_ head: AuditHead, _ former: inout [Curve25519.Signing.PublicKey]?) async throws -> Bool {
-        let text = Array(AuditHead.signedText(head.kind, sequence: head.sequence, at: head.at, hash: head.hash).utf8)
         // During a rotation of the service key, both keys may have signed.
-        let present = try key.allDerived(for: Self.purpose).map { try Self.signer($0).publicKey }
-        if present.contains(where: { $0.isValidSignature(head.signature, for: text) }) { return true }
+        let present = try Self.publicKeys(of: key)
+        if head.isSigned(by: present) { return true }
         let keys = if let former { former } else { try await formerKeys(before: present) }
         former = keys
-        return keys.contains { $0.isValidSignature(head.signature, for: text) }
+        return head.isSigned(by: keys)
+    }
+
+    /// The public keys of a service key, each of which may have signed heads.
+    static func publicKeys(of key: ServiceKey) throws -> [Curve25519.Signing.PublicKey] {
+        try key.allDerived(for: purpose).map { try signer($0).publicKey }
     }
 
     // MARK: Former service keys
@@ -104,36 +115,23 @@ public struct AuditTrail: Sendable {
     private func formerKeys(
         before present: [Curve25519.Signing.PublicKey]
     ) async throws -> [Curve25519.Signing.PublicKey] {
-        var (trusted, former): ([Curve25519.Signing.PublicKey], [Curve25519.Signing.PublicKey]) = (present, [])
-        func add(_ detail: JSONObject) {
-            for entry in detail["audit_keys"]?.array ?? [] {
-                guard former.count < Self.maximumFormerKeys,
-                    let bytes = entry.object?["key"]?.string.flatMap({ Base64.url.decode($0) }),
-                    let signature = entry.object?["signature"]?.string.flatMap({ Base64.url.decode($0) }),
-                    let key = try? Curve25519.Signing.PublicKey(rawRepresentation: bytes),
-                    trusted.contains(where: { $0.isValidSignature(signature, for: Self.successionText(bytes)) })
-                else { continue }
-                trusted.append(key)
-                former.append(key)
-            }
-        }
+        var former = FormerAuditKeys(before: present)
         var before: Int64?
         while true {
             let page = try await log.events(app: nil, device: nil, before: before, limit: Self.page)
             guard let last = page.last else { break }
             before = last.sequence
-            for recorded in page where recorded.event.code == .serviceKeyRotated { add(recorded.event.detail) }
+            for recorded in page where recorded.event.code == .serviceKeyRotated { former.add(recorded.event.detail) }
         }
-        try await eachArchivedRotation { add($0) }
-        return former
+        try await eachArchivedRotation { former.add($0) }
+        return former.keys
     }
 
-    private static func successionText(_ publicKey: [UInt8]) -> [UInt8] {
+    static func successionText(_ publicKey: [UInt8]) -> [UInt8] {
         Array("\(purpose)/former\n".utf8) + publicKey
     }
 
     private static let page = 1000
-    private static let maximumFormerKeys = 1000
 
     private static let purpose = "synheart-auth/audit-head/v1"
 

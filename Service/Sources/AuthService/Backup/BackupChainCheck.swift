@@ -1,39 +1,95 @@
-/// Checks the chain of the audit log while its rows are read, and that it contains a head.
+internal import AuthContract
+internal import StrictJSON
+
+/// Checks the chain of the audit log while its rows are read: that the archives join it, and that it contains a head.
+///
+/// The files of the archives are not read. `AuditTrail.verify(against:)` checks them.
 struct BackupChainCheck {
     private let head: AuditHead
-    private var last = AuditLink(sequence: 0, hash: AuditChain.origin)
+    private let key: ServiceKey
+    /// The hash of the last event of each archive, and the origin.
+    private var seams: [Int64: [UInt8]] = [0: AuditChain.origin]
+    /// The number of the last archived event.
+    private var archived: Int64 = 0
+    private var seal: AuditHead?
+    private var last: AuditLink?
     private var hasHead: Bool
+    private var rotations: [JSONObject] = []
 
-    init(head: AuditHead) {
-        self.head = head
+    init(head: AuditHead, key: ServiceKey) {
+        (self.head, self.key) = (head, key)
         hasHead = head.sequence == 0 && head.hash == AuditChain.origin
     }
 
+    /// Checks a row of `StoredTable.auditArchives`. These rows come before the events.
+    mutating func add(archive cells: [StoredTable.Cell]) throws(BackupError) {
+        guard last == nil, cells.count == 4, case .integer(let first) = cells[0], case .integer(let end) = cells[1],
+            case .bytes(let hash) = cells[2], case .text(let text) = cells[3], first > 0, first - 1 == archived,
+            end >= first, let seal = try? AuditHead(text), seal.kind == .archive, seal.sequence == end,
+            seal.hash == hash
+        else { throw brokenArchive }
+        (archived, self.seal) = (end, seal)
+        seams[end] = hash
+    }
+
     /// Checks a row of `StoredTable.audit`.
-    mutating func add(_ cells: [StoredTable.Cell]) throws(BackupError) {
-        let sequence = last.sequence + 1
-        guard cells.count == 8, cells[0] == .integer(sequence), case .text(let code) = cells[1],
-            case .integer(let at) = cells[2], case .text(let actor) = cells[3], case .text(let detail) = cells[6]
-        else { throw broken(sequence) }
+    mutating func add(event cells: [StoredTable.Cell]) throws(BackupError) {
+        let expected = (last?.sequence ?? archived).addingReportingOverflow(1).partialValue
+        guard cells.count == 8, case .integer(let sequence) = cells[0], case .text(let code) = cells[1],
+            case .integer(let at) = cells[2], case .text(let actor) = cells[3], case .text(let detail) = cells[6],
+            case .bytes(let hash) = cells[7], hash.count == 32, sequence > 0, follows(sequence)
+        else { throw broken(expected) }
         let entry = AuditChain.Entry(
             sequence: sequence, code: code, at: at, actor: actor, appID: cells[4].text, deviceID: cells[5].text,
             detail: detail)
-        let hash = AuditChain.hash(entry, after: last.hash)
-        guard cells[7] == .bytes(hash) else { throw broken(sequence) }
+        // The first row may be an archived event that was not removed yet. The hash before it is in the file.
+        if let before = last?.hash ?? seams[sequence - 1] {
+            guard AuditChain.hash(entry, after: before) == hash else { throw broken(sequence) }
+        }
+        if let seam = seams[sequence], seam != hash { throw broken(sequence) }
         last = AuditLink(sequence: sequence, hash: hash)
         if sequence == head.sequence { hasHead = hash == head.hash }
+        if code == AuditEvent.Code.serviceKeyRotated.rawValue,
+            let rotation = (try? JSONValue(parsing: detail, limits: .stored))?.object
+        {
+            rotations.append(rotation)
+        }
     }
 
-    /// Throws unless the rows had the head's event.
+    /// Throws unless the rows had the head's event, and continue archives that this service sealed.
     func finish() throws(BackupError) {
+        guard archived <= last?.sequence ?? 0 else { throw broken(archived) }
         guard hasHead else {
             throw BackupError(.brokenAudit, "has an audit log that does not contain its head at event \(head.sequence)")
         }
+        // The last seal covers all events before it. A rotation of the service key after it is among the rows. Earlier seals may
+        // need a rotation that is in a file.
+        if let seal, !isGenuine(seal) { throw brokenArchive }
+    }
+
+    /// Whether an event of this number may come next.
+    private func follows(_ sequence: Int64) -> Bool {
+        if let last { sequence - 1 == last.sequence } else { sequence - 1 <= archived }
+    }
+
+    private func isGenuine(_ seal: AuditHead) -> Bool {
+        guard let present = try? AuditTrail.publicKeys(of: key) else { return false }
+        if seal.isSigned(by: present) { return true }
+        var former = FormerAuditKeys(before: present)
+        for rotation in rotations.reversed() { former.add(rotation) }
+        return seal.isSigned(by: former.keys)
     }
 
     private func broken(_ sequence: Int64) -> BackupError {
         BackupError(
             .brokenAudit, "has an audit log that is changed at event \(sequence): compare it with an earlier backup")
+    }
+
+    private var brokenArchive: BackupError {
+        BackupError(
+            .brokenAudit,
+            "has archives of the audit log that are changed, do not join, or were not sealed by this service: "
+                + "compare it with an earlier backup")
     }
 }
 

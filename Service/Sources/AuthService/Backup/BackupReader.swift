@@ -39,12 +39,12 @@ package struct BackupReader {
             key: try header.key(from: key), pending: Array(start[(end + 1)...]), read: read)
         var lines = BackupLineReader(frames: frames)
         guard let line = try lines.next() else { throw BackupLine.malformed("it is empty") }
-        var reader = try BackupReader(BackupLine.parsed(line))
+        var reader = try BackupReader(BackupLine.parsed(line), key)
         return try reader.rows(&lines, visit)
     }
 
     /// Reads the first line. A table or a column that this version does not know is of a newer version.
-    private init(_ line: JSONValue) throws(BackupError) {
+    private init(_ line: JSONValue, _ key: ServiceKey) throws(BackupError) {
         var columns: [StoredTable: [(column: StoredTable.Column, position: Int?)]] = [:]
         var widths: [StoredTable: Int] = [:]
         do throws(JSONError) {
@@ -73,7 +73,7 @@ package struct BackupReader {
                 "was written by a newer version, which keeps more (\(error.path ?? "")): restore it with that version")
         }
         (self.columns, self.widths) = (columns, widths)
-        chain = BackupChainCheck(head: contents.head)
+        chain = BackupChainCheck(head: contents.head, key: key)
     }
 
     private mutating func rows(
@@ -89,7 +89,8 @@ package struct BackupReader {
             let (table, cells) = try row(values)
             rows[table, default: 0] += 1
             switch (table, cells.first) {
-            case (.audit, _): try chain.add(cells)
+            case (.auditArchives, _): try chain.add(archive: cells)
+            case (.audit, _): try chain.add(event: cells)
             case (.keyChecks, .text(let text)?): keyChecks = try [ServiceKeyCheck](storedText: text)
             default: break
             }

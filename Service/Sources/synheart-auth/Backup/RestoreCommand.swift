@@ -44,61 +44,50 @@ struct RestoreCommand: AsyncParsableCommand {
                     "the secrets in \(file) also need the service key \(missing[0]): list both in service_key, "
                         + "and run `service-key rotate` after the restore")
             }
-            let refusal = try await restore(backup, summary.contents, key, to: place)
-            try report(summary, place, refusal)
+            let restored = try await restore(
+                backup, Restoration(contents: summary.contents, key: key, archive: configuration.auditArchive),
+                to: place)
+            try report(summary, place, restored)
         }
     }
 
-    /// Returns the seconds for which the restored service refuses current requests after its first start.
     private func restore(
-        _ backup: BackupFile, _ contents: BackupContents, _ key: ServiceKey, to place: StorePlace
-    ) async throws -> Int64 {
+        _ backup: BackupFile, _ restoration: Restoration, to place: StorePlace
+    ) async throws -> Restoration.Outcome {
+        let (key, takenAt) = (restoration.key, restoration.contents.takenAt)
         let export: @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void = { visit in
-            _ = try backup.read(key: key, visit)
+            _ = try backup.read(key: key) { table, cells in try visit(table, table.restored(cells)) }
         }
-        var window: Int64 = 0
+        var outcome = Restoration.Outcome()
         switch place {
         case .file(let path):
-            try await SQLiteStores.restore(path, lastReading: contents.takenAt, from: export) { stores in
-                window = try await complete(stores, contents, key)
+            try await SQLiteStores.restore(path, lastReading: takenAt, from: export) { stores in
+                outcome = try await restoration.complete(stores)
             }
-            return window
         case .servers(let url, let redis):
-            _ = try await PostgreSQLStores.fill(url, from: export, lastReading: contents.takenAt)
+            _ = try await PostgreSQLStores.fill(url, from: export, lastReading: takenAt)
             let stores = try await ServerStores.forCommand(postgresql: url, creating: false)
-            try await closing(stores.close) { window = try await complete(stores, contents, key) }
+            try await closing(stores.close) {
+                outcome = try await restoration.complete(
+                    stores, else: ". The PostgreSQL database has its rows already: empty it before another attempt")
+            }
             // The clocks of a node and its store, or of two nodes at one Redis, may differ by so much.
             let apart = redis == nil ? ClaimHistory.clockTolerance : ClaimHistory.nodesApart
-            return window + apart + ClaimHistory.lease
+            outcome.refusal += apart + ClaimHistory.lease
         }
+        return outcome
     }
 
-    /// Checks the audit log of the new database, and adds the restore to it. Returns the apps' widest future window.
-    private func complete(
-        _ stores: any StoreEngine, _ contents: BackupContents, _ key: ServiceKey
-    ) async throws -> Int64 {
-        let service = AuthService(stores: stores.all, key: key)
-        guard try await service.auditTrail.verify(against: contents.head) == .intact else {
-            throw CommandFailure(.refused, "the audit log is not whole after the restore: do not use the new database")
-        }
-        try await stores.all.audit.append(
-            AuditEvent(
-                .databaseRestored, at: service.clock.now, actor: SystemUser.actor,
-                detail: JSONObject([
-                    ("taken_at", .string(contents.takenAt.iso8601)), ("audit_head", .string(contents.head.description)),
-                ])))
-        return max(await service.apps.widestFutureWindow(), ClaimHistory.leastWindow)
-    }
-
-    private func report(_ summary: BackupSummary, _ place: StorePlace, _ refusal: Int64) throws {
+    private func report(_ summary: BackupSummary, _ place: StorePlace, _ restored: Restoration.Outcome) throws {
         let taken = summary.contents.takenAt
         let age = SystemClock().now.seconds - taken.seconds
-        let unknown = Self.unknown(refusal)
+        let unknown = Self.unknown(restored.refusal)
         guard !output.json else {
             let reasons = unknown.map { ($0.0, JSONValue.string($0.1)) }
             let further: [(String, JSONValue)] = [
-                ("unknown_seconds", .integer(age)), ("refuses_seconds", .integer(refusal)),
+                ("unknown_seconds", .integer(age)), ("refuses_seconds", .integer(restored.refusal)),
                 ("unknown", .object(JSONObject(reasons))),
+                ("unchecked_archives", .array(restored.unchecked.map { .string($0) })),
             ]
             return try output.show(JSONObject(summary.members + further))
         }
@@ -111,7 +100,7 @@ struct RestoreCommand: AsyncParsableCommand {
             What happened after \(taken.iso8601), up to \(Self.span(age)) ago, is unknown:
             \(lines.joined(separator: "\n"))
 
-            The audit log continues \(summary.contents.head)
+            The audit log continues \(summary.contents.head)\(restored.warning)
             """)
     }
 
@@ -120,9 +109,21 @@ struct RestoreCommand: AsyncParsableCommand {
         [
             ("claims", "the service refuses requests of before its first start, and all for about \(refusal) s: 503"),
             ("revocations", "a device, credential or signing key that was revoked since is valid: revoke it again"),
-            ("rotations", "a device that rotated since gets INVALID_SIGNATURE, and must register again"),
+            (
+                "rotations",
+                "a device that rotated since gets INVALID_SIGNATURE, and must register again. Its former key is valid again, "
+                    + "also one that was rotated away as compromised: revoke that device"
+            ),
             ("registrations", "a device that registered since gets NOT_REGISTERED, and must register again"),
             ("deregistrations", "a device that deregistered or was rejected since is as before"),
+            ("forgotten", "a device that was forgotten since has its data again, until it is forgotten again"),
+            ("schemes", "a device that first used scheme 2 since may use scheme 1 until it uses scheme 2 again"),
+            ("made", "signing keys, their tokens, and credentials that were made since are unknown: make new ones"),
+            (
+                "webhooks",
+                "all are switched off, also those that were removed since, and they have their secrets of before. Event numbers "
+                    + "repeat, so add again those that you need, and remove these"
+            ),
             ("changes", "apps, credentials, approvals and demands to rotate are as before"),
         ]
     }
