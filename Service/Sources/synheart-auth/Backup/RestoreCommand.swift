@@ -59,17 +59,19 @@ struct RestoreCommand: AsyncParsableCommand {
         var window: Int64 = 0
         switch place {
         case .file(let path):
-            try await SQLiteStores.restore(path, lastReading: contents.takenAt, from: export) { stores in
+            try await SQLiteStores.restore(
+                path, lastReading: contents.takenAt, at: SystemClock().now, from: export
+            ) { stores in
                 window = try await complete(stores, contents, key)
             }
-            return window
+            return max(window, SignaturePolicy.maximumFutureWindow)
         case .servers(let url, let redis):
             _ = try await PostgreSQLStores.fill(url, from: export, lastReading: contents.takenAt)
             let stores = try await ServerStores.forCommand(postgresql: url, creating: false)
             try await closing(stores.close) { window = try await complete(stores, contents, key) }
-            // The clocks of a node and its store, or of two nodes at one Redis, may differ by so much.
-            let apart = redis == nil ? ClaimHistory.clockTolerance : ClaimHistory.nodesApart
-            return window + apart + ClaimHistory.lease
+            guard redis != nil else { return window + SignaturePolicy.maximumFutureWindow }
+            // The clocks of two nodes at one Redis may differ by so much.
+            return window + ClaimHistory.nodesApart + ClaimHistory.lease
         }
     }
 
