@@ -16,7 +16,11 @@ import Testing
 
     /// `DevelopmentDevice.app` with the shortest future window, so that the loss of history ends soon.
     private static let app = DevelopmentDevice.app.replacing(
-        #""build_channel""#, with: #""signature":{"future_window_seconds":5},"build_channel""#)
+        #""build_channel""#,
+        with: #""signature":{"future_window_seconds":5,"past_window_seconds":600},"build_channel""#)
+    /// How far the clocks of the restored service and of its devices are ahead, in seconds: a restore refuses requests dated up to 300 s
+    /// after it.
+    private static let later: Int64 = 298
 
     private func restore(key: String) async throws -> Binary.Result {
         try await Binary.run(
@@ -24,7 +28,7 @@ import Testing
     }
 
     private func status(of device: DevelopmentDevice, _ service: RunningService) async throws -> WireAnswer? {
-        await WireConnection.exchange(port: service.port, try device.request(.status))
+        await WireConnection.exchange(port: service.port, try device.request(.status, ahead: Self.later))
     }
 
     /// Sends requests of a device until the service is gone. Returns the number of accepted ones.
@@ -91,7 +95,9 @@ import Testing
         #expect(again.status == 2 && again.errors.contains("exists"), "\(again.errors)")
 
         let new = try await fixture.start(
-            stores: ["--database", restored], environment: ["SYNHEART_AUTH_SERVICE_KEY": key])
+            stores: ["--database", restored],
+            environment: try ClusterTests.clock(apartBy: Int(Self.later))
+                .merging(["SYNHEART_AUTH_SERVICE_KEY": key]) { $1 })
         let replay = await WireConnection.exchange(port: new.port, captured)
         #expect(replay?.code == "SERVICE_UNAVAILABLE", "\(replay?.text ?? "no answer")")
         let limit = ContinuousClock.now + .seconds(30)

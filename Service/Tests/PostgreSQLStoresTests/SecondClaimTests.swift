@@ -113,6 +113,34 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
+        /// The server's files may be a snapshot that was put back: then second claims are missing, and the identity is the same.
+        @Test func `after the server was started, a new id has no unclaimed end for a while`() async throws {
+            let stores = try await node()
+            #expect(try await renew(stores).unclaimedEnd != nil)
+            // As after a start: the row has the start of the server before.
+            try server.sql("UPDATE claim_keeper SET server_start = server_start - interval '1 s'", in: url)
+            #expect(try await renew(stores).unclaimedEnd == nil)
+            // A node whose clock is not the server's does not record the start.
+            try server.sql("UPDATE claim_keeper SET settles_at = 0, server_start = NULL", in: url)
+            try server.sql("SELECT read_claim_keeper('\(Self.redis)', 1000, 30)", in: url)
+            #expect(try await renew(stores).unclaimedEnd == nil)
+            try server.sql(
+                """
+                UPDATE claim_keeper SET settles_at = 0, mark = 0, server_start = NULL;
+                SELECT read_claim_keeper('\(Self.redis)', floor(extract(epoch FROM clock_timestamp()))::bigint, 30)
+                """, in: url)
+            let rest = try server.sql(
+                """
+                SELECT settles_at - floor(extract(epoch FROM clock_timestamp()))::bigint FROM claim_keeper
+                  WHERE server_start = pg_postmaster_start_time()
+                """, in: url)
+            #expect((640...670).contains(Int(rest) ?? 0), "\(rest)")
+            #expect(try await renew(stores).unclaimedEnd == nil)
+            try settle()
+            #expect(try await renew(stores).unclaimedEnd != nil)
+            await stores.close()
+        }
+
         @Test func `an older node that only looks, or is configured for another store, changes nothing`() async throws {
             let stores = try await node()
             try server.sql("SELECT read_claim_keeper(NULL)", in: url)

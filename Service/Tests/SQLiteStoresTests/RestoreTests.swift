@@ -48,7 +48,7 @@ import Testing
         _ stores: SQLiteStores, to path: String, check: (SQLiteStores) async throws -> Void = { _ in }
     ) async throws {
         try await SQLiteStores.restore(
-            path, lastReading: clock.now, from: { visit in try stores.export(visit) }, check: check)
+            path, lastReading: clock.now, at: clock.now, from: { visit in try stores.export(visit) }, check: check)
     }
 
     @Test func `every row comes back, and nothing but the new file remains`() async throws {
@@ -98,7 +98,7 @@ import Testing
         if keepsJournal {
             try FileManager.default.copyItem(atPath: folder.database + "-claims", toPath: restored + "-claims")
         }
-        let now = clock.now + 100
+        let now = clock.now + 400
         let new = try SQLiteStores(path: restored, clock: FixedClock(now: now), logger: silent)
         for date in [clock.now - 600, clock.now, now, now + 60] { #expect(try await isLost(date, new, now)) }
         #expect(try await !isLost(now + 61, new, now + 61))
@@ -107,6 +107,19 @@ import Testing
         let again = try SQLiteStores(path: restored, clock: FixedClock(now: now + 70), logger: silent)
         #expect(try await isLost(now, again, now + 70))
         await again.close()
+    }
+
+    /// The window may have been wider after the backup, when the requests were accepted.
+    @Test func `the refusal covers the widest future window after the restore, with any window of the app`()
+        async throws
+    {
+        let stores = try await filled()
+        try await restore(stores, to: restored)
+        await stores.close()
+        let new = try SQLiteStores(path: restored, clock: FixedClock(now: clock.now + 10), logger: silent)
+        for ahead: Int64 in [0, 71, 290, 300] { #expect(try await isLost(clock.now + ahead, new, clock.now + 240)) }
+        #expect(try await !isLost(clock.now + 301, new, clock.now + 301))
+        await new.close()
     }
 
     private func isLost(_ date: UnixTime, _ stores: SQLiteStores, _ now: UnixTime) async throws -> Bool {
@@ -134,7 +147,7 @@ import Testing
         await #expect(throws: Failure.self) { try await restore(stores, to: restored) { _ in throw Failure() } }
         await #expect(throws: Failure.self) {
             try await SQLiteStores.restore(
-                restored, lastReading: clock.now,
+                restored, lastReading: clock.now, at: clock.now,
                 from: { visit in
                     try visit(.apps, [.text("a"), .text("b")])
                     throw Failure()
@@ -143,8 +156,8 @@ import Testing
         // SQLite refuses a row of another type.
         await #expect(throws: StoreOpenError.self) {
             try await SQLiteStores.restore(
-                restored, lastReading: clock.now, from: { visit in try visit(.apps, [.bytes([1]), .null]) },
-                check: { _ in })
+                restored, lastReading: clock.now, at: clock.now,
+                from: { visit in try visit(.apps, [.bytes([1]), .null]) }, check: { _ in })
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix("res") } == [])
         await stores.close()

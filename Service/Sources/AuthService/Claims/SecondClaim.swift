@@ -28,9 +28,14 @@ package import AuthContract
 /// A node of a version without second claims breaks step 1. So the id is replaced without an unclaimed end, which leaves the whole
 /// interval, for `settling` seconds after such a node could last begin to claim. PostgreSQL itself records that: such a node reads
 /// the id by another function than this version. The same holds after PostgreSQL lost claims of its own.
+///
+/// A snapshot of PostgreSQL's storage that is put back breaks steps 2 and 4: the row and the second claims are as they were, and no
+/// identity of the server shows that. Files are replaced while the server is stopped. So the same holds for `settling` seconds
+/// after the first node read the id under a start of the server that the row does not have. By then every second claim that was
+/// made before the start is dated in the past.
 package enum SecondClaim {
-    /// Seconds after which every request that a node without second claims accepted is dated in the past: a lease, the tolerance of
-    /// the clock and the widest future window are 335 s.
+    /// Seconds after which every request that was accepted before, also by a node without second claims, is dated in the past: a lease,
+    /// the tolerance of the clock and the widest future window are 335 s.
     package static let settling = ReplayClaim.life
 
     /// Whether a request must be claimed in PostgreSQL too.

@@ -9,7 +9,7 @@ extension PostgreSQLStores {
     /// - Parameters:
     ///   - url: the database. It must hold no app, device, event or key check.
     ///   - export: visits every row, in the order of `StoredTable`. It runs on the thread of the connection, and may block it.
-    ///   - lastReading: a reading of the clock of before, such as the time of a backup; nil: none is known.
+    ///   - lastReading: a reading of the clock of before, such as the time of a backup; nil: the rows are the other engine's latest.
     ///   - progress: called with a table and the number of its rows so far, to show progress.
     /// - Returns: the number of rows of each table.
     /// - Throws: `StoreOpenError` if the database cannot be used or is not empty, and errors of `export`. In these cases
@@ -30,6 +30,7 @@ extension PostgreSQLStores {
             _ = try connection.rows(
                 "UPDATE claim_history SET identity = 'moved from another engine', clock = greatest(clock, $1)",
                 [.integer(lastReading?.seconds ?? 0)])
+            if lastReading != nil { _ = try connection.rows(oldRecordsLoss) }
             // A Redis of before knows another id, so it records a loss too, and forgets which primary was the newest.
             _ = try connection.rows(
                 """
@@ -38,6 +39,13 @@ extension PostgreSQLStores {
             return filling.counts
         }
     }
+
+    /// Records a loss that ends no earlier than the widest future window from now. Old app records may have a narrower window than
+    /// the one under which requests were accepted later.
+    private static let oldRecordsLoss = """
+        UPDATE claim_history SET lost_from = lost_from || \(Schema.serverClock) - \(ReplayClaim.life),
+          lost_to = lost_to || \(Schema.serverClock) + \(SignaturePolicy.maximumFutureWindow - ClaimHistory.leastWindow)
+        """
 }
 
 /// Inserts rows into the tables, up to 500 in one statement.

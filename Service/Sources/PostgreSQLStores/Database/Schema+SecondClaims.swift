@@ -5,11 +5,16 @@ internal import AuthService
 extension Schema {
     static let secondClaims = [
         // `mark` is the latest reading of the server's clock that a node may have used. It never decreases. Until `settles_at`, a node
-        // without second claims may have accepted requests dated ahead. `ruled_id` is the last id that a node with second claims named.
+        // without second claims may have accepted requests dated ahead, or the server may have started on an earlier state of its files.
+        // `server_start` is the start of the server that `settles_at` is about. `ruled_id` is the last id that a node with second claims
+        // named.
         """
         ALTER TABLE claim_keeper ADD COLUMN mark bigint NOT NULL DEFAULT 0,
-          ADD COLUMN settles_at bigint NOT NULL DEFAULT 0, ADD COLUMN ruled_id text COLLATE "C"
+          ADD COLUMN settles_at bigint NOT NULL DEFAULT 0, ADD COLUMN ruled_id text COLLATE "C",
+          ADD COLUMN server_start timestamptz
         """,
+        // Files are replaced while the server is stopped. Before this statement, no second claim was made in this database.
+        "UPDATE claim_keeper SET server_start = pg_postmaster_start_time()",
         // A node of the previous version may run now. If none ever renewed its lease, and no device exists, none made a claim.
         """
         UPDATE claim_keeper SET settles_at = \(settlement)
@@ -51,7 +56,8 @@ extension Schema {
           EXECUTE FUNCTION unsettle_claim_keeper()
         """,
         // `marked` is on the primary's disk before the node gets it, so no crash takes it from the row that a later id is named in. A
-        // node whose clock is wrong makes no claims, and must not raise the mark: it never decreases again.
+        // node whose clock is wrong makes no claims, and must not raise the mark: it never decreases again. Nor does such a node record
+        // the server's start, because the server's clock may be behind.
         """
         CREATE FUNCTION read_claim_keeper(
           mine text, reading bigint, tolerance bigint,
@@ -59,14 +65,19 @@ extension Schema {
         ) LANGUAGE plpgsql AS $$
         DECLARE
           raised bigint;
+          agrees boolean;
         BEGIN
           present := \(serverClock);
           SELECT id, place, renewed_at, mark INTO named, kept_in, renewed, marked FROM claim_keeper;
           IF kept_in = mine
             AND (marked < present OR NOT coalesce(renewed BETWEEN present - 2 AND present, FALSE)) THEN
             PERFORM set_config('synchronous_commit', 'local', TRUE);
+            agrees := abs(reading - present) <= tolerance;
             UPDATE claim_keeper SET renewed_at = present,
-                mark = CASE WHEN abs(reading - present) <= tolerance THEN greatest(mark, present) ELSE mark END
+                mark = CASE WHEN agrees THEN greatest(mark, present) ELSE mark END,
+                settles_at = CASE WHEN agrees AND server_start IS DISTINCT FROM pg_postmaster_start_time()
+                  THEN greatest(settles_at, \(settlement)) ELSE settles_at END,
+                server_start = CASE WHEN agrees THEN pg_postmaster_start_time() ELSE server_start END
               WHERE single IN (SELECT single FROM claim_keeper WHERE id = named FOR UPDATE SKIP LOCKED)
               RETURNING mark INTO raised;
           END IF;
@@ -91,7 +102,8 @@ extension Schema {
           before := keeper.place;
           marked := greatest(keeper.mark, present);
           SELECT * INTO history FROM claim_history;
-          IF keeper.settles_at <= present AND claim_identity() IN (history.identity, \(identityElsewhere))
+          IF keeper.settles_at <= present AND keeper.server_start = pg_postmaster_start_time()
+            AND claim_identity() IN (history.identity, \(identityElsewhere))
             AND history.clock <= present + \(ClockHistory.tolerance)
             AND NOT EXISTS (
               SELECT FROM unnest(history.lost_from, history.lost_to) AS lost (first, last)
@@ -178,6 +190,7 @@ extension Schema {
     /// The recorded identity as it is while another store is the keeper.
     private static let identityElsewhere = "regexp_replace(history.identity, '[^:]*$', 'elsewhere')"
 
-    /// The end of the time that begins now. Nodes of the previous version record it every 10 s.
+    /// The end of the time that begins now. Nodes of the previous version record it every 10 s, and the first node that reads the id after a
+    /// start of the server does so once.
     private static let settlement = "\(serverClock) + \(SecondClaim.settling + 10)"
 }

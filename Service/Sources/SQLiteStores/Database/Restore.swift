@@ -13,19 +13,22 @@ extension SQLiteStores {
     /// - Parameters:
     ///   - path: the database's own path (`resolvedPath`). Neither it nor a log of it may exist.
     ///   - lastReading: a reading of the clock of before, such as the time of a backup.
+    ///   - now: the time of the restore.
     ///   - export: visits every row. It runs on a thread that it may block.
     ///   - check: checks and completes the new database, which is opened for administration.
     /// - Throws: `StoreOpenError` if the file exists or cannot be written, and errors of `export` and `check`. Then there is no new
     ///   file.
     package static func restore(
-        _ path: String, lastReading: UnixTime,
+        _ path: String, lastReading: UnixTime, at now: UnixTime,
         from export: @escaping @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void,
         check: (SQLiteStores) async throws -> Void
     ) async throws {
         try requireNew(path)
         let temporary = "\(path).\(RandomUUID(from: SystemRandom()).text)"
         defer { for suffix in logs + [""] { unlink(temporary + suffix) } }
-        try await offloading { () throws(any Error) in try fill(temporary, lastReading, export) }
+        try await offloading { () throws(any Error) in
+            try fill(temporary, .restored(at: now, lastReading: lastReading), export)
+        }
         let stores = try SQLiteStores(path: temporary, role: .administration)
         do { try await check(stores) } catch {
             await stores.close()
@@ -57,7 +60,7 @@ extension SQLiteStores {
         }
     }
 
-    private static func fill(_ path: String, _ lastReading: UnixTime, _ export: StoredTable.Export) throws {
+    private static func fill(_ path: String, _ note: JournalNote, _ export: StoredTable.Export) throws {
         let pool = try DatabaseFile.open(path, busyTimeout: .seconds(30))
         defer { try? pool.close() }
         do {
@@ -75,7 +78,7 @@ extension SQLiteStores {
                     try insertions[table]?.execute(arguments: StatementArguments(cells.map(\.databaseValue)))
                 }
                 if let gaps { try database.execute(sql: gaps) }
-                try StoreDatabase.note(.restored(lastReading: lastReading), database)
+                try StoreDatabase.note(note, database)
             }
             try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
         } catch { throw error is DatabaseError ? DatabaseFile.openError(error, path) : error }
@@ -101,8 +104,15 @@ extension SQLiteStores {
 
 extension JournalNote {
     /// The note of a restored database: newer than any journal, so that the first start records a loss.
-    static func restored(lastReading: UnixTime) -> JournalNote {
-        JournalNote(sequence: .max, length: .max, clock: lastReading.seconds, loss: HistoryLoss())
+    ///
+    /// The app records may be older than a wider future window under which requests were accepted. So the refusal ends no
+    /// earlier than the widest window after the restore.
+    static func restored(at now: UnixTime, lastReading: UnixTime) -> JournalNote {
+        var loss = HistoryLoss()
+        loss.add(
+            from: now.seconds.subtracting(ReplayClaim.life),
+            to: now.seconds.adding(SignaturePolicy.maximumFutureWindow), isOpen: false)
+        return JournalNote(sequence: .max, length: .max, clock: lastReading.seconds, loss: loss)
     }
 
     /// Whether the database was restored, and no service was started on it since.

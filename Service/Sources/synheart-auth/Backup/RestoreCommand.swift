@@ -61,9 +61,10 @@ struct RestoreCommand: AsyncParsableCommand {
         var outcome = Restoration.Outcome()
         switch place {
         case .file(let path):
-            try await SQLiteStores.restore(path, lastReading: takenAt, from: export) { stores in
+            try await SQLiteStores.restore(path, lastReading: takenAt, at: SystemClock().now, from: export) { stores in
                 outcome = try await restoration.complete(stores)
             }
+            outcome.refusal = max(outcome.refusal, SignaturePolicy.maximumFutureWindow)
         case .servers(let url, let redis):
             _ = try await PostgreSQLStores.fill(url, from: export, lastReading: takenAt)
             let stores = try await ServerStores.forCommand(postgresql: url, creating: false)
@@ -71,9 +72,9 @@ struct RestoreCommand: AsyncParsableCommand {
                 outcome = try await restoration.complete(
                     stores, else: ". The PostgreSQL database has its rows already: empty it before another attempt")
             }
-            // The clocks of a node and its store, or of two nodes at one Redis, may differ by so much.
-            let apart = redis == nil ? ClaimHistory.clockTolerance : ClaimHistory.nodesApart
-            outcome.refusal += apart + ClaimHistory.lease
+            // The clocks of two nodes at one Redis may differ by so much.
+            let apart = ClaimHistory.nodesApart + ClaimHistory.lease
+            outcome.refusal += redis == nil ? SignaturePolicy.maximumFutureWindow : apart
         }
         return outcome
     }

@@ -296,7 +296,7 @@ import Testing
     }
 
     /// Environment variables that shift a process's wall clock (Debian's libfaketime).
-    private static func clock(apartBy seconds: Int) throws -> [String: String] {
+    static func clock(apartBy seconds: Int) throws -> [String: String] {
         let libraries = ["x86_64", "aarch64"].map { "/usr/lib/\($0)-linux-gnu/faketime/libfaketimeMT.so.1" }
         let library = try #require(
             libraries.first { FileManager.default.fileExists(atPath: $0) },
