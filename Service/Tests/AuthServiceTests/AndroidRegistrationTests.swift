@@ -55,6 +55,12 @@ struct AndroidRegistrationTests {
     }
 
     private static func device(_ world: World, _ proofs: Proofs) async throws -> DeviceRecord {
+        let request = try await request(world, proofs)
+        let answer = try await world.register(request, [])
+        return try #require(try await world.stores.device(answer.deviceID, of: request.appID))
+    }
+
+    private static func request(_ world: World, _ proofs: Proofs) async throws -> RegisterRequest {
         let google = try google.get()
         let key = P256.Signing.PrivateKey()
         let now = world.clock.now.date
@@ -62,7 +68,7 @@ struct AndroidRegistrationTests {
         let text = DevicePublicKey(key.publicKey).base64
         let signed = proofs.isForOther ? [UInt8](repeating: 1, count: 32) : challenge
         let nonce = BindingNonce(challenge: signed, publicKeyText: text)
-        let request = RegisterRequest(
+        return RegisterRequest(
             appID: try AppID(World.appID), publicKeyText: text, challenge: challenge, platform: .android,
             proof: try proofs.token.map {
                 try google.classicToken(nonce: nonce.playIntegrityText, at: now, options: $0)
@@ -70,8 +76,6 @@ struct AndroidRegistrationTests {
             keyAttestation: try proofs.chain.map {
                 try google.attest(proofs.attested ?? key.publicKey, challenge: signed, at: now, options: $0)
             })
-        let answer = try await world.register(request, [])
-        return try #require(try await world.stores.device(answer.deviceID, of: request.appID))
     }
 
     @Test func `the version of the app is Play Integrity's, or else the key attestation's`() async throws {
@@ -83,6 +87,8 @@ struct AndroidRegistrationTests {
             (Proofs(token: token, chain: chain), "42"), (Proofs(token: nil, chain: chain), "41"),
         ] {
             #expect(try await Self.device(world, proofs).appVersion == version)
+            let counted = try await world.service.registered(Self.request(world, proofs), world.http([])).appVersion
+            #expect(counted == version)
         }
     }
 

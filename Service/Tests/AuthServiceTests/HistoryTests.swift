@@ -1,4 +1,5 @@
 import AuthContract
+import Bytes
 import StoreConformance
 import Testing
 
@@ -94,6 +95,20 @@ struct HistoryTests {
         func condense(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool { false }
     }
 
+    /// Answers a question when it is told to.
+    private struct Slow: VerdictHistoryStore {
+        let (asked, answer) = (OnceValue<Bool>(), OnceValue<Bool>())
+
+        func add(_ batch: VerdictBatch) {}
+
+        func sums(_ query: VerdictQuery) async -> [VerdictSum] {
+            if asked.give(true) { _ = await answer.value }
+            return []
+        }
+
+        func condense(minutesBefore: UnixTime, hoursBefore: UnixTime) -> Bool { false }
+    }
+
     private let clock = TestClock(at: Self.start + 30)
     private let memory = MemoryStores()
 
@@ -139,6 +154,23 @@ struct HistoryTests {
         clock.advance(60)
         for _ in 0..<3 { await forgetful.write() }
         #expect(try await written() == [1, 1, 1, 1])
+    }
+
+    @Test func `a question is refused while another one is answered, even if the other's caller has gone`()
+        async throws
+    {
+        let slow = Slow()
+        let history = history(slow)
+        let query = VerdictQuery(since: Self.start, until: Self.start + 60, step: 60, limit: 1)
+        let first = Task { try await history.sums(query) }
+        #expect(await slow.asked.value)
+        first.cancel()
+        let refusal = await #expect(throws: Refusal.self) { try await history.sums(query) }
+        #expect(refusal?.code == .rateLimited)
+        #expect(refusal?.retryAfter == 1)
+        slow.answer.give(true)
+        #expect(try await first.value == [])
+        #expect(try await history.sums(query) == [])
     }
 
     @Test func `a minute that the store no longer keeps is not written`() async throws {

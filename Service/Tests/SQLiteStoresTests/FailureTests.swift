@@ -126,6 +126,22 @@ struct FailureTests {
         await stores.close()
     }
 
+    @Test(.timeLimit(.minutes(15)))
+    func `a long read is interrupted at its deadline, and the next one is answered`() async throws {
+        var options = SQLiteStores.Options()
+        options.deadline = .milliseconds(20)
+        let stores = try SQLiteStores.open(folder, options: options)
+        let error = await #expect(throws: StoreError.self) {
+            try await stores.database.readUntilDeadline { database in
+                let endless =
+                    "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) SELECT max(n) FROM numbers"
+                return try Int.fetchOne(database, sql: endless)
+            }
+        }
+        #expect(error?.code == .tooSlow)
+        await stores.close()
+    }
+
     @Test func `changes by another process are signalled, own changes are not`() async throws {
         var options = SQLiteStores.Options()
         options.pollInterval = .milliseconds(2)

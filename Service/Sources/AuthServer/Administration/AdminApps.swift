@@ -49,7 +49,7 @@ extension AdminAPI {
         let expected = request.precondition.isConditional ? record : nil
         guard try await service.removeApp(record.appID, ifStill: expected, actor: request.actor) else {
             try request.precondition.check(try await existingApp(request))
-            let reason = "The app has devices: disable it instead"
+            let reason = "The app has devices, and those that ended count too: disable it instead"
             throw Refusal(.conflict, reason, hint: reason)
         }
         return .noContent

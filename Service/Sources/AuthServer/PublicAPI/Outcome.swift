@@ -12,6 +12,8 @@ struct Outcome {
     var credential: Credential?
     /// The registration that was asked for.
     var registration: RegisterRequest?
+    /// The version of the app in the registration's evidence; nil: it names none, or did not verify.
+    var registeredVersion: String?
     /// The headers of the request.
     let headers: HeaderFields
     /// The headers of the request that another service received.
@@ -47,7 +49,7 @@ struct Outcome {
     /// What the history counts the request as; nil: it is neither a judged request nor a registration.
     ///
     /// Platform, scheme and version are those of the device whose signature verified. Without one, anybody could have written
-    /// them. Only a registration names its platform itself.
+    /// them. Only a registration names its platform itself. Its version is that of its verified evidence.
     ///
     /// - Parameters:
     ///   - answer: the answer to the request.
@@ -56,7 +58,8 @@ struct Outcome {
         if let registration {
             let app = isKnown(registration.appID) ? registration.appID : nil
             return CountedVerdict(
-                appID: app, kind: .registration, platform: registration.platform, code: answer.outcome)
+                appID: app, kind: .registration, platform: registration.platform, code: answer.outcome,
+                version: registeredVersion)
         }
         guard let judgement else { return nil }
         let device = judgement.signed?.device

@@ -113,10 +113,11 @@ struct PublicResponder: ListenerResponder {
         let bytes = try await request.body(upTo: settings.limits.deviceBody)
         let body = try RegisterRequest(received: bytes)
         (outcome.registration, outcome.named) = (body, (body.appID, nil))
-        let response = try await tracer.step("register") {
-            try await service.register(body, request.incoming(bytes))
+        let (response, version) = try await tracer.step("register") {
+            try await service.registered(body, request.incoming(bytes))
         }
         outcome.named?.device = response.deviceID
+        outcome.registeredVersion = version
         return .json(response, outcome: response.status.rawValue)
     }
 

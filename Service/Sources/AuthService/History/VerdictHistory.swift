@@ -22,6 +22,8 @@ public final class VerdictHistory: Sendable {
     private let buffer = VerdictBuffer()
     /// The batch that the store has not acknowledged.
     private let unwritten = Locked<VerdictBatch?>(nil)
+    /// Whether a question is being answered.
+    private let isAsked = Locked(false)
     private let logger = Logger(label: "synheart.history")
 
     init(store: (any VerdictHistoryStore)?, clock: any ServiceClock, random: any RandomSource) {
@@ -77,8 +79,27 @@ public final class VerdictHistory: Sendable {
     }
 
     /// The sums that a query asks for.
-    public func sums(_ query: VerdictQuery) async throws(StoreError) -> [VerdictSum] {
+    ///
+    /// A question may read millions of rows. So one is answered at a time, and another one is refused at once. Otherwise
+    /// callers of the history could take every reader of the store from devices.
+    public func sums(_ query: VerdictQuery) async throws(Refusal) -> [VerdictSum] {
         guard let store else { return [] }
-        return try await store.sums(query)
+        let isFirst = isAsked.withLock { isAsked in
+            defer { isAsked = true }
+            return !isAsked
+        }
+        guard isFirst else {
+            throw Refusal(
+                .rateLimited, "another question to the history is being answered", retryAfter: 1,
+                hint: "Another question to the history is being answered. Ask again after it")
+        }
+        defer { isAsked.withLock { $0 = false } }
+        // A task of its own: a caller that goes away does not let the next question begin before this one has ended.
+        let answer = Task { () async -> Result<[VerdictSum], Refusal> in
+            do throws(Refusal) {
+                return .success(try await storeCall { () async throws(StoreError) in try await store.sums(query) })
+            } catch { return .failure(error) }
+        }
+        return try await answer.value.get()
     }
 }

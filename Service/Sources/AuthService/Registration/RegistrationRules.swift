@@ -17,14 +17,18 @@ struct RegistrationRules: Sendable {
     let clock: any ServiceClock
     let random: any RandomSource
 
-    func register(_ request: RegisterRequest, _ http: IncomingRequest) async throws(Refusal) -> RegisterResponse {
+    /// - Returns: the answer, and the version of the app in the verified evidence.
+    func register(
+        _ request: RegisterRequest, _ http: IncomingRequest
+    ) async throws(Refusal) -> (response: RegisterResponse, appVersion: String?) {
         var app = try await verifier.enabledApp(request.appID, for: http.provenance.address)
         try await verifier.refuseDevelopmentHeader(http, of: app)
         try requirePlatform(request.platform, of: app)
         try await challenges.take(request.challenge, of: request.appID, for: .register)
         let key = try wellFormed { try DevicePublicKey(base64: request.publicKeyText) }
         for _ in 0..<ConcurrentChanges.maximumAttempts {
-            if let response = try await judge(request, http, key, under: app) { return response }
+            let judged = try await judge(request, http, key, under: app)
+            if let response = judged.response { return (response, judged.appVersion) }
             // The record has changed. Another channel or policy may refuse what this one admits.
             apps.forget()
             app = try await apps.enabled(request.appID)
@@ -36,17 +40,17 @@ struct RegistrationRules: Sendable {
 
     /// Judges a registration under an app's record.
     ///
-    /// - Returns: nil if the stored record is no longer that one.
+    /// - Returns: the answer, nil if the stored record is no longer that one, and the version of the app in the verified evidence.
     private func judge(
         _ request: RegisterRequest, _ http: IncomingRequest, _ key: DevicePublicKey, under app: ProvisionedApp
-    ) async throws(Refusal) -> RegisterResponse? {
+    ) async throws(Refusal) -> (response: RegisterResponse?, appVersion: String?) {
         let nonce = BindingNonce(challenge: request.challenge, publicKeyText: request.publicKeyText)
         let isDevelopment = request.proof == RegisterRequest.developmentProof
         if isDevelopment { try requireDevelopmentAllowed(app, http) }
         try checkKeyProof(request, key, nonce, policy: app.record.keys)
         if isDevelopment {
-            return try await admit(
-                request, key, VerifiedEvidence(assurance: Assurance(app: .development, key: .unattested)), app: app)
+            let unattested = VerifiedEvidence(assurance: Assurance(app: .development, key: .unattested))
+            return (try await admit(request, key, unattested, app: app), nil)
         }
         let evidence: VerifiedEvidence
         do {
@@ -54,10 +58,10 @@ struct RegistrationRules: Sendable {
         } catch {
             await recorder.record(error.proof, .registration, of: app)
             guard error.code == .providerUnavailable else { throw error }
-            return try await duringOutage(request, key, app: app, outage: error)
+            return (try await duringOutage(request, key, app: app, outage: error), nil)
         }
         await recorder.record(evidence.refusedReceipt, .registration, of: app)
-        return try await admit(request, key, evidence, app: app)
+        return (try await admit(request, key, evidence, app: app), evidence.appVersion)
     }
 
     // MARK: Steps

@@ -142,6 +142,13 @@ public struct AuthService: Sendable {
     public func register(
         _ request: RegisterRequest, _ http: IncomingRequest
     ) async throws(Refusal) -> RegisterResponse {
+        try await registration.register(request, http).response
+    }
+
+    /// The same, with the version of the app in the verified evidence; nil: it names none, or was not verified.
+    package func registered(
+        _ request: RegisterRequest, _ http: IncomingRequest
+    ) async throws(Refusal) -> (response: RegisterResponse, appVersion: String?) {
         try await registration.register(request, http)
     }
 

@@ -77,6 +77,8 @@ public protocol VerdictHistoryStore: Sendable {
     func add(_ batch: VerdictBatch) async throws(StoreError)
 
     /// Sums that are not 0, in the order of their slots. Minutes that were joined to an hour count at the start of that hour.
+    ///
+    /// The service asks one question at a time. So the store stops its work on one before it throws, such as at its deadline.
     func sums(_ query: VerdictQuery) async throws(StoreError) -> [VerdictSum]
 
     /// Joins the oldest minute before a time to its hour, and removes the oldest hour before another time, with the ids of

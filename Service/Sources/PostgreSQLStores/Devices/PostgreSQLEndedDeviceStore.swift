@@ -26,7 +26,8 @@ struct PostgreSQLEndedDeviceStore: EndedDeviceStore {
                   attested_receipt = NULL, attested_receipt_outcome = NULL, attested_risk_metric = NULL,
                   receipt_due_at = NULL, receipt_asked_at = NULL, receipt_exchange_outcome = NULL, receipt_failures = 0,
                   registered_at = 0, key_rotated_at = NULL, last_seen = NULL, highest_scheme = 0, must_rotate_by = NULL,
-                  must_rotate_reason = NULL, admitted_under_observation = FALSE, local_id = NULL, version = version + 1
+                  must_rotate_reason = NULL, admitted_under_observation = FALSE, local_id = NULL, app_version = NULL,
+                  version = version + 1
                 WHERE device_id = ANY (
                   ARRAY(\(Self.ended) AND ended_at < $1 ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED))
                 RETURNING device_id::text

@@ -37,6 +37,24 @@ final class StoreDatabase: Sendable {
         }
     }
 
+    /// Reads much in one consistent snapshot. Statements are interrupted at the deadline, so none is running when this returns.
+    func readUntilDeadline<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws(StoreError) -> Value {
+        try await observer.observing(.read) { [pool, deadline] () async throws(StoreError) in
+            // GRDB interrupts the statements of a cancelled task.
+            let reading = Task { try await pool.read(body) }
+            let alarm = Task {
+                try await Task.sleep(for: deadline)
+                reading.cancel()
+            }
+            defer { alarm.cancel() }
+            do { return try await reading.value } catch is CancellationError {
+                throw StoreError(.tooSlow, "no answer within the deadline")
+            } catch { throw StoreError(database: error) }
+        }
+    }
+
     /// Changes the database in one transaction, which is durable when this returns.
     func write<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value

@@ -46,7 +46,7 @@ struct SQLiteEndedDeviceStore: EndedDeviceStore {
           attested_risk_metric = NULL, receipt_due_at = NULL, receipt_asked_at = NULL, receipt_exchange_outcome = NULL,
           receipt_failures = 0, registered_at = 0, key_rotated_at = NULL, last_seen = NULL, highest_scheme = 0,
           must_rotate_by = NULL, must_rotate_reason = NULL, admitted_under_observation = 0, local_id = NULL,
-          version = version + 1
+          app_version = NULL, version = version + 1
         WHERE device_id = ?
         """
 }

@@ -42,7 +42,7 @@ struct SQLiteHistoryStore: VerdictHistoryStore {
         let arguments: StatementArguments =
             [query.step, query.since.seconds, query.until.seconds, apps, max(query.limit, 0)]
             + StatementArguments(texts.compactMap { query.only[$0] })
-        return try await database.read { database in
+        return try await database.readUntilDeadline { database in
             try Row.fetchAll(database, sql: sql, arguments: arguments).map {
                 try VerdictSum(row: StoredRow($0), groups: query.groups)
             }

@@ -29,6 +29,13 @@ struct StatisticsCommand: AdministrationCommand {
         guard since != nil || !verdicts.isGiven else {
             throw ValidationError("--until, --app, --by and --step need --since")
         }
+        for (option, text) in [("--since", since), ("--until", verdicts.until)] {
+            guard text.map({ VerdictOptions.time($0) != nil }) ?? true else {
+                throw ValidationError(
+                    "\(option) is a time (unix seconds or ISO 8601), or a whole number from 1 with m, h or d, such as 24h, "
+                        + "for a time ago, not before 1970")
+            }
+        }
     }
 
     func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
@@ -65,7 +72,7 @@ struct VerdictOptions: ParsableArguments {
         let history = try await administration.ask(
             .showHistory,
             query: [
-                ("since", Self.time(since)), ("until", until.map(Self.time)), ("app_id", app), ("by", by),
+                ("since", Self.time(since)), ("until", until.flatMap(Self.time)), ("app_id", app), ("by", by),
                 ("step", step.map { String($0) }),
             ])
         guard !output.json else { return try output.show(history) }
@@ -74,12 +81,12 @@ struct VerdictOptions: ParsableArguments {
             (history["series"]?.array ?? []).compactMap(\.object), columns: columns, empty: "no verdicts")
     }
 
-    /// A time before the present as unix seconds; any other text as it is, for the admin API to judge.
-    static func time(_ text: String) -> String {
+    /// A time ago as unix seconds; any other text as it is, for the admin API to judge. Nil: it is a time ago that is not from 1970 on.
+    static func time(_ text: String) -> String? {
         let units: [Character: Int64] = ["m": 60, "h": 3600, "d": 86_400]
-        guard let unit = text.last.flatMap({ units[$0] }), let number = Int64(text.dropLast()),
-            (1...1_000_000).contains(number)
-        else { return text }
-        return String((SystemClock().now - number * unit).seconds)
+        guard let unit = text.last.flatMap({ units[$0] }) else { return text }
+        let now = SystemClock().now
+        guard let number = Int64(text.dropLast()), number >= 1, number <= now.seconds / unit else { return nil }
+        return String((now - number * unit).seconds)
     }
 }

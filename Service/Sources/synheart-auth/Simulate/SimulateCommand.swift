@@ -178,7 +178,8 @@ struct SimulateCommand: AsyncParsableCommand {
                 kinds: kinds,
                 apple: try authorities.apple(), google: try authorities.google(), concurrency: concurrency),
             transport: transport)
-        var simulation = Simulation(devices: devices, log: fleet.log, expectations: expect.map(\.expectation))
+        var simulation = Simulation(
+            devices: devices, log: fleet.log, expectations: expect.map(\.expectation), bad: bad.map(\.kind))
         let progress = Progress(fleet.log)
         let load = Fleet.Load(
             end: duration.map { .after(.seconds($0)) } ?? .requests(requests ?? 20 * devices), rate: rate,

@@ -8,13 +8,16 @@ struct Simulation {
     let devices: Int
     let log: FleetLog
     let expectations: [LoadExpectation]
+    /// The kinds of bad requests that were asked for.
+    let bad: [BadTraffic]
     var enrolment = Fleet.Outcome()
     var work = Fleet.Outcome()
 
-    init(devices: Int, log: FleetLog, expectations: [LoadExpectation] = []) {
+    init(devices: Int, log: FleetLog, expectations: [LoadExpectation] = [], bad: [BadTraffic] = []) {
         self.devices = devices
         self.log = log
         self.expectations = expectations
+        self.bad = bad
     }
 
     var failed: Int { enrolment.failed + work.failed }
@@ -29,6 +32,11 @@ struct Simulation {
         try StandardOutput.print(Self.sentence("registered", enrolment, "devices"))
         try StandardOutput.print(Self.sentence("answered", work, "requests"))
         if work.refused > 0 { try StandardOutput.print("refused \(work.refused) bad requests") }
+        let sent = log.bad
+        for kind in bad where sent[kind] == nil {
+            try StandardOutput.print(
+                "sent no bad requests of kind \(kind.rawValue): their share of these requests is too small")
+        }
         try StandardOutput.print("")
         try output.list(
             (rows + badRows.map { $0.named("bad " + $0.name) }).map { row in

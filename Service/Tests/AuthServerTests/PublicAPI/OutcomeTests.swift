@@ -38,6 +38,18 @@ import Testing
         }
     }
 
+    @Test func `a registration is counted with the version in its verified evidence`() throws {
+        var outcome = Outcome(of: HeaderFields())
+        outcome.registration = RegisterRequest(
+            appID: try AppID("com.example.app"), publicKeyText: "", challenge: [], platform: .android, proof: nil)
+        for version in [nil, "41"] {
+            outcome.registeredVersion = version
+            let counted = outcome.counted(answer(outcome), isKnown: { _ in true })
+            #expect(counted?.version == version ?? CountedVerdict.unknown)
+            #expect(counted?.platform == .android)
+        }
+    }
+
     @Test func `a refusal counts as the security events of the table`() {
         let events = ErrorCode.allCases.compactMap { code in
             code.securityEvent.map { "\(code.rawValue) \($0)" }
