@@ -97,7 +97,8 @@ struct HistoryTests {
 
     /// Answers a question when it is told to.
     private struct Slow: VerdictHistoryStore {
-        let (asked, answer) = (OnceValue<Bool>(), OnceValue<Bool>())
+        let asked = OnceValue<Bool>()
+        let answer = OnceValue<Bool>()
 
         func add(_ batch: VerdictBatch) {}
 

@@ -75,7 +75,7 @@ import Testing
         let head = try await trail.head()
         let (bytes, key) = (try await backup(key, head), key)
         try await SQLiteStores.restore(
-            folder.path("restored.sqlite"), lastReading: FixedClock().now,
+            folder.path("restored.sqlite"), lastReading: FixedClock().now, at: FixedClock().now,
             from: { visit in try Self.read(bytes, key) { try visit($0, $0.restored($1)) } },
             check: { new in
                 var trail = AuthService(stores: new.all, key: key, clock: FixedClock()).auditTrail
