@@ -27,6 +27,6 @@ struct EndedDeviceTests {
             return row.filter { !empty.contains($0.1) }.map(\.0)
         }
         try queue.close()
-        #expect(Set(kept) == ["app_id", "device_id", "status", "ended_at", "forgotten", "version"])
+        #expect(Set(kept) == ["app_id", "device_id", "status", "key_thumbprint", "ended_at", "forgotten", "version"])
     }
 }

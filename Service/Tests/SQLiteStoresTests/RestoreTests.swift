@@ -69,6 +69,16 @@ import Testing
         await stores.close()
     }
 
+    @Test func `closed stores leave nothing in the log, so that a copy of the file has every change`() async throws {
+        let stores = try SQLiteStores.open(folder)
+        let device = try sampleDevice()
+        try await stores.addApp(of: device)
+        for _ in 0..<3 { _ = try await stores.devices.device(device.deviceID, of: device.appID) }
+        try await stores.add(device)
+        await stores.close()
+        #expect(!DatabasePath.hasContent(folder.database + "-wal"))
+    }
+
     @Test func `a snapshot does not change while others write, and excludes nobody`() async throws {
         let stores = try await filled()
         let device = try sampleDevice()

@@ -35,12 +35,7 @@ extension SQLiteStores {
             throw error
         }
         await stores.close()
-        // A connection that only reads, and closes last, leaves the log's files. Only the database itself is moved to its place.
-        try await offloading { () throws(any Error) in
-            let pool = try DatabaseFile.open(temporary, busyTimeout: .seconds(30))
-            defer { try? pool.close() }
-            try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
-        }
+        // Only the database itself is moved to its place.
         guard !logs.contains(where: { DatabasePath.hasContent(temporary + $0) }) else {
             throw StoreOpenError(.inUse, "\(temporary) is used by another process. Try again.")
         }

@@ -117,10 +117,10 @@ final class StoreDatabase: Sendable {
 
     func close() async {
         externalChanges.finish()
-        // Closing waits for the connections to finish. Of these, the last may be one that only reads: it would leave changes in the
-        // log, and whoever copies the file alone would lose them.
+        // Closing waits for the connections to finish. Those that only read close first: if one of them were the last, changes would
+        // stay in the log, and whoever copies the file alone would lose them.
         await offloading { [pool] in
-            _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+            pool.releaseMemory()
             try? pool.close()
         }
     }
