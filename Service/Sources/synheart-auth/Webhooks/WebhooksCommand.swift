@@ -40,7 +40,7 @@ struct WebhooksCommand: AsyncParsableCommand {
 
                   synheart-auth webhooks add https://hooks.example.com/synheart
                   synheart-auth webhooks add https://hooks.example.com/synheart \\
-                      --app com.example.app --event device.revoked --event key.rotated
+                      --app com.example.app --event device.revoked --event device.key_rotated
                 """)
         @Argument(help: "Where events are posted to: https, or http to this machine.") var url: String
         @Option(name: .customLong("app"), help: "An app whose events it gets; may be repeated. Default: all apps.")
