@@ -64,7 +64,7 @@ import Testing
 
     @Test func `a message has the event, and leaves a large detail out`() throws {
         let small = WebhookMessage(try Self.event(7, nil, detail: JSONObject([("to", "revoked")])), of: Self.webhook())
-        #expect(small.id == "evt_0123456789abcdef_7")
+        #expect(small.id == "evt_0123456789abcdef_7_0707070707070707")
         let body = try #require(try JSONValue(parsing: small.body).object)
         #expect(body["type"] == "device.revoked" && body["timestamp"] == "2026-06-01T00:00:00Z")
         #expect(body["data"]?.object?["detail"] == ["to": "revoked"])
