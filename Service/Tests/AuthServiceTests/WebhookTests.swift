@@ -120,6 +120,9 @@ import Testing
         let app = try AppID(World.appID)
         let cut = WebhookWindow.endingAtRemoval(events, of: Self.webhook(.apps([app])))
         #expect(cut.events.map(\.sequence) == [1, 2] && cut.removed == app)
+        // The webhook names the app since event 3: the one that was removed is not its own.
+        let later = WebhookWindow.endingAtRemoval(events, of: Self.webhook(.apps([app])), besides: [1, 2])
+        #expect(later.events.count == 3 && later.removed == nil)
         #expect(WebhookWindow.endingAtRemoval(events, of: Self.webhook()).events.count == 3)
     }
 }

@@ -13,6 +13,7 @@ public struct Webhooks: Sendable {
 
     /// The most webhooks of a deployment. Each costs a connection while it delivers.
     public static let maximum = 32
+    private static let page = 1000
     /// The label of a secret's text.
     private static let prefix = "whsec_"
 
@@ -92,6 +93,33 @@ public struct Webhooks: Sendable {
         }
     }
 
+    /// For each app that the webhook named only after an app with the same id was removed: the number of the last such removal.
+    /// Events up to there are of another app, and that removal does not end the webhook.
+    ///
+    /// - Parameter position: earlier events do not matter.
+    func earlierApps(of webhook: Webhook, after position: Int64) async throws(StoreError) -> [AppID: Int64] {
+        let named = webhook.scope.named
+        guard !named.isEmpty else { return [:] }
+        var (removed, earlier, position) = ([AppID: Int64](), [AppID: Int64](), position)
+        // The apps that it named last; nil: as when it was first read, which counts as named all along.
+        var former: Set<AppID>?
+        while true {
+            let page = try await audit.events(app: nil, device: nil, after: position, limit: Self.page)
+            for recorded in page {
+                let event = recorded.event
+                if event.code == .appRemoved, let app = event.appID, named.contains(app) {
+                    removed[app] = recorded.sequence
+                } else if let apps = event.apps(of: webhook) {
+                    let known = event.code == .webhookAdded ? [] : former ?? apps
+                    for app in apps.subtracting(known) { earlier[app] = removed[app] }
+                    former = apps
+                }
+            }
+            guard page.count == Self.page, let last = page.last else { return earlier }
+            position = last.sequence
+        }
+    }
+
     /// Saves a decision about the current webhook, and decides again if it changed meanwhile.
     private func save(
         _ id: String, _ decide: (Webhook) throws -> (result: Webhook, change: WebhookChange?)
@@ -124,6 +152,14 @@ public struct Webhooks: Sendable {
     }
 
     static func context(_ id: String) -> String { "webhook/\(id)" }
+}
+
+extension AuditEvent {
+    /// The apps that the webhook names from this event on; nil: the event is of something else.
+    fileprivate func apps(of webhook: Webhook) -> Set<AppID>? {
+        guard code == .webhookAdded || code == .webhookChanged, detail["id"]?.string == webhook.id else { return nil }
+        return Set((detail["apps"]?.array ?? []).compactMap { value in value.string.flatMap { try? AppID($0) } })
+    }
 }
 
 extension Webhook {
