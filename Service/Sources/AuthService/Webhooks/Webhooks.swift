@@ -76,7 +76,7 @@ public struct Webhooks: Sendable {
 
     /// Delivers again from the event after this one. Nil if there is no such webhook.
     ///
-    /// - Parameter position: 0, or the number of an event in the log.
+    /// - Parameter position: the number of an event in the log; 0: all that the log still has.
     public func resend(_ id: String, after position: Int64, actor: String) async throws -> Webhook? {
         let end = try await audit.link(at: nil)?.sequence ?? 0
         guard (0...end).contains(position) else {

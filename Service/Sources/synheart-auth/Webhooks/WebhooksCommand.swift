@@ -105,7 +105,8 @@ struct WebhooksCommand: AsyncParsableCommand {
                   synheart-auth webhooks resend 0f554c442940d5d2 --after 4711
                 """)
         @Argument(help: "The webhook's id, as in the list.") var id: String
-        @Option(help: "The number of the last event that is not delivered again; 0: all are.") var after: Int64
+        @Option(help: "The number of the last event that is not delivered again; 0: the log's oldest is the first.")
+        var after: Int64
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
