@@ -43,13 +43,23 @@ public struct Webhooks: Sendable {
         }
         let (id, bytes) = (Hexadecimal.encode(random.bytes(8)), random.bytes(32))
         let webhook = Webhook(
-            id: id, url: try WebhookURL(url, allowingHTTP: allowsHTTP).text, scope: scope,
+            id: id, url: try receiver(url), scope: scope,
             codes: Set(codes.map(\.rawValue)), sealedSecret: try key.seal(bytes, context: Self.context(id)),
             createdAt: clock.now, position: try await audit.link(at: nil)?.sequence ?? 0)
         guard try await store.insert(webhook, recording: event(.webhookAdded, webhook, actor)) else {
             throw ContractError("apps: one of \(scope.named.map(\.text).sorted().joined(separator: ", ")) is not there")
         }
         return (webhook, Secret(Self.prefix + Base64.standard.encode(bytes)))
+    }
+
+    /// The text of a receiver's URL. Names are resolved for each delivery; an address is checked now.
+    private func receiver(_ text: String) throws(ContractError) -> String {
+        let url = try WebhookURL(text, allowingHTTP: allowsHTTP)
+        for address in WebhookAddress.all(of: url.host, literal: true) ?? []
+        where !address.isAllowed(loopback: url.origin.isLoopback) {
+            throw ContractError("url: webhooks may not use the address \(address.text)")
+        }
+        return url.text
     }
 
     /// Changes a webhook. Nil if there is none.
@@ -61,7 +71,7 @@ public struct Webhooks: Sendable {
         try await save(id) { before in
             var after = before
             try change(&after)
-            if after.url != before.url { after.url = try WebhookURL(after.url, allowingHTTP: allowsHTTP).text }
+            if after.url != before.url { after.url = try receiver(after.url) }
             guard after != before else { return (before, nil) }
             return (after, WebhookChange(from: before, to: after, recording: event(.webhookChanged, after, actor)))
         }
