@@ -38,18 +38,30 @@ public struct Webhooks: Sendable {
         url: String, scope: CredentialScope, codes: Set<AuditEvent.Code>, actor: String
     ) async throws -> (webhook: Webhook, secret: Secret) {
         guard let store else { throw ContractError("these stores keep no webhooks") }
-        guard try await store.webhooks().count < Self.maximum else {
-            throw ContractError("there are \(Self.maximum) webhooks already: remove one first")
-        }
+        try await requireRoom(in: store)
         let (id, bytes) = (Hexadecimal.encode(random.bytes(8)), random.bytes(32))
         let webhook = Webhook(
             id: id, url: try receiver(url), scope: scope,
             codes: Set(codes.map(\.rawValue)), sealedSecret: try key.seal(bytes, context: Self.context(id)),
             createdAt: clock.now, position: try await audit.link(at: nil)?.sequence ?? 0)
-        guard try await store.insert(webhook, recording: event(.webhookAdded, webhook, actor)) else {
+        let isAdded: Bool
+        do {
+            isAdded = try await store.insert(webhook, recording: event(.webhookAdded, webhook, actor))
+        } catch {
+            // Others were added meanwhile.
+            try await requireRoom(in: store)
+            throw error
+        }
+        guard isAdded else {
             throw ContractError("apps: one of \(scope.named.map(\.text).sorted().joined(separator: ", ")) is not there")
         }
         return (webhook, Secret(Self.prefix + Base64.standard.encode(bytes)))
+    }
+
+    private func requireRoom(in store: any WebhookStore) async throws {
+        guard try await store.webhooks().count < Self.maximum else {
+            throw ContractError("there are \(Self.maximum) webhooks already: remove one first")
+        }
     }
 
     /// The text of a receiver's URL. Names are resolved for each delivery; an address is checked now.
