@@ -1,4 +1,5 @@
 import AuthService
+import Dispatch
 import Testing
 
 import class Bytes.Locked
@@ -75,11 +76,33 @@ import class Bytes.Locked
     @Test(arguments: [
         "http://127.1:1/", "http://2130706433:1/", "http://0x7f000001:1/", "http://0.0.0.0:1/", "http://0:1/",
         "https://169.254.169.254/latest/meta-data", "https://[fe80::1]/", "https://[::ffff:127.0.0.1]/",
+        "https://[fec0::1]/", "https://[2001::1]/", "https://[::ffff:0:a00:1]/",
         "https://[fd00:ec2::254]/", "https://[64:ff9b::7f00:1]/", "https://100.100.100.200/",
     ]) func `no connection is made to a forbidden address, however it is written`(url: String) async throws {
         #expect(
             try await post(to: url, allowingHTTP: true)
                 == .failed("the host resolves to an address that webhooks may not use"))
+    }
+
+    @Test func `a lookup that hangs delays no other name and no address`() async throws {
+        let (gate, asked) = (DispatchSemaphore(value: 0), Locked(0))
+        let address = try #require(WebhookAddress.all(of: "192.0.2.7", literal: true))
+        let hanging = { @Sendable (_: String) -> [WebhookAddress]? in
+            asked.withLock { $0 += 1 }
+            gate.wait()
+            return address
+        }
+        try await withThrowingTaskGroup(of: [WebhookAddress]?.self) { group in
+            for _ in 0..<4 { group.addTask { await ReceiverAddress.lookUp("hangs.example", by: hanging) } }
+            while asked.withLock({ $0 }) == 0 { await Task.yield() }
+            #expect(await ReceiverAddress.lookUp("other.example", by: { _ in address }) == address)
+            #expect(try await ReceiverAddress.find("192.0.2.7", loopback: false) == "192.0.2.7")
+            gate.signal()
+            #expect(try await group.next() == .some(address))
+            // A caller that came after the first answer asks again.
+            for _ in 0..<4 { gate.signal() }
+            for try await found in group { #expect(found == address) }
+        }
     }
 
     @Test(
@@ -90,14 +113,14 @@ import class Bytes.Locked
             ([168, 63, 129, 16], false, false), ([], false, false), ([1, 2, 3], false, false),
         ] as [([UInt8], Bool, Bool)])
     func `an IPv4 address is allowed or not`(bytes: [UInt8], named: Bool, loopback: Bool) {
-        #expect(ReceiverAddress.isAllowed(bytes, loopback: false) == named)
-        #expect(ReceiverAddress.isAllowed(bytes, loopback: true) == loopback)
+        #expect(WebhookAddress.isAllowed(bytes, loopback: false) == named)
+        #expect(WebhookAddress.isAllowed(bytes, loopback: true) == loopback)
         guard bytes.count == 4 else { return }
         let mapped = [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF] + bytes
         let translated = [0, 0x64, 0xFF, 0x9B] + [UInt8](repeating: 0, count: 8) + bytes
         let sixToFour = [0x20, 0x02] + bytes + [UInt8](repeating: 0, count: 10)
         for address in [mapped, translated, sixToFour] {
-            #expect(ReceiverAddress.isAllowed(address, loopback: false) == named, "\(address)")
+            #expect(WebhookAddress.isAllowed(address, loopback: false) == named, "\(address)")
         }
     }
 }

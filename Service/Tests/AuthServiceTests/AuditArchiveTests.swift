@@ -92,10 +92,50 @@ import Testing
         #expect(try await verdict { $0 = $0.replacing("\"actor\":\"test\"", with: "\"actor\":\"tess\"") } != .intact)
         #expect(try await verdict { $0 = String($0.dropLast(200)) } == .archiveBroken(1))
         #expect(try await verdict { $0 = "" } == .archiveBroken(1))
+        #expect(try await verdict { $0 = $0.replacing("audit-archive-v1", with: "audit-head-v1") } == .archiveBroken(1))
         #expect(try await service.auditTrail.verify() == .intact)
         try FileManager.default.removeItem(atPath: path)
         #expect(try await service.auditTrail.verify() == .archiveMissing(1))
         #expect(try await world.service.auditTrail.verify() == .archiveMissing(1))
+    }
+
+    @Test func `a FIFO in the place of a file is found, and not waited for`() async throws {
+        let archive = try await archive()
+        let path = folder.file(first: archive.first, last: archive.last)
+        try FileManager.default.removeItem(atPath: path)
+        #expect(mkfifo(path, 0o600) == 0)
+        #expect(try await service.auditTrail.verify() == .archiveBroken(1))
+    }
+
+    @Test func `a file with other events is kept, and nothing is archived`() async throws {
+        let first = try await service.auditTrail.head().sequence
+        let path = folder.file(first: 1, last: first + 20)
+        try "another history\n".write(toFile: path, atomically: false, encoding: .utf8)
+        await #expect(throws: StoreError.self) { try await archive() }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "another history\n")
+        #expect(files.count == 1)
+        #expect(try await world.stores.auditArchives().isEmpty)
+        let events = try await world.stores.events(app: nil, device: nil, before: nil, limit: 1000)
+        #expect(events.last?.sequence == 1)
+    }
+
+    @Test func `the file of an archive that was not recorded is used later, with its own seal`() async throws {
+        await world.stores.fail(.addArchive)
+        await #expect(throws: StoreError.self) { try await archive() }
+        await world.stores.recover()
+        world.clock.advance(60)
+        #expect(try await archiver.archiveNext())
+        #expect(files.count == 1)
+        #expect(try await service.auditTrail.verify() == .intact)
+    }
+
+    @Test func `an unfinished file is removed an hour later`() async throws {
+        let (old, new) = (folder.path + "/audit-1.jsonl.a.part", folder.path + "/audit-1.jsonl.b.part")
+        for path in [old, new] { try "".write(toFile: path, atomically: false, encoding: .utf8) }
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -4000)], ofItemAtPath: old)
+        await folder.removeUnfinished()
+        #expect(files == ["audit-1.jsonl.b.part"])
     }
 
     @Test func `another head of the log does not stand for an archive`() async throws {

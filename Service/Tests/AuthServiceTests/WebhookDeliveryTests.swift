@@ -163,6 +163,24 @@ import Testing
         #expect(try await world.stores.webhook(webhook.id) == nil)
     }
 
+    @Test func `an earlier app with the same id neither ends a webhook nor is delivered to it`() async throws {
+        try await append(.deviceRegistered)
+        #expect(try await world.service.removeApp(app, actor: "test"))
+        try await world.add(World.record())
+        try await append(.deviceRevoked)
+        let webhook = try await add([.deviceRegistered, .deviceRevoked, .appRemoved])
+        try await append(.deviceRegistered)
+        _ = try #require(try await world.service.webhooks.resend(webhook.id, after: 0, actor: "test"))
+        await deliveries.round()
+        #expect(receivers.delivered.sorted() == ["device.registered", "device.revoked"])
+        let end = try #require(try await world.stores.link(at: nil)).sequence
+        #expect(try await stored(webhook).position == end)
+        #expect(try await world.service.removeApp(app, actor: "test"))
+        await deliveries.round()
+        #expect(receivers.delivered.last == "app.removed")
+        #expect(try await world.stores.webhook(webhook.id) == nil)
+    }
+
     @Test func `a store that fails is asked again`() async throws {
         _ = try await add()
         try await append(.deviceRevoked)

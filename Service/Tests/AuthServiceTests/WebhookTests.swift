@@ -64,7 +64,7 @@ import Testing
 
     @Test func `a message has the event, and leaves a large detail out`() throws {
         let small = WebhookMessage(try Self.event(7, nil, detail: JSONObject([("to", "revoked")])), of: Self.webhook())
-        #expect(small.id == "evt_0123456789abcdef_7")
+        #expect(small.id == "evt_0123456789abcdef_7_0707070707070707")
         let body = try #require(try JSONValue(parsing: small.body).object)
         #expect(body["type"] == "device.revoked" && body["timestamp"] == "2026-06-01T00:00:00Z")
         #expect(body["data"]?.object?["detail"] == ["to": "revoked"])
@@ -120,6 +120,9 @@ import Testing
         let app = try AppID(World.appID)
         let cut = WebhookWindow.endingAtRemoval(events, of: Self.webhook(.apps([app])))
         #expect(cut.events.map(\.sequence) == [1, 2] && cut.removed == app)
+        // The webhook names the app since event 3: the one that was removed is not its own.
+        let later = WebhookWindow.endingAtRemoval(events, of: Self.webhook(.apps([app])), besides: [1, 2])
+        #expect(later.events.count == 3 && later.removed == nil)
         #expect(WebhookWindow.endingAtRemoval(events, of: Self.webhook()).events.count == 3)
     }
 }

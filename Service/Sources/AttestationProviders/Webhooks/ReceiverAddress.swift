@@ -1,5 +1,6 @@
+internal import AuthService
 internal import Bytes
-internal import Foundation
+internal import Dispatch
 
 /// The address that a delivery may connect to.
 ///
@@ -12,97 +13,61 @@ enum ReceiverAddress {
         case refused(String)
     }
 
-    /// A resolver that hangs blocks its thread. The global queue's threads serve the stores, so these queues have their own.
-    private static let queues = (0..<4).map { DispatchQueue(label: "synheart.webhooks.names.\($0)") }
+    private typealias Lookup = OnceValue<[WebhookAddress]?>
+
+    /// The lookups that run, with the callers that wait for each.
+    private static let lookups = Locked<[String: [Lookup]]>([:])
+    /// A resolver that hangs blocks a thread for each name. There are at most as many, and as many waiting callers of a name.
+    private static let maximumLookups = 64
     private static let deadline = DispatchTimeInterval.seconds(5)
 
-    /// Resolves a host within five seconds.
+    /// Resolves a host within five seconds. An address is no name: it needs no resolver, and waits for none.
     ///
     /// - Parameters:
     ///   - host: a name or an address without brackets.
     ///   - isLoopback: whether the URL itself names this machine.
     static func find(_ host: String, loopback isLoopback: Bool) async throws(Failure) -> String {
-        let found = OnceValue<Result<String, Failure>>()
-        queues[Int(host.utf8.reduce(UInt8(0)) { $0 &+ $1 }) % queues.count].async {
-            guard !found.isGiven else { return }
-            found.give(Result { () throws(Failure) in try resolve(host, loopback: isLoopback) })
+        if let literal = WebhookAddress.all(of: host, literal: true) {
+            return try choose(literal, loopback: isLoopback)
         }
-        DispatchQueue.global().asyncAfter(deadline: .now() + deadline) { [weak found] in
-            found?.give(.failure(.unresolved))
+        guard let found = await lookUp(host, by: { WebhookAddress.all(of: $0, literal: false) }) else {
+            throw .unresolved
         }
-        return try await found.value.get()
+        return try choose(found, loopback: isLoopback)
     }
 
-    /// The address of a host, if all its addresses are allowed.
-    static func resolve(_ host: String, loopback isLoopback: Bool) throws(Failure) -> String {
-        var hints = addrinfo()
-        hints.ai_socktype = streamSocket
-        var list: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(host, nil, &hints, &list) == 0, let first = list else { throw .unresolved }
-        defer { freeaddrinfo(first) }
-        var addresses: [(text: String, bytes: [UInt8])] = []
-        var next: UnsafeMutablePointer<addrinfo>? = first
-        while let entry = next {
-            if let address = address(of: entry.pointee) { addresses.append(address) }
-            next = entry.pointee.ai_next
+    /// The addresses of a name; nil if there are none, or not in time. A name has one lookup at a time.
+    static func lookUp(
+        _ host: String, by resolve: @escaping @Sendable (String) -> [WebhookAddress]?
+    ) async -> [WebhookAddress]? {
+        let found = Lookup()
+        let isFirst: Bool? = lookups.withLock { lookups in
+            guard let waiting = lookups[host] else {
+                guard lookups.count < maximumLookups else { return nil }
+                lookups[host] = [found]
+                return true
+            }
+            let current = waiting.filter { !$0.isGiven }
+            guard current.count < maximumLookups else { return nil }
+            lookups[host] = current + [found]
+            return false
         }
-        // One forbidden address refuses all: a name with a good and a bad one is an attack.
-        for address in addresses where !isAllowed(address.bytes, loopback: isLoopback) {
-            throw .refused(address.text)
+        guard let isFirst else { return nil }
+        if isFirst {
+            // A serial queue of its own has a thread of its own. The threads of the global queue serve the stores.
+            DispatchQueue(label: "synheart.webhooks.name").async {
+                let addresses = resolve(host)
+                for waiting in lookups.withLock({ $0.removeValue(forKey: host) }) ?? [] { waiting.give(addresses) }
+            }
         }
-        guard let chosen = addresses.first else { throw .unresolved }
+        DispatchQueue.global().asyncAfter(deadline: .now() + deadline) { [weak found] in found?.give(nil) }
+        return await found.value
+    }
+
+    /// One forbidden address refuses all: a name with a good and a bad one is an attack.
+    private static func choose(_ all: [WebhookAddress], loopback isLoopback: Bool) throws(Failure) -> String {
+        for address in all where !address.isAllowed(loopback: isLoopback) { throw .refused(address.text) }
+        guard let chosen = all.first else { throw .unresolved }
         return chosen.text
     }
-
-    #if canImport(Glibc)
-        private static let streamSocket = Int32(SOCK_STREAM.rawValue)
-    #else
-        private static let streamSocket = SOCK_STREAM
-    #endif
-
-    private static func address(of info: addrinfo) -> (text: String, bytes: [UInt8])? {
-        guard let raw = info.ai_addr.map({ UnsafeRawPointer($0) }) else { return nil }
-        let bytes: [UInt8]
-        switch info.ai_family {
-        case AF_INET:
-            bytes = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in.self).sin_addr) { Array($0) }
-        case AF_INET6:
-            bytes = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { Array($0) }
-        default: return nil
-        }
-        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        guard inet_ntop(info.ai_family, bytes, &buffer, socklen_t(buffer.count)) != nil else { return nil }
-        return (String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self), bytes)
-    }
-
-    /// Whether deliveries may go to an address of 4 or 16 bytes. Private networks are allowed: receivers are often there.
-    static func isAllowed(_ bytes: [UInt8], loopback: Bool) -> Bool {
-        if bytes.count == 4 { return isAllowed(ipv4: bytes, loopback: loopback) }
-        guard bytes.count == 16 else { return false }
-        // An IPv4 address in an IPv6 address: mapped, compatible, NAT64, 6to4.
-        let zeros = [UInt8](repeating: 0, count: 10)
-        if bytes.starts(with: zeros + [0xFF, 0xFF]) || bytes.starts(with: [0, 0x64, 0xFF, 0x9B]) {
-            return isAllowed(ipv4: Array(bytes.suffix(4)), loopback: loopback)
-        }
-        if bytes.starts(with: [0x20, 0x02]) { return isAllowed(ipv4: Array(bytes[2..<6]), loopback: loopback) }
-        if bytes.starts(with: zeros + [0, 0]) { return loopback && bytes.suffix(4) == [0, 0, 0, 1] }
-        let isLinkLocal = bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
-        return !isLinkLocal && bytes[0] != 0xFF && bytes != metadataOverIPv6
-    }
-
-    private static func isAllowed(ipv4 bytes: [UInt8], loopback: Bool) -> Bool {
-        switch (bytes[0], bytes[1]) {
-        case (127, _): loopback
-        // This network, link-local with most clouds' metadata, multicast and reserved.
-        case (0, _), (169, 254), (224..., _): false
-        default: !metadataOverIPv4.contains(bytes)
-        }
-    }
-
-    /// Metadata services outside of the link-local network: Alibaba Cloud, Azure, Oracle Cloud.
-    private static let metadataOverIPv4: Set<[UInt8]> = [[100, 100, 100, 200], [168, 63, 129, 16], [192, 0, 0, 192]]
-    /// `fd00:ec2::254` of AWS.
-    private static let metadataOverIPv6: [UInt8] = [
-        0xFD, 0, 0x0E, 0xC2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54,
-    ]
 }

@@ -29,6 +29,7 @@ extension AdminAPI {
             let reason = "The log ends with event \(end): it is not the one that had event \(after)"
             throw Refusal(.conflict, reason, hint: reason)
         }
+        try await requireKept(after: after)
         let isWaiting = wait > 0 && followers.enter()
         defer { if isWaiting { followers.leave() } }
         let until = ContinuousClock.now + .seconds(wait)
@@ -50,6 +51,17 @@ extension AdminAPI {
             }
             end = try await stores.audit.link(at: nil)?.sequence ?? 0
         }
+    }
+
+    /// Refuses a place whose next event is only in an archive: to skip events silently is to lose them. 0 is the oldest event that
+    /// the log still has.
+    func requireKept(after sequence: Int64) async throws {
+        guard sequence > 0,
+            let first = try await stores.audit.events(app: nil, device: nil, after: 0, limit: 1).first?.sequence,
+            sequence < first - 1
+        else { return }
+        let reason = "The log begins with event \(first): earlier ones are archived. Use after=0 to begin there"
+        throw Refusal(.conflict, reason, hint: reason)
     }
 
     func verifyAudit(_ request: AdminRequest) async throws -> APIResponse {

@@ -69,6 +69,7 @@ extension AdminAPI {
         guard let position = try request.body.optionalInteger("after", in: 0...Int64.max) else {
             throw JSONError(.missing, path: "after")
         }
+        try await requireKept(after: position)
         guard let resent = try await service.webhooks.resend(webhook.id, after: position, actor: request.actor) else {
             throw Self.unknownWebhook(webhook.id)
         }

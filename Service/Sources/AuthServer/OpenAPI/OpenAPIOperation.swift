@@ -228,7 +228,7 @@ extension OpenAPIOperation {
         switch route {
         case .addApp, .approveDevice, .rejectDevice, .revokeDevice, .forceRotation, .liftRotation, .lowerScheme:
             errors.insert(.conflict)
-        case .followAudit: errors.insert(.conflict)
+        case .followAudit, .resendWebhook: errors.insert(.conflict)
         case .changeWebhook: errors.formUnion([.conflict, .unknownApp])
         case .changeApp, .removeApp: errors.formUnion([.conflict, .preconditionFailed])
         default: break

@@ -3,7 +3,7 @@ internal import Foundation
 internal import StrictJSON
 
 /// The folder with the archives of the audit log: one file for each, with a line of JSON for each event, and the signed head as the
-/// last line. Files are never changed.
+/// last line. Files are never changed or replaced: an archived event is nowhere else.
 public struct AuditArchiveFolder: Sendable {
     /// The path.
     public let path: String
@@ -13,6 +13,8 @@ public struct AuditArchiveFolder: Sendable {
     static let maximumBytes = 16 << 20
     /// A larger file is not read.
     private static let maximumRead = 64 << 20
+    /// Seconds after which a file that is being written is abandoned.
+    private static let longestWriting: TimeInterval = 3600
 
     /// The folder at this path. It must exist before an archive is written.
     public init(_ path: String) { self.path = path }
@@ -32,13 +34,44 @@ public struct AuditArchiveFolder: Sendable {
     // MARK: Writing
 
     /// Writes an archive. When this returns, the file is complete and durable.
-    func add(_ entries: [StoredAuditEntry], sealedBy seal: AuditHead) async throws {
-        guard let first = entries.first, let last = entries.last else { return }
+    ///
+    /// A file of another database, or of a history that a restore left, may have the same name. It is kept, and nothing is written.
+    ///
+    /// - Returns: the seal of the file. It is another one if the file exists with the same events, because a crash came before its
+    ///   seam was recorded. Whoever calls must check its signature.
+    func add(_ entries: [StoredAuditEntry], sealedBy seal: AuditHead) async throws -> AuditHead {
+        guard let first = entries.first, let last = entries.last else { return seal }
         var bytes: [UInt8] = []
         for entry in entries { bytes += Self.line(entry) }
         bytes += JSONValue.object(JSONObject([("seal", .string(seal.description))])).bytes + [UInt8(ascii: "\n")]
         let (path, target) = (path, file(first: first.entry.sequence, last: last.entry.sequence))
-        try await offloading { [bytes] in try Self.store(bytes, at: target, in: path) }
+        let isNew = try await offloading { [bytes] in try Self.store(bytes, at: target, in: path) }
+        guard !isNew else { return seal }
+        guard let found = try? await read(first: first.entry.sequence, last: last.entry.sequence),
+            found.entries == entries, let existing = try? AuditHead(found.seal), existing.kind == seal.kind,
+            existing.sequence == seal.sequence, existing.hash == seal.hash
+        else {
+            throw StoreError(
+                .unavailable,
+                "\(target) exists with other events: another database wrote it, or this one before a restore. "
+                    + "Move the file, or name another folder in audit.archive")
+        }
+        return existing
+    }
+
+    /// Removes what a process that was killed left unfinished. A younger file may still be written by another node.
+    func removeUnfinished() async {
+        let path = path
+        await offloading {
+            let limit = Date(timeIntervalSinceNow: -Self.longestWriting)
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+            for name in names where name.hasPrefix("audit-") && name.hasSuffix(".part") {
+                let file = "\(path)/\(name)"
+                let about = try? FileManager.default.attributesOfItem(atPath: file)
+                guard let changed = about?[.modificationDate] as? Date, changed < limit else { continue }
+                unlink(file)
+            }
+        }
     }
 
     /// One event as a line.
@@ -53,10 +86,12 @@ public struct AuditArchiveFolder: Sendable {
         return JSONValue.object(object).bytes + [UInt8(ascii: "\n")]
     }
 
-    private static func store(_ bytes: [UInt8], at target: String, in folder: String) throws {
+    /// - Returns: false if there is a file with this name. It is not touched.
+    private static func store(_ bytes: [UInt8], at target: String, in folder: String) throws -> Bool {
         let temporary = "\(target).\(RandomUUID(from: SystemRandom()).text).part"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure("cannot create a file in \(folder)") }
+        defer { unlink(temporary) }
         do {
             defer { close(descriptor) }
             var rest = bytes[...]
@@ -67,20 +102,16 @@ public struct AuditArchiveFolder: Sendable {
                 rest = rest.dropFirst(count)
             }
             guard fsync(descriptor) == 0 else { throw failure("cannot write in \(folder)") }
-        } catch {
-            unlink(temporary)
-            throw error
         }
-        guard rename(temporary, target) == 0 else {
-            let error = failure("cannot rename a file in \(folder)")
-            unlink(temporary)
-            throw error
-        }
+        // Unlike rename(), link() replaces no file.
+        let isNew = link(temporary, target) == 0
+        guard isNew || errno == EEXIST else { throw failure("cannot name a file in \(folder)") }
         // The name is durable only after this.
         let opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard opened >= 0 else { throw failure("cannot open \(folder)") }
         defer { close(opened) }
         guard fsync(opened) == 0 else { throw failure("cannot write in \(folder)") }
+        return isNew
     }
 
     private static func failure(_ what: String) -> StoreError {
@@ -109,11 +140,15 @@ public struct AuditArchiveFolder: Sendable {
     }
 
     private static func contents(of path: String) throws(ReadFailure) -> Data {
-        guard let file = FileHandle(forReadingAtPath: path) else { throw .missing }
-        defer { try? file.close() }
-        guard let data = try? file.read(upToCount: maximumRead + 1), data.count <= maximumRead else {
-            throw .malformed
-        }
+        let path = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+        // With O_NONBLOCK, a FIFO does not wait for its writer.
+        let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .missing }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        guard let about = try? FileManager.default.attributesOfItem(atPath: path),
+            about[.type] as? FileAttributeType == .typeRegular,
+            let data = try? file.read(upToCount: maximumRead + 1), data.count <= maximumRead
+        else { throw .malformed }
         return data
     }
 

@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import Crypto
 public import Logging
 
 /// Moves events of the audit log that are old enough to archive files, in the background.
@@ -35,6 +36,7 @@ public struct AuditArchiver: Sendable {
     /// Archives every hour, until the task is cancelled.
     public func run() async {
         repeat {
+            await folder.removeUnfinished()
             do { while try await archiveNext() {} } catch {
                 logger.error("audit events were not archived", metadata: ["reason": "\(error)"])
             }
@@ -54,11 +56,15 @@ public struct AuditArchiver: Sendable {
         guard let first = entries.first else { return false }
         let isOverdue = first.entry.at < cutoff.seconds - 86_400
         guard entries.count >= Self.minimumEvents || isOverdue else { return false }
-        let seal = try trail.sign(.archive, end)
-        try await folder.add(entries, sealedBy: seal)
+        let seal = try await folder.add(entries, sealedBy: try trail.sign(.archive, end))
+        var former: [Curve25519.Signing.PublicKey]?
+        guard try await trail.isGenuine(seal, &former) else {
+            let file = folder.file(first: first.entry.sequence, last: end.sequence)
+            throw StoreError(.unavailable, "\(file) exists, and its seal is not of this service: move the file")
+        }
         let archive = StoredAuditArchive(
             first: first.entry.sequence, last: end.sequence, hash: end.hash, seal: seal.description)
-        // If another node was faster, its archive counts, and this file stays beside it.
+        // If another node was faster, its archive counts. A file with another name stays beside its file.
         guard try await store.add(archive) else { return true }
         logger.notice(
             "audit events were archived",

@@ -17,22 +17,22 @@ extension AuditTrail {
                 seal.sequence == archive.last, seal.hash == archive.hash, try await isGenuine(seal, &former)
             else { return (.archiveBroken(archive.first), nil) }
             guard let folder else { return (.archiveMissing(archive.first), nil) }
-            let entries: [StoredAuditEntry]
+            let file: (entries: [StoredAuditEntry], seal: String)
             do throws(AuditArchiveFolder.ReadFailure) {
-                entries = try await folder.read(first: archive.first, last: archive.last).entries
+                file = try await folder.read(first: archive.first, last: archive.last)
             } catch {
                 switch error {
                 case .missing: return (.archiveMissing(archive.first), nil)
                 case .malformed: return (.archiveBroken(archive.first), nil)
                 }
             }
-            for stored in entries {
+            for stored in file.entries {
                 guard let next = link.next(stored) else { return (.brokenLink(link.sequence + 1), nil) }
                 link = next
                 if link.sequence == sequence { found = link.hash }
             }
             // The seal covers the last hash, and that covers every event before it.
-            guard link == AuditLink(sequence: archive.last, hash: archive.hash) else {
+            guard link == AuditLink(sequence: archive.last, hash: archive.hash), file.seal == archive.seal else {
                 return (.archiveBroken(archive.first), nil)
             }
         }

@@ -75,8 +75,8 @@ public protocol WebhookStore: Sendable {
     /// The webhook with this id; nil if there is none.
     func webhook(_ id: String) async throws(StoreError) -> Webhook?
 
-    /// Adds a webhook. If its id exists, throws and keeps the existing one. Returns false if an app that it names does not
-    /// exist.
+    /// Adds a webhook. If its id exists, throws and keeps the existing one. Throws if there are `Webhooks.maximum` already, also if
+    /// several are added at once. Returns false if an app that it names does not exist.
     func insert(_ webhook: Webhook, recording event: AuditEvent) async throws(StoreError) -> Bool
 
     /// Saves a change, and counts the version up. Of several callers that start from one version, one succeeds.

@@ -29,13 +29,23 @@ extension WebhookDeliveries {
     func advance(_ place: inout Place) async throws(StoreError) -> Bool {
         guard !Task.isCancelled, try await lease(&place) else { return false }
         let webhook = place.webhook
+        guard let earlierApps = place.earlierApps else {
+            place.earlierApps = try await webhooks.earlierApps(of: webhook, after: place.window.position)
+            // The lease may need to be renewed.
+            return true
+        }
         let page = try await webhooks.audit.events(
             app: nil, device: nil, after: place.window.position, limit: WebhookWindow.size)
-        let (events, removed) = WebhookWindow.endingAtRemoval(page, of: webhook)
+        let foreign = Set(
+            page.lazy.filter { recorded in
+                recorded.event.appID.flatMap { earlierApps[$0] }.map { recorded.sequence <= $0 } ?? false
+            }.map(\.sequence))
+        let (events, removed) = WebhookWindow.endingAtRemoval(page, of: webhook, besides: foreign)
         guard let last = events.last else { return false }
-        let lanes = place.window.lanes(events, of: webhook)
+        let lanes = place.window.lanes(events.filter { !foreign.contains($0.sequence) }, of: webhook)
         let sent = await send(lanes, of: webhook)
-        place.window.settle(sent.delivered, in: events, of: webhook)
+        let passed = foreign.filter { $0 <= last.sequence }
+        place.window.settle(sent.delivered.union(passed), in: events, of: webhook)
         // What was cancelled says nothing about the receiver. `release` notes the position.
         guard !Task.isCancelled else { return false }
 

@@ -13,6 +13,8 @@ public final class WebhookDeliveries: Sendable {
         /// As this node last read or saved it.
         var webhook: Webhook
         var window: WebhookWindow
+        /// The apps with an earlier app of the same id, and the number of its last event; nil: not read yet.
+        var earlierApps: [AppID: Int64]?
         /// Failed rounds in a row.
         var failures = 0
         /// Before then, nothing is delivered; nil: at once.

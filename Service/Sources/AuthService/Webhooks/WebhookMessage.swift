@@ -5,7 +5,8 @@ internal import StrictJSON
 /// One delivery by Standard Webhooks 1.0.0 (https://www.standardwebhooks.com): the same id and body for each attempt, and a
 /// signature that covers id, time and body.
 struct WebhookMessage: Sendable, Hashable {
-    /// The `webhook-id`. Receivers that saw it before ignore the message.
+    /// The `webhook-id`. Receivers that saw it before ignore the message. After a restore, numbers of events repeat: the hash tells
+    /// the events apart.
     let id: String
     /// JSON: `type`, `timestamp`, and the event as `data`.
     let body: [UInt8]
@@ -16,7 +17,7 @@ struct WebhookMessage: Sendable, Hashable {
     init(id: String, body: [UInt8]) { (self.id, self.body) = (id, body) }
 
     init(_ recorded: RecordedAuditEvent, of webhook: Webhook) {
-        id = "evt_\(webhook.id)_\(recorded.sequence)"
+        id = "evt_\(webhook.id)_\(recorded.sequence)_\(Hexadecimal.encode(Array(recorded.hash.prefix(8))))"
         let event = recorded.event
         let isWhole = event.detailText.utf8.count <= Self.maximumDetail
         let data = JSONObject([

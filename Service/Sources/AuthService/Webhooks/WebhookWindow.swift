@@ -52,13 +52,15 @@ struct WebhookWindow: Sendable {
     }
 
     /// The events up to the first that removes an app of the webhook. A later app with the same id is another app.
+    ///
+    /// - Parameter foreign: the numbers of events of earlier apps.
     static func endingAtRemoval(
-        _ events: [RecordedAuditEvent], of webhook: Webhook
+        _ events: [RecordedAuditEvent], of webhook: Webhook, besides foreign: Set<Int64> = []
     ) -> (
         events: [RecordedAuditEvent], removed: AppID?
     ) {
         let end = events.firstIndex { recorded in
-            recorded.event.code == .appRemoved
+            recorded.event.code == .appRemoved && !foreign.contains(recorded.sequence)
                 && recorded.event.appID.map { webhook.scope.named.contains($0) } ?? false
         }
         guard let end else { return (events, nil) }

@@ -13,6 +13,7 @@ public struct Webhooks: Sendable {
 
     /// The most webhooks of a deployment. Each costs a connection while it delivers.
     public static let maximum = 32
+    private static let page = 1000
     /// The label of a secret's text.
     private static let prefix = "whsec_"
 
@@ -37,18 +38,40 @@ public struct Webhooks: Sendable {
         url: String, scope: CredentialScope, codes: Set<AuditEvent.Code>, actor: String
     ) async throws -> (webhook: Webhook, secret: Secret) {
         guard let store else { throw ContractError("these stores keep no webhooks") }
-        guard try await store.webhooks().count < Self.maximum else {
-            throw ContractError("there are \(Self.maximum) webhooks already: remove one first")
-        }
+        try await requireRoom(in: store)
         let (id, bytes) = (Hexadecimal.encode(random.bytes(8)), random.bytes(32))
         let webhook = Webhook(
-            id: id, url: try WebhookURL(url, allowingHTTP: allowsHTTP).text, scope: scope,
+            id: id, url: try receiver(url), scope: scope,
             codes: Set(codes.map(\.rawValue)), sealedSecret: try key.seal(bytes, context: Self.context(id)),
             createdAt: clock.now, position: try await audit.link(at: nil)?.sequence ?? 0)
-        guard try await store.insert(webhook, recording: event(.webhookAdded, webhook, actor)) else {
+        let isAdded: Bool
+        do {
+            isAdded = try await store.insert(webhook, recording: event(.webhookAdded, webhook, actor))
+        } catch {
+            // Others were added meanwhile.
+            try await requireRoom(in: store)
+            throw error
+        }
+        guard isAdded else {
             throw ContractError("apps: one of \(scope.named.map(\.text).sorted().joined(separator: ", ")) is not there")
         }
         return (webhook, Secret(Self.prefix + Base64.standard.encode(bytes)))
+    }
+
+    private func requireRoom(in store: any WebhookStore) async throws {
+        guard try await store.webhooks().count < Self.maximum else {
+            throw ContractError("there are \(Self.maximum) webhooks already: remove one first")
+        }
+    }
+
+    /// The text of a receiver's URL. Names are resolved for each delivery; an address is checked now.
+    private func receiver(_ text: String) throws(ContractError) -> String {
+        let url = try WebhookURL(text, allowingHTTP: allowsHTTP)
+        for address in WebhookAddress.all(of: url.host, literal: true) ?? []
+        where !address.isAllowed(loopback: url.origin.isLoopback) {
+            throw ContractError("url: webhooks may not use the address \(address.text)")
+        }
+        return url.text
     }
 
     /// Changes a webhook. Nil if there is none.
@@ -60,7 +83,7 @@ public struct Webhooks: Sendable {
         try await save(id) { before in
             var after = before
             try change(&after)
-            if after.url != before.url { after.url = try WebhookURL(after.url, allowingHTTP: allowsHTTP).text }
+            if after.url != before.url { after.url = try receiver(after.url) }
             guard after != before else { return (before, nil) }
             return (after, WebhookChange(from: before, to: after, recording: event(.webhookChanged, after, actor)))
         }
@@ -75,7 +98,7 @@ public struct Webhooks: Sendable {
 
     /// Delivers again from the event after this one. Nil if there is no such webhook.
     ///
-    /// - Parameter position: 0, or the number of an event in the log.
+    /// - Parameter position: the number of an event in the log; 0: all that the log still has.
     public func resend(_ id: String, after position: Int64, actor: String) async throws -> Webhook? {
         let end = try await audit.link(at: nil)?.sequence ?? 0
         guard (0...end).contains(position) else {
@@ -89,6 +112,33 @@ public struct Webhooks: Sendable {
             let detail = JSONObject([("id", .string(id)), ("after", .integer(position))])
             let event = AuditEvent(.webhookResent, at: clock.now, actor: actor, appID: before.onlyApp, detail: detail)
             return (after, WebhookChange(from: before, to: after, recording: event))
+        }
+    }
+
+    /// For each app that the webhook named only after an app with the same id was removed: the number of the last such removal.
+    /// Events up to there are of another app, and that removal does not end the webhook.
+    ///
+    /// - Parameter position: earlier events do not matter.
+    func earlierApps(of webhook: Webhook, after position: Int64) async throws(StoreError) -> [AppID: Int64] {
+        let named = webhook.scope.named
+        guard !named.isEmpty else { return [:] }
+        var (removed, earlier, position) = ([AppID: Int64](), [AppID: Int64](), position)
+        // The apps that it named last; nil: as when it was first read, which counts as named all along.
+        var former: Set<AppID>?
+        while true {
+            let page = try await audit.events(app: nil, device: nil, after: position, limit: Self.page)
+            for recorded in page {
+                let event = recorded.event
+                if event.code == .appRemoved, let app = event.appID, named.contains(app) {
+                    removed[app] = recorded.sequence
+                } else if let apps = event.apps(of: webhook) {
+                    let known = event.code == .webhookAdded ? [] : former ?? apps
+                    for app in apps.subtracting(known) { earlier[app] = removed[app] }
+                    former = apps
+                }
+            }
+            guard page.count == Self.page, let last = page.last else { return earlier }
+            position = last.sequence
         }
     }
 
@@ -124,6 +174,14 @@ public struct Webhooks: Sendable {
     }
 
     static func context(_ id: String) -> String { "webhook/\(id)" }
+}
+
+extension AuditEvent {
+    /// The apps that the webhook names from this event on; nil: the event is of something else.
+    fileprivate func apps(of webhook: Webhook) -> Set<AppID>? {
+        guard code == .webhookAdded || code == .webhookChanged, detail["id"]?.string == webhook.id else { return nil }
+        return Set((detail["apps"]?.array ?? []).compactMap { value in value.string.flatMap { try? AppID($0) } })
+    }
 }
 
 extension Webhook {

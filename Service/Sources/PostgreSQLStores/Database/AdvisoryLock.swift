@@ -16,6 +16,8 @@ enum AdvisoryLock: Int {
     case service = 8
     /// The check values of the service key. Transactions that rely on the values hold it in shared mode.
     case serviceKey = 9
+    /// The number of webhooks.
+    case webhooks = 10
 
     /// "SyAu" in ASCII: separates these locks from those of other programs.
     private static let space = 0x5379_4175

@@ -21,6 +21,11 @@ struct PostgreSQLWebhookStore: WebhookStore {
 
     func insert(_ webhook: Webhook, recording event: AuditEvent) async throws(StoreError) -> Bool {
         let inserted: Int? = try await database.write(sealing: true) { (connection) throws(StoreError) in
+            // Transactions that run at once do not see each other's webhooks.
+            _ = try connection.rows("SELECT \(AdvisoryLock.webhooks.sql)")
+            guard try connection.rows("SELECT 1 FROM webhooks").count < Webhooks.maximum else {
+                throw StoreError(.unavailable, "there are \(Webhooks.maximum) webhooks")
+            }
             let apps = webhook.scope.named.map(\.text).sorted()
             // The apps are locked, so that none can be removed before the insertion.
             let found = try connection.rows(

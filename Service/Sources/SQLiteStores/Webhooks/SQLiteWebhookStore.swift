@@ -41,6 +41,9 @@ struct SQLiteWebhookStore: WebhookStore {
 
     func insert(_ webhook: Webhook, recording event: AuditEvent) async throws(StoreError) -> Bool {
         let inserted: Int? = try await database.write { database in
+            guard try Int.fetchOne(database, sql: "SELECT count(*) FROM webhooks") ?? 0 < Webhooks.maximum else {
+                throw StoreError(.unavailable, "there are \(Webhooks.maximum) webhooks")
+            }
             for app in webhook.scope.named {
                 let exists = try Bool.fetchOne(
                     database, sql: "SELECT EXISTS (SELECT 1 FROM apps WHERE app_id = ?)", arguments: [app.text])

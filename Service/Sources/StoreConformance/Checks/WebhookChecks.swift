@@ -27,6 +27,22 @@ extension StoreConformance {
                 try expect(try await store.webhook(webhook.id), is: nil, "the webhook")
                 try expect(try await stores.codes(samples), is: [], "the codes")
             },
+            ConformanceCheck("Of 48 webhooks that are added at once, as many succeed as there is room for") { stores in
+                guard let store = stores.webhooks else { return }
+                let samples = try Samples(stores)
+                try await stores.provide(samples.app, samples)
+                let room = Webhooks.maximum - (try await store.webhooks().count)
+                let added = try await concurrently(48) { _ in
+                    let webhook = samples.webhook()
+                    guard (try? await store.insert(webhook, recording: samples.event(.webhookAdded))) == true else {
+                        return nil as Webhook?
+                    }
+                    return webhook
+                }.compactMap { $0 }
+                try expect(added.count, is: room, "how many were added")
+                try expect(try await store.webhooks().count, is: Webhooks.maximum, "the number of webhooks")
+                for webhook in added { _ = try await store.save(WebhookChange(from: webhook, to: nil)) }
+            },
             ConformanceCheck("Of 64 changes of one webhook one succeeds, and keeps the secret") { stores in
                 guard let store = stores.webhooks else { return }
                 let samples = try Samples(stores)

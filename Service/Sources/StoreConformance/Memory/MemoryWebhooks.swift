@@ -16,6 +16,9 @@ extension MemoryStores: WebhookStore {
     /// See `WebhookStore`.
     public func insert(_ webhook: Webhook, recording event: AuditEvent) throws(StoreError) -> Bool {
         try check(.saveWebhook)
+        guard webhookRecords.count < Webhooks.maximum else {
+            throw StoreError(.unavailable, "there are \(Webhooks.maximum) webhooks")
+        }
         guard webhook.scope.named.allSatisfy({ appRecords[$0] != nil }) else { return false }
         guard webhookRecords[webhook.id] == nil else {
             throw StoreError(.unavailable, "the webhook's id exists")

@@ -30,7 +30,7 @@ struct AuditCommand: AsyncParsableCommand {
                   synheart-auth audit list --follow --after 4711 --json
                 """)
         @Flag(help: "Print events as they are appended, each on one line.") var follow = false
-        @Option(help: "With --follow: only after the event with this number; 0: all. Default: only later events.")
+        @Option(help: "With --follow: only after this event; 0: from the log's oldest on. Default: only later events.")
         var after: Int64?
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
         @Option(name: .customLong("device"), help: "Only of this device.") var device: String?

@@ -40,7 +40,7 @@ struct WebhooksCommand: AsyncParsableCommand {
 
                   synheart-auth webhooks add https://hooks.example.com/synheart
                   synheart-auth webhooks add https://hooks.example.com/synheart \\
-                      --app com.example.app --event device.revoked --event key.rotated
+                      --app com.example.app --event device.revoked --event device.key_rotated
                 """)
         @Argument(help: "Where events are posted to: https, or http to this machine.") var url: String
         @Option(name: .customLong("app"), help: "An app whose events it gets; may be repeated. Default: all apps.")
@@ -105,7 +105,8 @@ struct WebhooksCommand: AsyncParsableCommand {
                   synheart-auth webhooks resend 0f554c442940d5d2 --after 4711
                 """)
         @Argument(help: "The webhook's id, as in the list.") var id: String
-        @Option(help: "The number of the last event that is not delivered again; 0: all are.") var after: Int64
+        @Option(help: "The number of the last event that is not delivered again; 0: the log's oldest is the first.")
+        var after: Int64
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {

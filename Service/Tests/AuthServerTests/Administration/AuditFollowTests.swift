@@ -68,6 +68,30 @@ import Testing
         }
     }
 
+    @Test func `a number before the log's first event is refused, and 0 stands for that event`() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let added = try await server.administer(
+                "POST", "/webhooks", admin, body: ["url": "https://hooks.example.com/", "all_apps": true])
+            let resend = "/webhooks/\(try #require(added.json["id"]?.string))/resend"
+            for _ in 0..<3 { try await server.stores.append(Self.event(at: server)) }
+            let archived = try #require(try await server.stores.link(at: nil))
+            try await server.stores.append(Self.event(at: server))
+            let archive = StoredAuditArchive(
+                first: 1, last: archived.sequence, hash: archived.hash, seal: "seal")
+            #expect(try await server.stores.add(archive))
+            while try await server.stores.removeArchivedEvents(limit: 1000) > 0 {}
+            for (after, status) in [(1, 409), (archived.sequence - 1, 409), (archived.sequence, 200), (0, 200)] {
+                let followed = try await server.administer("GET", "/audit/follow?after=\(after)", admin)
+                #expect(followed.status == status, "\(followed.text)")
+                let resent = try await server.administer("POST", resend, admin, body: ["after": .integer(after)])
+                #expect(resent.status == status, "\(resent.text)")
+                guard status == 409 else { continue }
+                #expect(followed.text.contains("\(archived.sequence + 1)"), "\(followed.text)")
+            }
+        }
+    }
+
     @Test func `waiting callers are answered when the service stops`() async throws {
         let shutdown = ShutdownTrigger()
         try await TestServer.with(shutdown: shutdown) { server in

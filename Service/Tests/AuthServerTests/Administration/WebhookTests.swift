@@ -42,7 +42,10 @@ import Testing
     }
 
     @Test(arguments: [
-        #"{"all_apps": true}"#, #"{"url": "http://hooks.example.com/", "all_apps": true}"#,
+        #"{"url": "https://169.254.169.254/", "all_apps": true}"#,
+        #"{"url": "https://[fe80::1]/", "all_apps": true}"#,
+        #"{"url": "https://127.1/", "all_apps": true}"#, #"{"all_apps": true}"#,
+        #"{"url": "http://hooks.example.com/", "all_apps": true}"#,
         #"{"url": "https://a:b@hooks.example.com/", "all_apps": true}"#, #"{"url": "https://hooks.example.com/"}"#,
         #"{"url": "https://hooks.example.com/", "apps": []}"#,
         #"{"url": "https://hooks.example.com/", "apps": ["com.example.unknown"]}"#,

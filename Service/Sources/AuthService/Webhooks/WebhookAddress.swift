@@ -1,0 +1,100 @@
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// An address of a receiver, and the rule where deliveries may go.
+package struct WebhookAddress: Sendable, Hashable {
+    /// As the system writes it.
+    package let text: String
+    /// 4 or 16 bytes.
+    let bytes: [UInt8]
+
+    /// The addresses of a host.
+    ///
+    /// - Parameters:
+    ///   - host: a name or an address without brackets.
+    ///   - isLiteral: whether only an address counts, in any notation that the system knows. Then no resolver is asked.
+    /// - Returns: nil if there is none.
+    package static func all(of host: String, literal isLiteral: Bool) -> [Self]? {
+        var hints = addrinfo()
+        hints.ai_socktype = streamSocket
+        if isLiteral { hints.ai_flags = AI_NUMERICHOST }
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host, nil, &hints, &list) == 0, let first = list else { return nil }
+        defer { freeaddrinfo(first) }
+        var addresses: [Self] = []
+        var next: UnsafeMutablePointer<addrinfo>? = first
+        while let entry = next {
+            if let address = address(of: entry.pointee) { addresses.append(address) }
+            next = entry.pointee.ai_next
+        }
+        return addresses.isEmpty ? nil : addresses
+    }
+
+    /// Whether deliveries may go to this address.
+    ///
+    /// - Parameter isNamed: whether the URL itself names this machine.
+    package func isAllowed(loopback isNamed: Bool) -> Bool { Self.isAllowed(bytes, loopback: isNamed) }
+
+    #if canImport(Glibc)
+        private static let streamSocket = Int32(SOCK_STREAM.rawValue)
+    #else
+        private static let streamSocket = SOCK_STREAM
+    #endif
+
+    private static func address(of info: addrinfo) -> WebhookAddress? {
+        guard let raw = info.ai_addr.map({ UnsafeRawPointer($0) }) else { return nil }
+        let bytes: [UInt8]
+        switch info.ai_family {
+        case AF_INET:
+            bytes = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in.self).sin_addr) { Array($0) }
+        case AF_INET6:
+            bytes = withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { Array($0) }
+        default: return nil
+        }
+        var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard inet_ntop(info.ai_family, bytes, &buffer, socklen_t(buffer.count)) != nil else { return nil }
+        let text = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return WebhookAddress(text: text, bytes: bytes)
+    }
+
+    /// Whether deliveries may go to an address of 4 or 16 bytes. Private networks are allowed: receivers are often there.
+    package static func isAllowed(_ bytes: [UInt8], loopback: Bool) -> Bool {
+        if bytes.count == 4 { return isAllowed(ipv4: bytes, loopback: loopback) }
+        guard bytes.count == 16 else { return false }
+        // An IPv4 address in an IPv6 address: mapped, compatible, NAT64, 6to4.
+        let zeros = [UInt8](repeating: 0, count: 10)
+        if bytes.starts(with: zeros + [0xFF, 0xFF]) || bytes.starts(with: [0, 0x64, 0xFF, 0x9B]) {
+            return isAllowed(ipv4: Array(bytes.suffix(4)), loopback: loopback)
+        }
+        if bytes.starts(with: [0x20, 0x02]) { return isAllowed(ipv4: Array(bytes[2..<6]), loopback: loopback) }
+        if bytes.starts(with: zeros + [0, 0]) { return loopback && bytes.suffix(4) == [0, 0, 0, 1] }
+        // IPv4 addresses that a gateway translates (SIIT) or carries in UDP (Teredo).
+        let isTunneled = bytes.starts(with: translated) || bytes.starts(with: [0x20, 0x01, 0, 0])
+        // fe80::/10 and the former site-local fec0::/10.
+        let isLocal = bytes[0] == 0xFE && bytes[1] & 0x80 == 0x80
+        return !isTunneled && !isLocal && bytes[0] != 0xFF && bytes != metadataOverIPv6
+    }
+
+    private static func isAllowed(ipv4 bytes: [UInt8], loopback: Bool) -> Bool {
+        switch (bytes[0], bytes[1]) {
+        case (127, _): loopback
+        // This network, link-local with most clouds' metadata, multicast and reserved.
+        case (0, _), (169, 254), (224..., _): false
+        default: !metadataOverIPv4.contains(bytes)
+        }
+    }
+
+    /// Metadata services outside of the link-local network: Alibaba Cloud, Azure, Oracle Cloud.
+    private static let metadataOverIPv4: Set<[UInt8]> = [[100, 100, 100, 200], [168, 63, 129, 16], [192, 0, 0, 192]]
+    /// `::ffff:0:0:0/96`.
+    private static let translated: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0]
+    /// `fd00:ec2::254` of AWS.
+    private static let metadataOverIPv6: [UInt8] = [
+        0xFD, 0, 0x0E, 0xC2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54,
+    ]
+}
