@@ -32,7 +32,7 @@ import Testing
         let entries = try await store.auditEntries(after: first - 1, limit: Int(last - first) + 1)
         let hash = try #require(entries.last).hash
         let seal = try seal ?? trail.sign(.archive, AuditLink(sequence: last, hash: hash))
-        try await files.add(entries, sealedBy: seal)
+        _ = try await files.add(entries, sealedBy: seal)
         #expect(try await store.add(.init(first: first, last: last, hash: hash, seal: seal.description)))
     }
 
