@@ -19,7 +19,7 @@ enum ReceiverAddress {
     private static let lookups = Locked<[String: [Lookup]]>([:])
     /// A resolver that hangs blocks a thread for each name. There are at most as many, and as many waiting callers of a name.
     private static let maximumLookups = 64
-    private static let deadline = DispatchTimeInterval.seconds(5)
+    static let deadline = DispatchTimeInterval.seconds(5)
 
     /// Resolves a host within five seconds. An address is no name: it needs no resolver, and waits for none.
     ///
@@ -38,7 +38,8 @@ enum ReceiverAddress {
 
     /// The addresses of a name; nil if there are none, or not in time. A name has one lookup at a time.
     static func lookUp(
-        _ host: String, by resolve: @escaping @Sendable (String) -> [WebhookAddress]?
+        _ host: String, within deadline: DispatchTimeInterval = Self.deadline,
+        by resolve: @escaping @Sendable (String) -> [WebhookAddress]?
     ) async -> [WebhookAddress]? {
         let found = Lookup()
         let isFirst: Bool? = lookups.withLock { lookups in

@@ -66,7 +66,9 @@ package final class WebhookHTTP: WebhookTransport {
             case .refused: .failed("the host resolves to an address that webhooks may not use")
             }
         } catch {
-            return .failed(Task.isCancelled ? "no answer in time" : "no connection, or no HTTP answer")
+            // Whoever notices the deadline first.
+            let isLate = Task.isCancelled || (error as? HTTPClientError) == .deadlineExceeded
+            return .failed(isLate ? "no answer in time" : "no connection, or no HTTP answer")
         }
     }
 
