@@ -200,7 +200,7 @@ extension OpenAPISchemas {
           "enabled": {"type": ["boolean", "null"], "default": true}}},
         "Resending": {"type": "object", "additionalProperties": false, "required": ["after"], "properties": {
           "after": {"type": "integer", "minimum": 0,
-            "description": "The number of an event of the audit log: deliveries go on with the next one."}}},
+            "description": "The number of an event: deliveries go on with the next one; 0: with the log's oldest."}}},
         "Webhook": {"type": "object",
           "required": ["id", "url", "apps", "all_apps", "events", "enabled", "created_at", "position", "failing_since",
             "failure"], "properties": {

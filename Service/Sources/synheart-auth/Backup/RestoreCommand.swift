@@ -122,8 +122,8 @@ struct RestoreCommand: AsyncParsableCommand {
             ("made", "signing keys, their tokens, and credentials that were made since are unknown: make new ones"),
             (
                 "webhooks",
-                "all are switched off, also those that were removed since, and they have their secrets of before. Event numbers "
-                    + "repeat, so add again those that you need, and remove these"
+                "all are switched off, also those that were removed since, and they have their secrets of before: switch on "
+                    + "those that you need, and remove the others"
             ),
             ("changes", "apps, credentials, approvals and demands to rotate are as before"),
         ]
