@@ -31,9 +31,7 @@ public struct CountedVerdict: Sendable, Hashable {
     /// The versions of an app beyond the most used.
     public static let other = "other"
 
-    /// Memberwise initializer.
-    ///
-    /// - Parameter version: as in ``DeviceRecord/appVersion``; nil: unknown.
+    /// Memberwise initializer. `version` is as in ``DeviceRecord/appVersion``; nil: unknown.
     public init(
         appID: AppID?, kind: Kind, platform: Platform? = nil, code: String, scheme: SignatureScheme? = nil,
         version: String? = nil

@@ -42,9 +42,7 @@ public protocol AuditArchiveStore: Sendable {
     /// All archives, the oldest first.
     func auditArchives() async throws(StoreError) -> [StoredAuditArchive]
 
-    /// Events after a number, the oldest first, as they are stored.
-    ///
-    /// - Parameter limit: 1 to 1000.
+    /// Events after a number, the oldest first, as they are stored. The limit is 1 to 1000.
     func auditEntries(after sequence: Int64, limit: Int) async throws(StoreError) -> [StoredAuditEntry]
 
     /// Adds an archive, whose file is complete and durable.

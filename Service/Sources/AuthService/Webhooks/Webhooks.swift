@@ -76,7 +76,7 @@ public struct Webhooks: Sendable {
 
     /// Changes a webhook. Nil if there is none.
     ///
-    /// - Parameter change: changes the webhook's `url`, `scope`, `codes` and `isEnabled`. It may run several times.
+    /// `change` changes the webhook's `url`, `scope`, `codes` and `isEnabled`. It may run several times.
     public func change(
         _ id: String, actor: String, _ change: (inout Webhook) throws -> Void
     ) async throws -> Webhook? {
@@ -98,7 +98,7 @@ public struct Webhooks: Sendable {
 
     /// Delivers again from the event after this one. Nil if there is no such webhook.
     ///
-    /// - Parameter position: the number of an event in the log; 0: all that the log still has.
+    /// The position is the number of an event in the log; 0: all that the log still has.
     public func resend(_ id: String, after position: Int64, actor: String) async throws -> Webhook? {
         let end = try await audit.link(at: nil)?.sequence ?? 0
         guard (0...end).contains(position) else {
