@@ -5,7 +5,8 @@ set -eu
 cd "$(dirname "$0")/../.."
 bin=${LIB:-}
 if [ -z "$bin" ]; then
-    swift build --product SynheartAuthC
+    # shellcheck disable=SC2086 # words, as meant
+    swift build ${BUILD_OPTIONS:-} --product SynheartAuthC
     bin=$(swift build --show-bin-path)
 fi
 work=$(mktemp -d)

@@ -25,7 +25,8 @@ address)
 valgrind)
     bin=${2:-}
     if [ -z "$bin" ]; then
-        swift build --product SynheartAuthC
+        # shellcheck disable=SC2086
+        swift build ${BUILD_OPTIONS:-} --product SynheartAuthC
         bin=$(swift build --show-bin-path)
     fi
     # Older valgrinds give up on this compiler's debug information; the symbols' names are enough.
