@@ -79,7 +79,7 @@ import Testing
         #expect(!DatabasePath.hasContent(folder.database + "-wal"))
     }
 
-    @Test func `a snapshot does not change while others write, and excludes nobody`() async throws {
+    @Test func `a snapshot does not change while others write, and does not stop them`() async throws {
         let stores = try await filled()
         let device = try sampleDevice()
         let other = try SQLiteStores.open(folder, role: .administration)

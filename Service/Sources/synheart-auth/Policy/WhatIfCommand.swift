@@ -8,7 +8,7 @@ struct WhatIfCommand: AdministrationCommand {
     static let configuration = CommandConfiguration(
         commandName: "what-if", abstract: "Count the devices and refusals that another record would decide otherwise.",
         discussion: """
-            Change a copy of the app's record, and see whom it would refuse or keep waiting, before `apps change`. Nothing is changed.
+            Change a copy of the app's record, and see which devices it would refuse or leave pending, before `apps change`. Nothing is changed.
 
               synheart-auth apps show com.example.app --json > app.json
               synheart-auth policy what-if --app app.json

@@ -55,7 +55,7 @@ struct Simulation {
         for (expectation, value) in missed {
             StandardError.print("does not hold: \(expectation) (\(Self.text(value, expectation.unit)))")
         }
-        guard missed.isEmpty else { throw CommandFailure(.refused, "\(missed.count) expectations do not hold") }
+        guard missed.isEmpty else { throw CommandFailure(.refused, "expectations that do not hold: \(missed.count)") }
     }
 
     private static func text(_ value: Double?, _ unit: String) -> String {

@@ -94,7 +94,7 @@ import Tracing
         #expect(collector.spans.allSatisfy { $0.traceID == "4bf92f3577b34da6a3ce929d0e0e4736" })
     }
 
-    @Test func `nobody else decides, and a parent that is malformed or comes twice is none`() async throws {
+    @Test func `only a trusted proxy decides, and a parent that is malformed or comes twice is ignored`() async throws {
         let untrusted = try await Self.spans(share: 0) { server in
             _ = try await server.send("GET", "/nowhere", [("traceparent", Self.parent + "1")])
         }

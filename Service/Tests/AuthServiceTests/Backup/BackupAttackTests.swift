@@ -2,7 +2,7 @@ import Testing
 
 @testable import AuthService
 
-/// What somebody who can write a backup but does not know its key may do to it.
+/// Changes to a backup by an attacker who can write it and does not know its key.
 struct BackupAttackTests {
     private let key: ServiceKey
     /// One frame.
