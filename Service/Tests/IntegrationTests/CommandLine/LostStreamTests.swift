@@ -21,6 +21,7 @@ import Testing
 
     private static let groupsOfTheDatabase: Set = [
         "apps", "credentials", "signing-keys", "service-key", "devices", "statistics", "audit", "evidence", "webhooks",
+        "policy",
     ]
 
     /// The first arguments are for a folder with a database, the second for an empty folder.
@@ -49,6 +50,7 @@ import Testing
         "webhooks list": Case(), "webhooks add": Case(["https://hooks.example.com/"]),
         "webhooks remove": Case(["0123456789abcdef"]),
         "webhooks resend": Case(["0123456789abcdef", "--after", "0"]),
+        "policy what-if": Case(["--app", "app.json"]),
         "device register": Case(noService), "device sign": Case(), "device status": Case(), "device rotate": Case(),
         "device reset": Case(),
         "conformance service": Case(["--list"], failing: noService),
