@@ -105,18 +105,26 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
     ],
     targets: [
+        // Objects of evidence, their policies and audits: what the rules refuse is what the tools verify again.
+        room(
+            "Verification", [bytes, appAttest, playIntegrity, keyAttestation, json, crypto],
+            tests: [appAttest, playIntegrity, keyAttestation, testKit, json, crypto]),
+
         // What an object says and how each check went, for people and for programs (`attestation inspect|verify`).
         room(
-            "AttestationInspection", [bytes, appAttest, playIntegrity, keyAttestation, json, crypto],
-            tests: [bytes, testKit, json, library("CBOR"), crypto], testResources: [.copy("Vectors")]),
+            "AttestationInspection", ["Verification", bytes, appAttest, playIntegrity, keyAttestation, json, crypto],
+            tests: ["Verification", bytes, testKit, json, library("CBOR"), crypto], testResources: [.copy("Vectors")]),
 
         // The rules, without HTTP and SQL; what every store must do; the default stores.
         room(
             "AuthService",
-            [bytes, contract, json, appAttest, playIntegrity, keyAttestation, crypto, x509, asn1, logging],
+            [
+                "Verification", bytes, contract, json, appAttest, playIntegrity, keyAttestation, crypto, x509, asn1,
+                logging,
+            ],
             tests: [
-                helpers, bytes, contract, json, "StoreConformance", testKit, "AttestationInspection", crypto, x509,
-                asn1,
+                helpers, bytes, contract, json, "StoreConformance", testKit, "AttestationInspection", "Verification",
+                crypto, x509, asn1,
             ]),
         room("StoreConformance", ["AuthService", contract, json, crypto], tests: ["AuthService"]),
         room(
@@ -182,10 +190,11 @@ let package = Package(
         // HTTP: routes, listeners, limits, configuration, metrics, administration.
         room(
             "AuthServer",
-            ["AuthService", bytes, contract, json, crypto, logging, tracing, nioSSL, nioPosix, yams] + hummingbird,
+            ["AuthService", "Verification", bytes, contract, json, crypto, logging, tracing, nioSSL, nioPosix, yams]
+                + hummingbird,
             tests: [
                 tracing,
-                "AuthService", contract, keyAttestation, playIntegrity, json, testKit,
+                "AuthService", "Verification", contract, keyAttestation, playIntegrity, json, testKit,
                 "StoreConformance",
                 crypto, asn1, x509, logging, nioPosix,
                 nioSSL,
@@ -213,7 +222,7 @@ let package = Package(
                     "SQLiteStores",
                     "PostgreSQLStores", "RedisStores", bytes, contract, json,
                     sdk,
-                    "SoftwareDevice", testKit, "AttestationInspection", playIntegrity, logging, x509,
+                    "SoftwareDevice", testKit, "AttestationInspection", "Verification", playIntegrity, logging, x509,
                     asn1, nioPosix,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ] + httpClient, swiftSettings: settings),

@@ -1,4 +1,5 @@
 internal import StrictJSON
+package import Verification
 
 /// Verifies a stream of JSON lines, and writes one JSON line for each, in order.
 ///
@@ -69,19 +70,18 @@ package struct BatchRunner: Sendable {
     /// The result of one line; nil if it cannot be read.
     static func output(for line: [UInt8], options: VerificationOptions) -> JSONValue? {
         guard let value = try? JSONValue(parsing: line, limits: .init(bytes: maximumLineLength, depth: 32)),
-            let fields = try? JSONFields(value), let name = try? fields.string("format"),
-            let format = AttestationFormats.named(name),
+            let fields = try? JSONFields(value), let format: EvidenceFormat = try? fields.choice("format"),
             let verdict = try? format.verify(fields, options: options)
         else { return nil }
-        return verdict.json(name: value.object?["name"]?.string, format: name)
+        return verdict.json(name: value.object?["name"]?.string, format: format)
     }
 }
 
 extension Verdict {
     /// The line of output.
-    func json(name: String?, format: String) -> JSONValue {
+    func json(name: String?, format: EvidenceFormat) -> JSONValue {
         [
-            "name": name.map { .string($0) } ?? .null, "format": .string(format),
+            "name": name.map { .string($0) } ?? .null, "format": .string(format.rawValue),
             "outcome": .string(outcome.rawValue), "code": code.map { .string($0) } ?? .null,
             "step": step.map { .string($0) } ?? .null, "unchecked": .array(unchecked.map { .string($0) }),
             "facts": .object(facts),

@@ -1,11 +1,12 @@
 package import StrictJSON
+package import Verification
 
 /// The contents of an object for people, as JSON or as an indented tree.
 package enum ObjectTree {
-    /// The contents of an object and the name of its format; nil if no format can read it.
-    package static func inspect(_ object: [UInt8]) -> (format: String, value: JSONValue)? {
-        for format in AttestationFormats.all {
-            if let value = format.inspect(object) { return (type(of: format).name, value) }
+    /// The contents of an object and its format; nil if no format can read it.
+    package static func inspect(_ object: [UInt8]) -> (format: EvidenceFormat, value: JSONValue)? {
+        for format in EvidenceFormat.allCases {
+            if let value = format.inspect(object) { return (format, value) }
         }
         return nil
     }

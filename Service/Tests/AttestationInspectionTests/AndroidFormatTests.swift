@@ -4,6 +4,7 @@ import Crypto
 import Foundation
 import StrictJSON
 import Testing
+import Verification
 
 /// A test authority in place of Google, and input lines for the objects that it signs.
 private struct Fixture {
@@ -35,7 +36,7 @@ private struct Fixture {
     func keyAttestation(_ members: [(String, JSONValue)], policy: String? = nil) throws -> Verdict {
         var options = options
         options.policy = try policy.map { try JSONValue(parsing: $0) }
-        return try AndroidKeyAttestationFormat().verify(
+        return try EvidenceFormat.keyAttestation.verify(
             JSONFields(.object(JSONObject(members))), options: options)
     }
 
@@ -46,7 +47,7 @@ private struct Fixture {
     }
 
     func playIntegrity(_ members: [(String, JSONValue)]) throws -> Verdict {
-        try PlayIntegrityFormat().verify(JSONFields(.object(JSONObject(members))), options: options)
+        try EvidenceFormat.playIntegrity.verify(JSONFields(.object(JSONObject(members))), options: options)
     }
 }
 
@@ -226,7 +227,7 @@ struct AndroidKeyAttestationFormatTests {
 
     @Test("chains are shown without verification, and other bytes are not recognised")
     func inspection() throws {
-        let format = AndroidKeyAttestationFormat()
+        let format = EvidenceFormat.keyAttestation
         let text = try #require(try fixture.pem().string)
         let shown = try #require(format.inspect(Array(text.utf8))?.object)
         #expect(shown["attestation_version"] == 300)
@@ -322,7 +323,7 @@ struct PlayIntegrityFormatTests {
 
     @Test("tokens and decoded verdicts are recognised, and other bytes are not")
     func inspection() throws {
-        let format = PlayIntegrityFormat()
+        let format = EvidenceFormat.playIntegrity
         let token = try #require(try fixture.token().string)
         #expect(format.inspect(Array(token.utf8))?.object?["token_form"] == "classic")
         let answer = fixture.authority.decodeAnswer(package: "com.example.app", token: token)

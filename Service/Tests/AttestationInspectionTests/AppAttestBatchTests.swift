@@ -5,6 +5,7 @@ import Crypto
 import Foundation
 import StrictJSON
 import Testing
+import Verification
 
 /// Real objects, and objects that the tests make from them, as lines of a batch.
 @Suite struct AppAttestBatch {
@@ -233,7 +234,7 @@ import Testing
         #expect(try verdict(line)["outcome"]?.string == "verified")
         var options = VerificationOptions()
         options.trustsLine = true
-        let format = try #require(AttestationFormats.named("app-attest-assertion"))
+        let format = EvidenceFormat.assertion
         let found = try format.verify(JSONFields(.object(line)), options: options)
         #expect(found.code == code && found.checks.last?.name == "challenge")
         // In client data that is no JSON object, the challenge is all of it.
@@ -413,7 +414,7 @@ import Testing
         for line in AppAttestBatch.lines where line["expected"]?.string == "valid" {
             let object = try #require(line["object"]?.string.flatMap { Data(base64Encoded: $0) })
             let (format, value) = try #require(ObjectTree.inspect(Array(object)))
-            #expect(format == line["format"]?.string)
+            #expect(format.rawValue == line["format"]?.string)
             #expect(ObjectTree.render(value).split(separator: "\n").count >= 5)
         }
     }

@@ -4,6 +4,7 @@ import Crypto
 import Foundation
 import StrictJSON
 import Testing
+import Verification
 
 @testable import AttestationInspection
 
@@ -129,11 +130,11 @@ import Testing
             var line = file.input
             for (name, value) in further { line[name] = value }
             var options = VerificationOptions()
-            options.rootsPEM = file.roots?.pem
+            options.rootsPEM = file.options.rootsPEM
             options.policy = ["ios": ios]
             // As in an evidence file: what the line names was compared, and wins over the policy.
             options.linePoliciesWin = true
-            return try AppAttestAttestationFormat().verify(JSONFields(.object(line)), options: options).code
+            return try EvidenceFormat.attestation.verify(JSONFields(.object(line)), options: options).code
         }
         #expect(try code([:]) == nil)
         #expect(try code(["environments": ["production"]]) == nil)

@@ -4,6 +4,7 @@ import Crypto
 import Foundation
 import StrictJSON
 import Testing
+import Verification
 
 /// The order in which policies apply: the default, then the line's own, then `--policy`. With `--line-policies`, the line's own
 /// comes last.

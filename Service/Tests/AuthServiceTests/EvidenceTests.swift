@@ -8,6 +8,7 @@ import Foundation
 import StoreConformance
 import StrictJSON
 import Testing
+import Verification
 
 /// Recorded refusals: the content of each file, and that its replay gives the same refusal.
 @Suite("Evidence of refusals")
@@ -68,12 +69,12 @@ struct EvidenceTests {
         #expect(file.verdict.code == "NONCE_MISMATCH")
         #expect(file.input["valid_at"] == .string(World.start.iso8601))
         #expect(file.about["occasion"] == "registration")
-        let policy = file.policy?.object?["ios"]?.object
+        let policy = file.options.policy?.object?["ios"]?.object
         #expect(policy?["app_ids"] == [.string("\(World.team).\(World.appID)")])
         #expect(policy?["environments"] == ["production"])
         #expect(policy?["categories"] == [2, 4])
         #expect(policy?["minimum_bundle_version"] == "1")
-        #expect(file.roots?.pem == world.authority.rootsPEM)
+        #expect(file.options.rootsPEM == world.authority.rootsPEM)
         let checks = file.verdict.checks.map { [$0["check"]?.string, $0["outcome"]?.string] }
         #expect(checks == [["format", "passed"], ["certificate-chain", "passed"], ["nonce", "failed"]])
     }
@@ -86,7 +87,7 @@ struct EvidenceTests {
         try await expect(.invalidAttestation) { try await world.world.register(request, []) }
         let file = try await replayed(world.world)
         #expect(file.verdict.code == "UNTRUSTED_CHAIN")
-        #expect(file.roots == nil)
+        #expect(file.options.rootsPEM == nil)
     }
 
     @Test("a refused receipt is recorded, although the registration succeeds")
@@ -175,7 +176,7 @@ struct EvidenceTests {
             let file = try await replayed(world)
             #expect(file.format == "android-key-attestation")
             #expect(file.verdict.step == (attested == nil ? "boot-state" : "public-key"))
-            #expect(file.roots?.areBesideBuiltIn == true)
+            #expect(file.options.keepsBuiltInRoots)
         }
     }
 
@@ -384,7 +385,7 @@ struct EvidenceTests {
         }
         let file = try await replayed(world)
         #expect(file.verdict.code == "CERTIFICATE_REVOKED")
-        #expect(file.statusList == ["entries": ["2": ["status": "REVOKED", "reason": "KEY_COMPROMISE"]]])
+        #expect(file.options.statusList == ["entries": ["2": ["status": "REVOKED", "reason": "KEY_COMPROMISE"]]])
         #expect(!file.verdict.unchecked.contains("revocation"))
     }
 

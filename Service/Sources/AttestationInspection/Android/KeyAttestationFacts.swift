@@ -5,6 +5,12 @@ internal import StrictJSON
 
 /// Everything that a chain says, with names.
 enum KeyAttestationFacts {
+    static func facts(_ audit: KeyAttestationAudit) -> JSONObject {
+        var facts = audit.chain.map { Self.facts($0) } ?? JSONObject()
+        if let findings = audit.findings { add(findings, to: &facts) }
+        return facts
+    }
+
     static func facts(_ chain: KeyAttestationChain) -> JSONObject {
         var facts = JSONObject()
         if let description = try? chain.unverifiedDescription() { add(description, to: &facts) }
@@ -16,7 +22,7 @@ enum KeyAttestationFacts {
     }
 
     /// Adds the facts that only a verification finds.
-    static func add(_ verified: KeyAttestationAudit.Findings, to facts: inout JSONObject) {
+    private static func add(_ verified: KeyAttestationAudit.Findings, to facts: inout JSONObject) {
         facts["provisioning"] = .string(verified.provisioning.rawValue)
         facts["strongbox_corroborated"] = .bool(verified.isStrongBoxCorroborated)
         facts["root"] = .object(

@@ -1,6 +1,7 @@
 internal import AppAttest
 internal import Bytes
 internal import StrictJSON
+internal import Verification
 
 extension JSONValue {
     /// Bytes as hexadecimal digits.
@@ -28,7 +29,12 @@ enum AppAttestFacts {
         return facts
     }
 
-    static func facts(of object: AssertionObject) -> JSONObject { facts(of: object.unverifiedClaims) }
+    static func facts(of object: AssertionObject, _ evidence: AppAttestEvidence) -> JSONObject {
+        var facts = Self.facts(of: object.unverifiedClaims)
+        if facts["extensions"] != nil { facts["extensions_proven"] = .bool(evidence.expected.attestedExtensions) }
+        if let publicKey = evidence.expected.publicKey { facts["key_id"] = .string(KeyID(of: publicKey).base64) }
+        return facts
+    }
 
     private static func facts(of claims: UnverifiedClaims) -> JSONObject {
         var facts = JSONObject()

@@ -1,4 +1,5 @@
 package import StrictJSON
+package import Verification
 
 /// A refusal with everything that repeats it, as one JSON document (DocC article *Evidence*).
 ///
@@ -10,26 +11,14 @@ package struct EvidenceFile: Sendable {
     /// The most bytes of a document.
     package static let maximumSize = 4 << 20
 
-    /// The certificates that were trusted.
-    package struct Roots: Sendable, Hashable {
-        /// PEM.
-        package let pem: String
-        /// Whether Apple's and Google's roots were trusted, too.
-        package let areBesideBuiltIn: Bool
-    }
-
     /// For people: the origin of the refusal. It has no effect on the verification.
     package let about: JSONObject
     /// The format of the object.
     package let format: String
     /// The input line, with its `format` and the time of the check.
     package let input: JSONObject
-    /// The policy, as `--policy` takes it; nil: the defaults of a batch.
-    package let policy: JSONValue?
-    /// The roots that were trusted; nil: the built-in ones.
-    package let roots: Roots?
-    /// The revocation list, as `--status-list` takes it; nil: none was used.
-    package let statusList: JSONValue?
+    /// The policy, the roots and the list of revoked keys. Response keys are never among them.
+    package let options: VerificationOptions
     /// The recorded verdict.
     package let verdict: RecordedVerdict
 
@@ -48,17 +37,27 @@ package struct EvidenceFile: Sendable {
     ) throws {
         let (format, found) = try Self.judge(line, options)
         self.about = about
-        self.format = format
+        self.format = format.rawValue
         var input = line
         // The decoded verdict is kept instead of the keys.
         if input["recorded_verdict"] == nil, let payload = found.facts["payload"], let by = found.facts["decoded_by"] {
             input["recorded_verdict"] = ["decoded_by": by, "payload": payload]
         }
         self.input = input
-        policy = options.policy
-        roots = options.rootsPEM.map { Roots(pem: $0, areBesideBuiltIn: options.keepsBuiltInRoots) }
-        statusList = options.statusList
+        var recorded = options
+        recorded.playKeys = nil
+        self.options = recorded
         verdict = RecordedVerdict(found, refusal: refusal)
+    }
+
+    /// Records a refusal by the service.
+    ///
+    /// - Parameters:
+    ///   - proof: what was refused.
+    ///   - about: facts for people, such as app, time and device.
+    /// - Throws: if the inputs or the options cannot be read.
+    package init(of proof: RefusedProof, about: JSONObject) throws {
+        try self.init(of: proof.line, options: proof.options, about: about, refusal: (proof.code, proof.step))
     }
 
     /// What a replay changes.
@@ -82,43 +81,36 @@ package struct EvidenceFile: Sendable {
     ///
     /// - Throws: if the inputs or the changes cannot be read.
     package func replay(_ changes: Changes = Changes()) throws -> Verdict {
-        var options = VerificationOptions()
-        options.policy = changes.policy ?? policy
-        options.keepsBuiltInRoots = roots?.areBesideBuiltIn ?? false
-        options.rootsPEM = roots?.pem
-        options.statusList = statusList
+        var options = options
+        options.policy = changes.policy ?? options.policy
         options.playKeys = changes.playKeys
-        let further = changes.furtherRoots.filter { roots?.pem.contains($0) != true }
+        let recorded = options.rootsPEM
+        let further = changes.furtherRoots.filter { recorded?.contains($0) != true }
         if !further.isEmpty {
             // Without recorded roots, the built-in ones were trusted.
-            options.keepsBuiltInRoots = roots?.areBesideBuiltIn ?? true
-            options.rootsPEM = ([roots?.pem].compactMap { $0 } + further).joined(separator: "\n")
+            if recorded == nil { options.keepsBuiltInRoots = true }
+            options.rootsPEM = ([recorded].compactMap { $0 } + further).joined(separator: "\n")
         }
         var line = input
-        if let packages = changes.packages, format == PlayIntegrityFormat.name {
+        let format = EvidenceFormat(rawValue: format)
+        if let packages = changes.packages, format == .playIntegrity {
             line["packages"] = .array(packages.map { .string($0) })
         }
-        if let time = changes.time {
-            let member = format == PlayIntegrityFormat.name ? "evaluate_at" : "valid_at"
-            line[member] = .string(time)
-        }
+        if let format, let time = changes.time { line[format.timeMember] = .string(time) }
         return try Self.judge(line, options).verdict
     }
 
     private static func judge(
         _ line: JSONObject, _ options: VerificationOptions
-    ) throws -> (format: String, verdict: Verdict) {
+    ) throws -> (format: EvidenceFormat, verdict: Verdict) {
         let fields = try JSONFields(.object(line), path: "input")
-        let name = try fields.string("format")
-        guard let format = AttestationFormats.named(name) else {
-            throw JSONError(.wrongType, path: fields.pathOf("format"))
-        }
+        let format: EvidenceFormat = try fields.choice("format")
         // The service wrote the line, so its members win over the policy.
         var options = options
         options.linePoliciesWin = true
         options.trustsLine = true
         try options.validate()
-        return (name, try format.verify(fields, options: options))
+        return (format, try format.verify(fields, options: options))
     }
 }
 
@@ -127,9 +119,13 @@ extension EvidenceFile {
     package var json: JSONObject {
         JSONObject([
             ("synheart_evidence", .integer(Self.version)), ("about", .object(about)), ("input", .object(input)),
-            ("policy", policy ?? .null),
-            ("roots", roots.map { ["pem": .string($0.pem), "beside_built_in": .bool($0.areBesideBuiltIn)] } ?? .null),
-            ("status_list", statusList ?? .null), ("verdict", .object(verdict.json)),
+            ("policy", options.policy ?? .null),
+            (
+                "roots",
+                options.rootsPEM.map { ["pem": .string($0), "beside_built_in": .bool(options.keepsBuiltInRoots)] }
+                    ?? .null
+            ),
+            ("status_list", options.statusList ?? .null), ("verdict", .object(verdict.json)),
         ])
     }
 
@@ -146,12 +142,15 @@ extension EvidenceFile {
         }
         self.input = input
         format = try fields.object("input").string("format")
-        policy = fields.optionalValue("policy")
-        statusList = fields.optionalValue("status_list")
-        roots = try fields.optionalObject("roots").map { roots throws(JSONError) in
+        var options = VerificationOptions()
+        options.policy = fields.optionalValue("policy")
+        options.statusList = fields.optionalValue("status_list")
+        if let roots = try fields.optionalObject("roots") {
             try roots.allowOnly("pem", "beside_built_in")
-            return Roots(pem: try roots.string("pem"), areBesideBuiltIn: try roots.bool("beside_built_in"))
+            options.rootsPEM = try roots.string("pem")
+            options.keepsBuiltInRoots = try roots.bool("beside_built_in")
         }
+        self.options = options
         verdict = try RecordedVerdict(try fields.object("verdict"))
     }
 }

@@ -1,4 +1,5 @@
 package import StrictJSON
+package import Verification
 
 /// A verdict in evidence: outcome, code, step and every check.
 package struct RecordedVerdict: Sendable, Hashable {

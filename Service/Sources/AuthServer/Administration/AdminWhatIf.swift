@@ -1,6 +1,7 @@
 internal import AuthContract
 internal import AuthService
 internal import StrictJSON
+internal import Verification
 
 extension AdminAPI {
     /// Judges one page of the app's devices under another record, and beside it under the present one. Nothing is changed, and no
@@ -24,8 +25,8 @@ extension AdminAPI {
             }
         }
         let next = devices.count == query.limit ? devices.last.map { DeviceQuery.PageToken($0).cursor } : nil
-        let kinds = ["ios", "key_attestation", "play_integrity"]
-        let policies = kinds.compactMap { kind in record.proofPolicy(of: kind).map { (kind, $0) } }
+        let policies = PolicyKind.allCases.compactMap { kind in record.proofPolicy(of: kind).map { (kind.rawValue, $0) }
+        }
         let cursor: JSONValue = next.map { .string($0) } ?? .null
         return .json(
             JSONObject([

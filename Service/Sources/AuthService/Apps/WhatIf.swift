@@ -3,6 +3,7 @@ internal import AppAttest
 package import AuthContract
 internal import PlayIntegrity
 package import StrictJSON
+package import Verification
 
 /// What an app record would decide about devices and requests that another record judged.
 ///
@@ -167,17 +168,14 @@ extension IOSApp {
 
 extension AppRecord {
     /// The policy for one kind of proof, in the form of a recorded refusal; nil: the record has no such platform.
-    ///
-    /// - Parameter kind: `ios`, `key_attestation` or `play_integrity`.
-    package func proofPolicy(of kind: String) -> JSONValue? {
+    package func proofPolicy(of kind: PolicyKind) -> JSONValue? {
         let policy: JSONObject? =
             switch kind {
-            case "ios": ios?.policy.json
-            case "key_attestation": android?.keyAttestationPolicy.json
-            case "play_integrity": android?.integrityPolicy.json
-            default: nil
+            case .ios: ios?.policy.json
+            case .keyAttestation: android?.keyAttestationPolicy.json
+            case .playIntegrity: android?.integrityPolicy.json
             }
-        return policy.map { .object(JSONObject([(kind, .object($0))])) }
+        return policy.map { kind.file($0) }
     }
 }
 

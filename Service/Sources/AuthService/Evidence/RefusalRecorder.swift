@@ -1,6 +1,7 @@
 internal import AuthContract
 internal import Logging
 internal import StrictJSON
+internal import Verification
 
 /// Keeps refused proofs if the app's policy asks for it: sealed, bounded, for a limited time.
 ///

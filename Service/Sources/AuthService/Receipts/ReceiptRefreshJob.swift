@@ -2,6 +2,7 @@ public import AppAttest
 public import AuthContract
 public import Logging
 internal import StrictJSON
+internal import Verification
 
 /// Exchanges receipts in the background, one at a time. The store knows the due receipts, and the policy sets the rate.
 ///

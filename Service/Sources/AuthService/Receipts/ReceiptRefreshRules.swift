@@ -1,7 +1,7 @@
 internal import AppAttest
 internal import AuthContract
 internal import Foundation
-internal import StrictJSON
+internal import Verification
 
 /// The rate at which receipts are exchanged.
 public struct ReceiptRefreshPolicy: Sendable, Hashable {
@@ -69,7 +69,10 @@ struct ReceiptRefreshRules: Sendable {
         let fields: ReceiptFields
         do { fields = try verifier.verify(bytes, against: expected, at: now.date).fields } catch {
             var decision = refused(error.code.rawValue)
-            decision.proof = { RefusedProof(error, receipt: bytes, of: due.evidence, at: now) }
+            let judged = AppAttestEvidence(receipt: bytes, of: due.evidence, at: now)
+            decision.proof = {
+                RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: judged.line)
+            }
             return decision
         }
         guard fields.kind == .receipt, let metric = fields.riskMetric, let notBefore = fields.notBefore else {
@@ -105,18 +108,5 @@ extension DueReceipt {
     var expectations: ReceiptExpectations? {
         guard let app = attestedAppID, let environment, let keyID = KeyID(evidence.keyID) else { return nil }
         return ReceiptExpectations(appIDs: [app], keyID: keyID, clientDataHash: nil, environment: environment)
-    }
-}
-
-extension RefusedProof {
-    /// A receipt that Apple sent in exchange for the stored one.
-    fileprivate init(_ error: AppAttestError, receipt: [UInt8], of evidence: AppAttestKeyState, at: UnixTime) {
-        let line = JSONObject([
-            ("format", "app-attest-receipt"), ("object", .string(Base64.standard.encode(receipt))),
-            ("whole_object", true), ("app_id", .string(evidence.appID)),
-            ("public_key_x963", .string(Base64.standard.encode(evidence.publicKey))),
-            ("environment", .string(evidence.environment)), ("valid_at", .string(at.iso8601)),
-        ])
-        self.init(code: error.code.rawValue, step: error.step.rawValue, line: line)
     }
 }

@@ -3,6 +3,7 @@ internal import AuthContract
 internal import Crypto
 internal import Foundation
 internal import StrictJSON
+internal import Verification
 
 /// App Attest for one app: its policy and its anchors, prepared once.
 struct AppleEvidence: Sendable {
@@ -72,20 +73,21 @@ struct AppleEvidence: Sendable {
             case (true, .production): .appAttest
             case (true, .development): .appAttestDevelopment
             }
+        let key = AppAttestKeyState(
+            keyID: attestation.keyID.bytes, publicKey: Array(attestation.publicKey.x963Representation),
+            appID: attestation.appID.text, environment: attestation.environment.rawValue,
+            attestedExtensions: attestation.attestedExtensions, receipt: attestation.receipt,
+            receiptOutcome: refusal?.code.rawValue ?? "verified", riskMetric: receipt?.fields.riskMetric,
+            // A receipt that did not verify is never sent to Apple, because the device may have written it.
+            refresh: ReceiptRefresh(dueAt: authority.isApple && receipt != nil ? at : nil))
         var evidence = VerifiedEvidence(
             assurance: Assurance(
                 app: app, key: .appVouched,
                 labels: (attestation.category.map { ["category:\($0.rawValue)"] } ?? []) + authority.labels),
-            appVersion: AppVersion.bounded(attestation.bundleVersion),
-            appAttest: AppAttestKeyState(
-                keyID: attestation.keyID.bytes, publicKey: Array(attestation.publicKey.x963Representation),
-                appID: attestation.appID.text, environment: attestation.environment.rawValue,
-                attestedExtensions: attestation.attestedExtensions, receipt: attestation.receipt,
-                receiptOutcome: refusal?.code.rawValue ?? "verified", riskMetric: receipt?.fields.riskMetric,
-                // A receipt that did not verify is never sent to Apple, because the device may have written it.
-                refresh: ReceiptRefresh(dueAt: authority.isApple && receipt != nil ? at : nil)))
+            appVersion: AppVersion.bounded(attestation.bundleVersion), appAttest: key)
         if let refusal {
-            evidence.refusedReceipt = { self.refused(refusal, Self.line(of: attestation, at), by: authority) }
+            let judged = AppAttestEvidence(receipt: attestation.receipt, of: key, attestation.clientDataHash, at: at)
+            evidence.refusedReceipt = { self.refused(refusal, judged, by: authority) }
         }
         return evidence
     }
@@ -103,9 +105,11 @@ struct AppleEvidence: Sendable {
     private func attest(
         _ bytes: [UInt8], _ nonce: BindingNonce, _ at: UnixTime
     ) throws(Refusal) -> (VerifiedAttestation, Authority) {
+        var evidence = AppAttestEvidence(.attestation, bytes, at: at.date)
+        evidence.expected.clientDataHash = ClientDataHash(nonce.bytes)
         func refusal(_ error: AppAttestError, by authority: Authority?) -> Refusal {
-            Refusal(.invalidAttestation, "\(error)") {
-                refused(error, Self.line(of: bytes, nonce, at), by: authority)
+            Refusal(.invalidAttestation, "\(error)") { [evidence] in
+                refused(error, evidence, by: authority)
             }.ofSetUp(configured(error))
         }
         let object: AttestationObject
@@ -155,58 +159,46 @@ struct AppleEvidence: Sendable {
             ).counter
         } catch {
             throw Refusal(.invalidAssertion, "\(error)") {
-                refused(error, Self.line(of: object, by: evidence, clientDataHash), by: nil)
+                var judged = AppAttestEvidence(.assertion, object)
+                judged.expected.clientDataHash = ClientDataHash(clientDataHash)
+                judged.expected.publicKey = key
+                judged.expected.attestedExtensions = evidence.attestedExtensions
+                judged.expected.previousCounter = evidence.counter
+                return refused(error, judged, by: nil)
             }
         }
     }
 }
 
-// MARK: Evidence
+// MARK: Refused proofs
 
 extension AppleEvidence {
-    private func refused(_ error: AppAttestError, _ line: JSONObject, by authority: Authority?) -> RefusedProof {
-        var proof = RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line)
-        proof.policy = ["ios": .object(assertions.policy.json)]
+    private func refused(
+        _ error: AppAttestError, _ evidence: AppAttestEvidence, by authority: Authority?
+    ) -> RefusedProof {
+        var options = VerificationOptions()
+        options.policy = PolicyKind.ios.file(assertions.policy.json)
         switch authority?.kind {
-        case .test(let pem): proof.rootsPEM = pem
+        case .test(let pem): options.rootsPEM = pem
         case .builtIn, .added, nil:
-            proof.keepsBuiltInRoots = addedPEM != nil
-            proof.rootsPEM = addedPEM
+            options.keepsBuiltInRoots = addedPEM != nil
+            options.rootsPEM = addedPEM
         }
-        return proof
-    }
-
-    private static func line(of attestation: [UInt8], _ nonce: BindingNonce, _ at: UnixTime) -> JSONObject {
-        JSONObject([
-            ("format", "app-attest-attestation"), ("object", .base64(attestation)),
-            ("client_data_hash", .base64(nonce.bytes)), ("valid_at", .string(at.iso8601)),
-        ])
-    }
-
-    private static func line(of attestation: VerifiedAttestation, _ at: UnixTime) -> JSONObject {
-        JSONObject([
-            ("format", "app-attest-receipt"), ("object", .base64(attestation.receipt)), ("whole_object", true),
-            ("app_id", .string(attestation.appID.text)),
-            ("public_key_x963", .base64(Array(attestation.publicKey.x963Representation))),
-            ("client_hash_b64", .base64(attestation.clientDataHash.bytes)),
-            ("environment", .string(attestation.environment.rawValue)), ("valid_at", .string(at.iso8601)),
-        ])
-    }
-
-    private static func line(
-        of assertion: [UInt8], by evidence: AppAttestKeyState, _ clientDataHash: [UInt8]
-    ) -> JSONObject {
-        JSONObject([
-            ("format", "app-attest-assertion"), ("object", .base64(assertion)),
-            ("public_key_x963", .base64(evidence.publicKey)), ("client_data_hash", .base64(clientDataHash)),
-            ("attested_extensions", .bool(evidence.attestedExtensions)),
-            ("previous_counter", .integer(evidence.counter)),
-        ])
+        return RefusedProof(
+            code: error.code.rawValue, step: error.step.rawValue, line: evidence.line, options: options)
     }
 }
 
-extension JSONValue {
-    fileprivate static func base64(_ bytes: [UInt8]) -> JSONValue { .string(Base64.standard.encode(bytes)) }
+extension AppAttestEvidence {
+    /// A receipt of a stored key.
+    init(receipt: [UInt8], of key: AppAttestKeyState, _ clientDataHash: ClientDataHash? = nil, at: UnixTime) {
+        self.init(.receipt, receipt, at: at.date)
+        isWholeReceipt = true
+        expected.appIDs = AppleAppID(key.appID).map { [$0] }
+        expected.publicKey = try? P256.Signing.PublicKey(x963Representation: key.publicKey)
+        expected.clientDataHash = clientDataHash
+        expected.environments = AttestEnvironment(rawValue: key.environment).map { [$0] }
+    }
 }
 
 extension UnixTime {

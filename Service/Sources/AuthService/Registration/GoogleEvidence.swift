@@ -4,6 +4,7 @@ internal import Bytes
 internal import Foundation
 internal import PlayIntegrity
 internal import StrictJSON
+internal import Verification
 
 /// Play Integrity and Key Attestation for one app: its policies, keys and anchors, prepared once.
 struct GoogleEvidence: Sendable {
@@ -222,44 +223,35 @@ struct GoogleEvidence: Sendable {
     }
 }
 
-// MARK: Evidence
+// MARK: Refused proofs
 
 extension GoogleEvidence {
     private func refused(
         _ error: KeyAttestationError, _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
     ) -> RefusedProof {
-        let line = JSONObject([
-            ("format", "android-key-attestation"),
-            ("chain_pem", .string(chain.map { PEM.encode($0, label: "CERTIFICATE") }.joined())),
-            ("challenge_hex", .string(Hexadecimal.encode(input.challenge))),
-            ("public_key_spki", .string(input.key.base64)), ("valid_at", .string(input.at.iso8601)),
-        ])
-        var proof = RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line)
-        proof.policy = ["key_attestation": .object(keyAttestation.policy.json)]
-        proof.keepsBuiltInRoots = rootsPEM != nil
-        proof.rootsPEM = rootsPEM
+        let evidence = KeyAttestationEvidence(
+            chain, challenge: input.challenge, publicKey: input.key.verifyingKey, at: input.at.date)
+        var options = VerificationOptions()
+        options.policy = PolicyKind.keyAttestation.file(keyAttestation.policy.json)
+        options.keepsBuiltInRoots = rootsPEM != nil
+        options.rootsPEM = rootsPEM
         // Only the entries for this chain, because the whole list is a hundred times larger than the rest.
-        proof.statusList = revocations.map { list in
+        options.statusList = revocations.map { list in
             (try? KeyAttestationChain(der: chain)).map { list.json(about: $0) } ?? ["entries": [:]]
         }
-        return proof
+        return RefusedProof(
+            code: error.code.rawValue, step: error.step.rawValue, line: evidence.line, options: options)
     }
 
     private func refused(
         _ error: PlayIntegrityError, _ token: String, _ verdict: IntegrityVerdict?, _ input: EvidenceInput
     ) -> RefusedProof {
-        var line = JSONObject([
-            ("format", "play-integrity"), ("token", .string(token)),
-            ("packages", .strings(integrity.packages.sorted())),
-            ("nonce_or_request_hash", .string(input.nonce.playIntegrityText)),
-            ("evaluate_at", .string(input.at.iso8601)),
-        ])
-        line["recorded_verdict"] = verdict.map { verdict in
-            ["decoded_by": .string(verdict.decoder.rawValue), "payload": .object(verdict.payload)]
-        }
-        var proof = RefusedProof(code: error.code.rawValue, step: error.step.rawValue, line: line)
-        proof.policy = ["play_integrity": .object(integrity.policy.json)]
-        if !responseKeys.isEmpty { proof.playKeys = .array(responseKeys.map { .object($0.exposed) }) }
-        return proof
+        let evidence = PlayIntegrityEvidence(
+            token, verdict, packages: integrity.packages, binding: input.nonce.playIntegrityText, at: input.at.date)
+        var options = VerificationOptions()
+        options.policy = PolicyKind.playIntegrity.file(integrity.policy.json)
+        if !responseKeys.isEmpty { options.playKeys = .array(responseKeys.map { .object($0.exposed) }) }
+        return RefusedProof(
+            code: error.code.rawValue, step: error.step.rawValue, line: evidence.line, options: options)
     }
 }

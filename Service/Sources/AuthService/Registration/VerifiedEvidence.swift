@@ -1,4 +1,5 @@
 public import AuthContract
+internal import Verification
 
 /// The verified content of a registration's proofs.
 struct VerifiedEvidence: Sendable {

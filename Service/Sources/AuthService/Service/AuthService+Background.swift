@@ -1,4 +1,5 @@
 internal import AuthContract
+internal import Verification
 
 // The work of the service beside requests.
 

@@ -1,4 +1,5 @@
 public import AuthContract
+internal import Verification
 
 /// Why the service refuses: a stable code for the caller, and the precise reason for the log.
 public struct Refusal: Error, Sendable, CustomStringConvertible {

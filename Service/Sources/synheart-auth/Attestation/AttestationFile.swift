@@ -2,6 +2,7 @@ import AttestationInspection
 import AuthContract
 import Foundation
 import StrictJSON
+import Verification
 
 /// An object in a file: binary, or in its usual text form.
 struct AttestationFile {
@@ -20,14 +21,11 @@ struct AttestationFile {
     }
 
     /// The format of the bytes.
-    var format: String? { ObjectTree.inspect(bytes)?.format }
+    var format: EvidenceFormat? { ObjectTree.inspect(bytes)?.format }
 
     /// The members of an input line that carry the object.
-    func members(of format: String) -> [(String, JSONValue)] {
-        switch format {
-        case "android-key-attestation": [("chain_pem", .string(text))]
-        case "play-integrity": [("token", .string(text))]
-        default: [("object", .string(Base64.standard.encode(bytes)))]
-        }
+    func members(of format: EvidenceFormat) -> [(String, JSONValue)] {
+        let isText = format.policy != .ios
+        return [(format.objectMember, .string(isText ? text : Base64.standard.encode(bytes)))]
     }
 }

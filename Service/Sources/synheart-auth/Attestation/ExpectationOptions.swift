@@ -2,6 +2,7 @@ import ArgumentParser
 import AuthContract
 import AuthService
 import StrictJSON
+import Verification
 
 /// What one object is compared with.
 struct ExpectationOptions: ParsableArguments {
@@ -71,11 +72,11 @@ struct ExpectationOptions: ParsableArguments {
     }
 
     /// The given options that only some formats use: their names, and those formats.
-    var limited: [(option: String, formats: [String])] {
-        let withKey = ["app-attest-assertion", "app-attest-receipt", "android-key-attestation"]
-        let options: [(isGiven: Bool, option: String, formats: [String])] = [
-            (clientData != nil, "--client-data", ["app-attest-attestation", "app-attest-assertion"]),
-            (expectedChallenge != nil, "--expected-challenge", ["app-attest-assertion"]),
+    var limited: [(option: String, formats: [EvidenceFormat])] {
+        let withKey: [EvidenceFormat] = [.assertion, .receipt, .keyAttestation]
+        let options: [(isGiven: Bool, option: String, formats: [EvidenceFormat])] = [
+            (clientData != nil, "--client-data", [.attestation, .assertion]),
+            (expectedChallenge != nil, "--expected-challenge", [.assertion]),
             (publicKey != nil, "--public-key", withKey), (publicKeyFile != nil, "--public-key-file", withKey),
         ]
         return options.filter(\.isGiven).map { ($0.option, $0.formats) }
@@ -98,8 +99,8 @@ struct ExpectationOptions: ParsableArguments {
     }
 
     /// The input line of a batch with the same content.
-    func line(_ format: String, _ evidence: AttestationFile, _ key: DevicePublicKey?) throws -> JSONObject {
-        let isKeyAttestation = format == "android-key-attestation"
+    func line(_ format: EvidenceFormat, _ evidence: AttestationFile, _ key: DevicePublicKey?) throws -> JSONObject {
+        let isKeyAttestation = format == .keyAttestation
         var clientData = isKeyAttestation ? nil : challenge
         if let path = self.clientData {
             clientData = Base64.standard.encode(try InputFile.bytes(path, maximum: 1 << 20))
@@ -107,7 +108,7 @@ struct ExpectationOptions: ParsableArguments {
         let hexadecimalChallenge = try isKeyAttestation ? hexadecimalChallenge() : nil
         let time = at ?? SystemClock().now.iso8601
         let members: [(String, String?)] = [
-            ("format", format), ("app_id", appID), ("key_id", keyID), ("environment", environment),
+            ("format", format.rawValue), ("app_id", appID), ("key_id", keyID), ("environment", environment),
             ("client_data", clientData), ("challenge_hex", hexadecimalChallenge),
             ("client_data_hash", clientDataHash), ("expected_challenge", expectedChallenge),
             ("challenge_member", challengeMember),

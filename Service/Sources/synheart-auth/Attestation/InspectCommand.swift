@@ -1,6 +1,7 @@
 import ArgumentParser
 import AttestationInspection
 import StrictJSON
+import Verification
 
 extension AttestationCommand {
     /// Prints everything in an object.
@@ -21,13 +22,13 @@ extension AttestationCommand {
             try await reporting {
                 let evidence = try AttestationFile(file)
                 guard let (format, value) = ObjectTree.inspect(evidence.bytes) else {
-                    let known = AttestationFormats.all.map { type(of: $0).name }.joined(separator: ", ")
+                    let known = EvidenceFormat.allCases.map(\.rawValue).joined(separator: ", ")
                     throw CommandFailure(.refused, "\(file) is none of \(known)")
                 }
                 guard !output.json else {
-                    return try output.show(JSONObject([("format", .string(format)), ("object", value)]))
+                    return try output.show(JSONObject([("format", .string(format.rawValue)), ("object", value)]))
                 }
-                try StandardOutput.write("\(format)\n" + ObjectTree.render(value))
+                try StandardOutput.write("\(format.rawValue)\n" + ObjectTree.render(value))
             }
         }
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import AttestationInspection
 import StrictJSON
+import Verification
 
 extension AttestationCommand {
     /// Repeats the checks of a recorded refusal.

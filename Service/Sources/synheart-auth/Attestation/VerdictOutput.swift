@@ -1,6 +1,7 @@
 import AttestationInspection
 import AuthContract
 import StrictJSON
+import Verification
 
 extension Verdict {
     /// The key in a verified attestation of App Attest.

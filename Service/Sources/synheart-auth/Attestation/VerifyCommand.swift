@@ -3,6 +3,7 @@ import AttestationInspection
 import AuthContract
 import AuthService
 import StrictJSON
+import Verification
 
 extension AttestationCommand {
     /// Verifies one object or a stream of lines.
@@ -60,8 +61,8 @@ extension AttestationCommand {
         @OptionGroup var output: OutputOptions
 
         /// The given options that only some formats use.
-        private var limited: [(option: String, formats: [String])] {
-            expectations.limited + (receipt == nil ? [] : [("--save-receipt", ["app-attest-attestation"])])
+        private var limited: [(option: String, formats: [EvidenceFormat])] {
+            expectations.limited + (receipt == nil ? [] : [("--save-receipt", [.attestation])])
         }
 
         func validate() throws {
@@ -102,27 +103,27 @@ extension AttestationCommand {
 
         private func verify(_ path: String, _ options: VerificationOptions) throws {
             let evidence = try AttestationFile(path)
-            guard let name = format ?? evidence.format, let judge = AttestationFormats.named(name) else {
+            guard let format = format.map(EvidenceFormat.init(rawValue:)) ?? evidence.format else {
                 throw CommandFailure(.impossible, "\(path) has no known format: name one with --format")
             }
-            for (option, formats) in limited where !formats.contains(name) {
-                throw CommandFailure(
-                    .impossible, "\(option) is for \(formats.joined(separator: ", ")), and \(path) is \(name)")
+            for (option, formats) in limited where !formats.contains(format) {
+                let names = formats.map(\.rawValue).joined(separator: ", ")
+                throw CommandFailure(.impossible, "\(option) is for \(names), and \(path) is \(format.rawValue)")
             }
             try options.validate()
             let key = try expectations.givenKey()
-            let line = try expectations.line(name, evidence, key)
-            let verdict: AttestationInspection.Verdict
+            let line = try expectations.line(format, evidence, key)
+            let verdict: Verdict
             do {
-                verdict = try judge.verify(try JSONFields(.object(line)), options: options)
+                verdict = try format.verify(try JSONFields(.object(line)), options: options)
             } catch let error as JSONError {
                 throw CommandFailure(.impossible, "\(error)")
             }
             let isVerified = verdict.outcome == .verified
-            if let file = receipt, isVerified, let bytes = AppAttestAttestationFormat.receipt(in: evidence.bytes) {
+            if let file = receipt, isVerified, let bytes = EvidenceFormat.receipt(inAttestation: evidence.bytes) {
                 try OutputFile.write(bytes, to: file)
             }
-            try output.show(verdict, of: name, provenBy: isVerified ? key ?? verdict.attestedKey : nil)
+            try output.show(verdict, of: format.rawValue, provenBy: isVerified ? key ?? verdict.attestedKey : nil)
             if let path = self.evidence, verdict.outcome == .refused { try save(line, options, to: path) }
             switch verdict.outcome {
             case .verified: return

@@ -2,6 +2,7 @@ import ArgumentParser
 import AttestationInspection
 import AuthServer
 import StrictJSON
+import Verification
 
 /// What another record of an app would decide about its devices and recorded refusals.
 struct WhatIfCommand: AdministrationCommand {
@@ -80,13 +81,8 @@ struct WhatIfCommand: AdministrationCommand {
 
     /// What the record changes of a replay; nil: the record lacks the platform.
     private func changes(of format: String, _ record: JSONObject, _ policies: JSONObject) -> EvidenceFile.Changes? {
-        let (kind, platform): (String, String) =
-            switch format {
-            case "android-key-attestation": ("key_attestation", "android")
-            case "play-integrity": ("play_integrity", "android")
-            default: ("ios", "ios")
-            }
-        guard let policy = policies[kind], let app = record[platform]?.object else { return nil }
+        let kind = EvidenceFormat(rawValue: format)?.policy ?? .ios
+        guard let policy = policies[kind.rawValue], let app = record[kind.platform]?.object else { return nil }
         var changes = EvidenceFile.Changes()
         changes.policy = policy
         changes.packages = app["packages"]?.array?.compactMap(\.string)

@@ -7,6 +7,7 @@ import ServiceLifecycle
 import StoreConformance
 import StrictJSON
 import Testing
+import Verification
 
 @testable import AuthServer
 

@@ -9,6 +9,7 @@ import Logging
 import StoreConformance
 import StrictJSON
 import Testing
+import Verification
 
 @testable import AuthService
 

@@ -1,10 +1,16 @@
-internal import StrictJSON
+package import StrictJSON
 
 /// The kinds of policies, named as in a policy file and in an app record.
-enum PolicyKind: String, CaseIterable {
+package enum PolicyKind: String, Sendable, CaseIterable {
     case ios
     case keyAttestation = "key_attestation"
     case playIntegrity = "play_integrity"
+
+    /// The member of an app record with the platform.
+    package var platform: String { self == .ios ? "ios" : "android" }
+
+    /// A policy of this kind as a policy file has it: its members under the kind's name.
+    package func file(_ members: JSONObject) -> JSONValue { .object(JSONObject([(rawValue, .object(members))])) }
 
     /// Members that are ignored: notes for people, and members of an app record that say nothing about one object.
     private static let ignored: Set = ["description", "note", "trust_anchors", "status_list", "keys"]
@@ -57,6 +63,23 @@ extension VerificationOptions {
         let option: PolicyLayer = .option(
             try policy.flatMap { policy throws(JSONError) in try kind.members(of: policy) })
         return linePoliciesWin ? [option, line] : [line, option]
+    }
+
+    /// A default policy, overridden by the layers.
+    ///
+    /// - Parameters:
+    ///   - policy: the default.
+    ///   - kind: its kind.
+    ///   - own: the line's member `policy`.
+    ///   - others: members of an app record beside the policy, which are ignored.
+    func overriding<Policy: JSONPolicy>(
+        _ policy: Policy, _ kind: PolicyKind, with own: JSONValue?, ignoring others: [String] = []
+    ) throws(JSONError) -> Policy {
+        var policy = policy
+        for layer in try layers(of: kind, over: own) {
+            if let members = layer.members { policy = try policy.applying(members, ignoring: others) }
+        }
+        return policy
     }
 }
 

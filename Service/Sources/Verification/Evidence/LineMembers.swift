@@ -1,0 +1,46 @@
+internal import Bytes
+internal import Foundation
+internal import StrictJSON
+
+/// Members of an input line. Any text of another form makes the line unreadable.
+extension JSONFields {
+    /// A time.
+    func optionalTime(_ name: String) throws(JSONError) -> Date? {
+        try optionalParsed(name) { text in try InputTime.parse(text).orThrow() }
+    }
+
+    /// Octets in hexadecimal.
+    func optionalHexadecimal(_ name: String) throws(JSONError) -> [UInt8]? {
+        try optionalParsed(name) { text in try Hexadecimal.decode(text).orThrow() }
+    }
+
+    /// Octets in any base64.
+    func optionalBase64(_ name: String) throws(JSONError) -> [UInt8]? {
+        try optionalParsed(name) { text in try Base64.url.decode(Base64.normalized(text)).orThrow() }
+    }
+}
+
+/// Thrown by the parser of a member. `JSONFields` turns it into an error that names the member.
+private struct Unreadable: Error {}
+
+extension Optional {
+    func orThrow() throws -> Wrapped {
+        guard let self else { throw Unreadable() }
+        return self
+    }
+}
+
+extension JSONObject {
+    /// A line with its format.
+    init(_ format: EvidenceFormat) { self.init([("format", .string(format.rawValue))]) }
+
+    /// Writes a time, to the second.
+    mutating func set(_ member: String, _ time: Date?) {
+        self[member] = time.map { .string(CivilTime($0).iso8601) }
+    }
+
+    /// Writes octets in base64.
+    mutating func set(_ member: String, base64 octets: (some Collection<UInt8>)?) {
+        self[member] = octets.map { .string(Base64.standard.encode($0)) }
+    }
+}

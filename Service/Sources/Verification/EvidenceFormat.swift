@@ -1,0 +1,29 @@
+/// The formats of objects of evidence. The raw value is the member `format` of an input line.
+package enum EvidenceFormat: String, Sendable, Hashable, CaseIterable {
+    case attestation = "app-attest-attestation"
+    case assertion = "app-attest-assertion"
+    case receipt = "app-attest-receipt"
+    case keyAttestation = "android-key-attestation"
+    case playIntegrity = "play-integrity"
+
+    /// The kind of policy that judges it.
+    package var policy: PolicyKind {
+        switch self {
+        case .attestation, .assertion, .receipt: .ios
+        case .keyAttestation: .keyAttestation
+        case .playIntegrity: .playIntegrity
+        }
+    }
+
+    /// The member of an input line with the object.
+    package var objectMember: String {
+        switch self {
+        case .attestation, .assertion, .receipt: "object"
+        case .keyAttestation: "chain_pem"
+        case .playIntegrity: "token"
+        }
+    }
+
+    /// The member of an input line with the time of the check.
+    package var timeMember: String { self == .playIntegrity ? "evaluate_at" : "valid_at" }
+}

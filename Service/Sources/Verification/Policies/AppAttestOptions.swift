@@ -1,0 +1,44 @@
+internal import AppAttest
+internal import StrictJSON
+
+/// The policy for one line of App Attest.
+///
+/// `--policy` has the members of an app record's `ios` object, under that name or by themselves. Members that say nothing
+/// about an object are ignored. Unknown members are errors.
+struct AppAttestOptions {
+    var policy: AppAttestPolicy
+    var receiptPolicy = ReceiptVerifier.Policy()
+    /// The App IDs that are allowed; nil if neither the line nor a policy names one.
+    private(set) var appIDs: Set<AppleAppID>?
+    /// The environments that are allowed; nil if neither the line nor a policy names one.
+    private(set) var environments: Set<AttestEnvironment>?
+
+    /// The policy of one line.
+    init(_ options: VerificationOptions, _ evidence: AppAttestEvidence) throws(JSONError) {
+        policy = AppAttestPolicy(appIDs: [])
+        for layer in try options.layers(of: .ios, over: evidence.ownPolicy) {
+            if let members = layer.members { try apply(members) }
+            guard case .line = layer else { continue }
+            if let named = evidence.expected.appIDs { appIDs = named }
+            if let named = evidence.expected.environments { environments = named }
+        }
+        policy.environments = environments ?? Set(AttestEnvironment.allCases)
+    }
+
+    private mutating func apply(_ ios: JSONFields) throws(JSONError) {
+        let receiptNames = ReceiptVerifier.Policy.jsonMembers.map(\.name)
+        policy = try policy.applying(ios, ignoring: receiptNames + Self.namesBesidePolicy)
+        receiptPolicy = try receiptPolicy.applying(
+            ios, ignoring: AppAttestPolicy.jsonMembers.map(\.name) + Self.namesBesidePolicy)
+        // If the member is `null` or missing, the App IDs or environments stay unchecked.
+        if ios.names.contains("app_ids") { appIDs = ios.optionalValue("app_ids").map { _ in policy.appIDs } }
+        if ios.names.contains("environments") {
+            environments = ios.optionalValue("environments").map { _ in policy.environments }
+        }
+    }
+
+    /// Members of an app record that say nothing about an object.
+    private static let namesBesidePolicy = [
+        "assertions_required_on", "assertions_required_except", "flag_risk_metric_above",
+    ]
+}

@@ -1,0 +1,22 @@
+public import StrictJSON
+
+/// A proof that a check refused, with everything needed to repeat the check.
+public struct RefusedProof: Sendable {
+    /// The stable code of the refusal.
+    public let code: String
+    /// The check that refused.
+    public let step: String
+    /// The inputs, as an input line of a batch (DocC article *Batch verification* of AttestationInspection).
+    public let line: JSONObject
+    /// The policy, the roots and the lists of the check. The response keys of Play Integrity decode the token once, and must not
+    /// be stored. Of the list of revoked keys it has only the entries for the chain.
+    public let options: VerificationOptions
+
+    /// A refused proof.
+    public init(code: String, step: String, line: JSONObject, options: VerificationOptions = VerificationOptions()) {
+        self.code = code
+        self.step = step
+        self.line = line
+        self.options = options
+    }
+}

@@ -1,0 +1,88 @@
+internal import AndroidKeyAttestation
+package import AppAttest
+internal import PlayIntegrity
+public import StrictJSON
+
+/// The options of a verification: policy, roots, lists and keys.
+public struct VerificationOptions: Sendable {
+    /// Roots in PEM, which replace the built-in anchors; nil: the built-in ones alone.
+    public var rootsPEM: String? { didSet { prepareAppleVerifiers() } }
+    /// Whether the built-in anchors are trusted in addition to `rootsPEM`, as in an app with `trust_anchors`.
+    public var keepsBuiltInRoots = false { didSet { prepareAppleVerifiers() } }
+    /// Android's list of revoked keys, a JSON text; nil: none is used.
+    public var statusList: JSONValue?
+    /// Play Integrity's `DECRYPTION_KEY` and `VERIFICATION_KEY`: one pair, a list of them, or an object with such a list as `keys`.
+    public var playKeys: JSONValue?
+    /// The policy, in the form that `attestation verify --policy` takes; nil: the defaults of a batch.
+    public var policy: JSONValue?
+    /// A line's own policy, environment and app ids win over ``policy``. By default ``policy`` wins.
+    package var linePoliciesWin = false
+    /// Whether this program wrote the line: evidence, or the options for one object. Only then are `recorded_verdict`,
+    /// `expected_challenge` and `challenge_member` used. A line of a batch may come from an attacker.
+    package var trustsLine = false
+
+    /// Verifiers with these roots, made once and not for every line; nil if `rootsPEM` has no certificate.
+    private var apple: AppleVerifiers? = .builtIn
+
+    /// No options.
+    public init() {}
+}
+
+extension VerificationOptions {
+    /// Why options cannot be used.
+    package struct Problem: Error, Sendable, CustomStringConvertible {
+        /// A sentence for the operator.
+        package let description: String
+    }
+
+    /// Throws if the roots cannot be used, before the first line is read. A policy that cannot be used makes its lines
+    /// `could-not-check`.
+    package func validate() throws(Problem) {
+        _ = try appleVerifiers()
+    }
+
+    private mutating func prepareAppleVerifiers() {
+        guard let rootsPEM else {
+            apple = .builtIn
+            return
+        }
+        apple = TrustAnchors(pem: rootsPEM).map { roots in
+            AppleVerifiers(trustAnchors: keepsBuiltInRoots ? TrustAnchors.apple.adding(roots) : roots)
+        }
+    }
+
+    /// The verifiers with these roots.
+    package func appleVerifiers() throws(Problem) -> AppleVerifiers {
+        guard let apple else { throw Problem(description: "roots: expected certificates in PEM, and none can be read") }
+        return apple
+    }
+
+    func keyAttestationAnchors() throws -> KeyAttestationTrustAnchors {
+        guard let rootsPEM else { return .google }
+        let roots = try KeyAttestationTrustAnchors(pem: rootsPEM)
+        return keepsBuiltInRoots ? .google.adding(roots) : roots
+    }
+
+    func responseKeys() throws(JSONError) -> [ResponseKeys] {
+        guard let playKeys else { return [] }
+        var keys: [ResponseKeys] = []
+        for pair in playKeys.array ?? playKeys.object?["keys"]?.array ?? [playKeys] {
+            keys.append(try ResponseKeys(JSONFields(pair, path: "play_keys")))
+        }
+        return keys
+    }
+}
+
+/// Verifiers whose anchors are parsed once. Each line sets its policy on a copy.
+package struct AppleVerifiers: Sendable {
+    let attestations: AttestationVerifier
+    /// Judges receipts under the default policy.
+    package let receipts: ReceiptVerifier
+
+    static let builtIn = AppleVerifiers(trustAnchors: .apple)
+
+    init(trustAnchors: TrustAnchors) {
+        attestations = AttestationVerifier(policy: AppAttestPolicy(appIDs: []), trustAnchors: trustAnchors)
+        receipts = ReceiptVerifier(trustAnchors: trustAnchors)
+    }
+}
