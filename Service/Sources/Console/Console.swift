@@ -28,15 +28,17 @@ package struct Console: OperationsPages {
                 nil, at: service.now, logged: Refusal(.forbidden, "the form came from another origin"))
         }
         if path == SignIn.path { return await signIn(request, service) }
+        var person: Visit?
         do {
             guard let (id, visit) = try await visit(request, service) else { return SignIn.redirect(from: request) }
+            person = visit
             if path == SignIn.signOutPath { return try await signOut(id, visit) }
             guard let (page, parameters) = PageTable.find(path) else {
                 throw PageRefusal(status: 404, title: "There is no such page", message: "The address may be mistyped.")
             }
             return await answer(page, parameters, visit)
         } catch {
-            return refusal(Self.explained(error), nil, at: service.now)
+            return refusal(Self.explained(error), person, at: service.now)
         }
     }
 

@@ -8,7 +8,7 @@ enum Templates {
 
     /// The parts that several pages share.
     static let partials: [String: String] = [
-        "layout": layout, "time": time, "token": token, "commands": commands, "options": options, "chart": chart,
+        "layout": layout, "time": time, "token": token, "commands": commands, "chart": chart,
         "event": event,
     ]
 

@@ -55,9 +55,6 @@ extension Templates {
     /// The field that binds a form to the session.
     static let token = #"<input type="hidden" name="token" value="{{page.token}}">"#
 
-    /// The options of a select element.
-    static let options = #"{{#.}}<option value="{{value}}"{{#selected}} selected{{/selected}}>{{label}}</option>{{/.}}"#
-
     /// A call for a terminal, of `CallCommands`.
     static let commands = #"""
         <div class="commands">

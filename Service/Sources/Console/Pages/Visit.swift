@@ -76,7 +76,7 @@ struct Choice: Sendable, Hashable {
 
     init(_ value: String, _ label: String) { (self.value, self.label) = (value, label) }
 
-    /// For the partial `options`.
+    /// The elements `value`, `label` and `selected` of a select element.
     static func values(_ choices: [Choice], chosen: String) -> PageValue {
         .list(
             choices.map {
