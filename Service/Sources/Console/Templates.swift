@@ -3,7 +3,7 @@ enum Templates {
     /// The templates of pages, each within the layout.
     static let all: [String: String] = [
         "sign-in": signIn, "account": account, "refusal": refusal, "change": change, "now": now, "devices": devices,
-        "device": device, "audit": audit, "audit-verification": auditVerification,
+        "device": device, "decisions": decisions, "audit": audit, "audit-verification": auditVerification,
     ]
 
     /// The parts that several pages share.

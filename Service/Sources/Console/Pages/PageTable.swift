@@ -6,7 +6,8 @@ enum PageTable {
     /// Every page behind the sign-in.
     static let all: [any ConsolePage] =
         [
-            NowPage(), DeviceListPage(), DevicePage(), AuditPage(), AuditVerificationPage(), AccountPage(),
+            NowPage(), DeviceListPage(), DevicePage(), BulkDecisionPage(), AuditPage(), AuditVerificationPage(),
+            AccountPage(),
         ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
 
     /// The links at the top, each shown to people who may make its call.
