@@ -24,7 +24,7 @@ import Testing
             #expect(answer.body != nil, "\(path)")
             #expect(answer.header("Content-Security-Policy") == Self.policy)
             #expect(answer.header("X-Frame-Options") == "DENY")
-            #expect(answer.header("Referrer-Policy") == "no-referrer")
+            #expect(answer.header("Referrer-Policy") == "same-origin")
             #expect(answer.header("Cross-Origin-Opener-Policy") == "same-origin")
             #expect(answer.header("Cross-Origin-Resource-Policy") == "same-origin")
             #expect(answer.header("Permissions-Policy") != nil)
