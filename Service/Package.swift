@@ -51,6 +51,7 @@ let httpClient: [Target.Dependency] = [
     .product(name: "NIOHTTP1", package: "swift-nio"), nioSSL,
 ]
 
+let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 /// The whole framework, with its router.
 let hummingbirdRouter: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
@@ -101,6 +102,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
         .package(url: "https://github.com/jpsim/Yams.git", from: "6.2.2"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache.git", from: "2.1.1"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
     ],
@@ -200,6 +202,11 @@ let package = Package(
                 nioSSL,
             ] + hummingbird),
 
+        // Pages for people on the operations listener. They call the admin API, and nothing else.
+        room(
+            "Console", ["AuthServer", "AuthService", bytes, contract, json, crypto, mustache],
+            tests: ["AuthServer", "AuthService", bytes, contract, json, "StoreConformance", crypto]),
+
         // A sidecar in front of a backend: it verifies what it forwards.
         room(
             "AuthProxy",
@@ -218,7 +225,7 @@ let package = Package(
             .executableTarget(
                 name: "synheart-auth",
                 dependencies: [
-                    "AuthServer", "AuthService", "AuthProxy", "RequestVerification", "AttestationProviders",
+                    "AuthServer", "AuthService", "Console", "AuthProxy", "RequestVerification", "AttestationProviders",
                     "SQLiteStores",
                     "PostgreSQLStores", "RedisStores", bytes, contract, json,
                     sdk,

@@ -35,6 +35,17 @@ struct AdminAPI: Sendable {
         return try await perform(match.route, admitted)
     }
 
+    /// Answers a call of a page, with the rules for a caller with this credential.
+    ///
+    /// - Parameter tags: the `If-Match` of the call; empty: none.
+    func answer(_ call: AdminCall, by credential: Credential, ifMatch tags: [String]) async throws -> APIResponse {
+        metrics?.used(credential, at: service.clock.now)
+        try require(.viewer, of: credential)
+        try require(call.route.role, of: credential)
+        return try await perform(
+            call.route, try AdminRequest(call, by: AdminCaller(credential), precondition: Precondition(tags)))
+    }
+
     private func require(_ role: CredentialRole, of credential: Credential) throws(Refusal) {
         guard credential.role.includes(role) else {
             throw Refusal(
@@ -58,7 +69,8 @@ struct AdminAPI: Sendable {
     }
 
     func perform(_ route: AdminRoute, _ request: AdminRequest) async throws -> APIResponse {
-        switch route {
+        if route.concernsAllApps { try request.requireAccessToAll() }
+        return switch route {
         case .listApps: try await listApps(request)
         case .addApp: try await addApp(request)
         case .showApp: try await showApp(request)

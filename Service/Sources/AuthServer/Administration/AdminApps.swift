@@ -10,7 +10,6 @@ extension AdminAPI {
     }
 
     func addApp(_ request: AdminRequest) async throws -> APIResponse {
-        try request.requireAccessToAll()
         let record = try AppRecord(request.body)
         guard try await usable({ try await service.apps.add(record, actor: request.actor) }) else {
             let reason = "\(record.appID) exists already"

@@ -5,8 +5,10 @@ package import StrictJSON
 package struct AdminCall: Sendable {
     /// The operation.
     package let route: AdminRoute
-    let parameters: [String: String]
-    let query: [(name: String, value: String)]
+    /// The values for the braces of `AdminRoute.template`.
+    package let parameters: [String: String]
+    /// The query, without names that have no value.
+    package let query: [(name: String, value: String)]
     /// The body; nil for none.
     package let body: JSONObject?
 
@@ -38,7 +40,7 @@ package struct AdminCall: Sendable {
     }
 
     /// Percent-encodes everything but the unreserved characters of RFC 3986.
-    private static func encoded(_ text: String) -> String {
+    package static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
             let scalar = Unicode.Scalar(byte)
@@ -56,10 +58,13 @@ package struct AdminAnswer: Sendable {
     package let status: Int
     /// Null if there is none.
     package let body: JSONValue
+    /// The version of an app record, for `If-Match`; nil: the answer has none, or came over HTTP.
+    package let entityTag: String?
 
     /// Memberwise initializer.
-    package init(status: Int, body: JSONValue) {
+    package init(status: Int, body: JSONValue, entityTag: String? = nil) {
         self.status = status
         self.body = body
+        self.entityTag = entityTag
     }
 }

@@ -69,6 +69,16 @@ struct AdminRequest: Sendable {
     }
 }
 
+extension AdminRequest {
+    /// A call that did not come over HTTP, by an authorized caller.
+    init(_ call: AdminCall, by caller: AdminCaller, precondition: Precondition = .none) throws {
+        self.init(
+            caller: caller, parameters: call.parameters,
+            query: try AdminQuery(call.query, allowing: call.route.queryNames),
+            body: try JSONFields(.object(call.body ?? JSONObject())), precondition: precondition)
+    }
+}
+
 extension JSONFields {
     /// One of a fixed set of words, that may be absent. The error lists the words.
     func word<Choice: RawRepresentable<String> & CaseIterable>(

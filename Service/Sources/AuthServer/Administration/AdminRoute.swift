@@ -1,4 +1,4 @@
-internal import AuthContract
+package import AuthContract
 package import AuthService
 
 /// The operations of the admin API: method, path and who may use it, in one table.
@@ -75,7 +75,17 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     package var template: String { Self.base + row.path }
     /// The lowest role that may use it.
     package var role: CredentialRole { row.role }
-    var summary: String { row.summary }
+    /// What it does, in a few words.
+    package var summary: String { row.summary }
+    /// Whether it needs a credential that is for all apps, because what it shows or changes belongs to no single app.
+    package var concernsAllApps: Bool {
+        switch self {
+        case .addApp, .verifyAudit, .showAuditHead, .listCredentials, .createCredential, .revokeCredential,
+            .rotateSigningKeys, .revokeSigningKey, .addWebhook:
+            true
+        default: false
+        }
+    }
 
     /// The route of a path, and the values of its parameters.
     struct Match: Sendable {
@@ -140,5 +150,14 @@ extension CredentialRole {
     func includes(_ least: CredentialRole) -> Bool {
         guard let mine = rank, let needed = least.rank else { return false }
         return mine >= needed
+    }
+}
+
+extension Credential {
+    /// Whether the admin API lets the credential use a route.
+    ///
+    /// - Parameter app: the app that the call names; nil: none.
+    package func mayUse(_ route: AdminRoute, of app: AppID? = nil) -> Bool {
+        role.includes(route.role) && (!route.concernsAllApps || scope == .allApps) && (app.map(scope.covers) ?? true)
     }
 }

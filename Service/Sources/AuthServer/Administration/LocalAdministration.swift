@@ -18,11 +18,7 @@ package struct LocalAdministration: Sendable {
     package func answer(_ call: AdminCall) async -> AdminAnswer {
         var answer: APIResponse
         do {
-            let request = AdminRequest(
-                caller: caller, parameters: call.parameters,
-                query: try AdminQuery(call.query, allowing: call.route.queryNames),
-                body: try JSONFields(.object(call.body ?? JSONObject())))
-            answer = try await api.perform(call.route, request)
+            answer = try await api.perform(call.route, try AdminRequest(call, by: caller))
         } catch {
             let frame = ResponseFrame(requestID: "local", now: api.service.clock.now)
             let refusal = Refusal(answering: error)
@@ -32,9 +28,17 @@ package struct LocalAdministration: Sendable {
                 answer = frame.answer(Refusal(refusal.code, refusal.reason, hint: refusal.reason))
             }
         }
+        return AdminAnswer(answer)
+    }
+}
+
+extension AdminAnswer {
+    /// The answer of the API.
+    init(_ answer: APIResponse) {
         let body = answer.body.flatMap {
             try? JSONValue(parsing: $0, limits: .init(bytes: max($0.count, 1), depth: 64))
         }
-        return AdminAnswer(status: answer.status, body: body ?? .null)
+        self.init(
+            status: answer.status, body: body ?? .null, entityTag: answer.headers.first { $0.0 == "ETag" }?.1)
     }
 }

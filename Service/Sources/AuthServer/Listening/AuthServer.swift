@@ -19,6 +19,7 @@ package struct AuthServer: Sendable {
     private let random: any RandomSource
     private let metrics: ServerMetrics
     private let gauges: [MetricsSource]
+    private let pages: (any OperationsPages)?
     private let tracer: RequestTracer?
     private let stopping = Stopping()
 
@@ -41,13 +42,14 @@ package struct AuthServer: Sendable {
     ///   - readiness: the checks of `/readyz`; nil: each store, the service key and the clock.
     ///   - metrics: counts; nil: metrics of this server alone.
     ///   - gauges: further metrics.
+    ///   - pages: the pages below `/console` of the operations listener; nil: there are none.
     ///   - tracer: makes the spans of requests to the public listener; nil: they are not traced.
     ///   - logger: gets one line for each request.
     ///   - random: makes request ids.
     package init(
         service: AuthService, stores: AuthService.Stores, settings: ServerSettings, readiness: Readiness? = nil,
-        metrics: ServerMetrics? = nil, gauges: [MetricsSource] = [], tracer: RequestTracer? = nil, logger: Logger,
-        random: any RandomSource = SystemRandom()
+        metrics: ServerMetrics? = nil, gauges: [MetricsSource] = [], pages: (any OperationsPages)? = nil,
+        tracer: RequestTracer? = nil, logger: Logger, random: any RandomSource = SystemRandom()
     ) {
         self.service = service
         self.stores = stores
@@ -58,6 +60,7 @@ package struct AuthServer: Sendable {
         self.random = random
         self.metrics = metrics ?? ServerMetrics(startedAt: service.clock.now)
         self.gauges = gauges
+        self.pages = pages
         self.tracer = tracer
         self.metrics.describe(gauges)
     }
@@ -107,7 +110,7 @@ package struct AuthServer: Sendable {
             readiness: readiness, metrics: metrics, gauges: gauges, settings: live,
             administration: AdminAPI(
                 service: service, stores: stores, metrics: metrics, isStopping: { [stopping] in stopping.hasBegun }),
-            risk: RiskMetricCounts(service: service), log: log)
+            risk: RiskMetricCounts(service: service), log: log, pages: pages)
         let operationsListener = listener(
             "operations", responder, host: settings.operations.host, port: settings.operations.port,
             certificate: tls.operations, listeners)

@@ -170,7 +170,7 @@ package struct ServerMetrics: Sendable {
 
     func operationsRequest(_ area: String, _ answer: APIResponse) {
         registry.count(Name.operations, [("area", area), ("status", String(answer.status))])
-        guard area == "admin", answer.status == 401 || answer.status == 403 else { return }
+        guard area == "admin" || area == "console", answer.status == 401 || answer.status == 403 else { return }
         securityEvent(.adminCredentialRefused)
     }
 

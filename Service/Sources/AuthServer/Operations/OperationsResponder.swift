@@ -21,6 +21,8 @@ struct OperationsResponder: ListenerResponder {
     let administration: AdminAPI
     let risk: RiskMetricCounts
     let log: RequestLog
+    /// The pages below `/console`; nil: there are none.
+    let pages: (any OperationsPages)?
     /// Whether it answers nothing but the paths for load balancers and Prometheus.
     var answersProbesAlone = false
 
@@ -38,9 +40,11 @@ struct OperationsResponder: ListenerResponder {
         let frame = ResponseFrame(for: request.head, requestID: id, now: service.clock.now)
         var area = "unknown"
         var refused: Refusal?
+        var page: PageAnswer?
         var answer: APIResponse
         do {
-            answer = try await self.answer(request, connection, &area)
+            answer = try await self.answer(request, connection, &area, &page)
+            refused = page?.refusal
         } catch let error as HTTPParserError {
             throw error
         } catch {
@@ -55,7 +59,11 @@ struct OperationsResponder: ListenerResponder {
         }
         metrics.operationsRequest(area, answer)
         let tellsOfSetUp = refused?.tellsOfSetUp ?? false
-        if area == "admin" || tellsOfSetUp {
+        if let page, let route = page.route {
+            log.write(
+                requestID: frame.requestID, method: request.method.rawValue, route: route, answer: answer,
+                reason: refused?.reason, took: started.duration(to: .now))
+        } else if page == nil, area == "admin" || area == "console" || tellsOfSetUp {
             let (route, app, device) = AdminRoute.logged(request.head.path)
             log.write(
                 requestID: frame.requestID, method: request.method.rawValue, route: route, answer: answer,
@@ -66,7 +74,7 @@ struct OperationsResponder: ListenerResponder {
     }
 
     private func answer(
-        _ request: Request, _ connection: ConnectionContext, _ area: inout String
+        _ request: Request, _ connection: ConnectionContext, _ area: inout String, _ page: inout PageAnswer?
     ) async throws -> APIResponse {
         try request.head.requireKnownExpectation()
         let target = try RequestTarget(request.head.path ?? "")
@@ -96,7 +104,17 @@ struct OperationsResponder: ListenerResponder {
             area = "openapi"
             try requireRead(request)
             return .json(document)
+        case "/" where pages != nil:
+            area = "console"
+            try requireRead(request)
+            return APIResponse(status: 303, headers: [("Location", PageRequest.base)])
         default:
+            if let pages, target.path.isBelow(PageRequest.base) {
+                area = "console"
+                let answer = try await self.page(pages, request, target, over: connection)
+                page = answer
+                return APIResponse(answer)
+            }
             guard target.path.isBelow(AdminRoute.base) else { throw Refusal(.notFound, "no such path") }
             area = "admin"
             let provenance = try RequestProvenance(of: request.head, over: connection, trusting: proxies)

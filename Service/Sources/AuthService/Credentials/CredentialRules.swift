@@ -134,6 +134,14 @@ public struct CredentialRules: Sendable {
         return credential
     }
 
+    /// The credential with this id; nil if there is none, or if it was revoked or has expired. For a caller that has proven the
+    /// secret before.
+    package func usable(_ id: String) async throws(Refusal) -> Credential? {
+        guard let credential = try await credential(id), credential.revokedAt == nil, clock.now < credential.expiresAt
+        else { return nil }
+        return credential
+    }
+
     private func credential(_ id: String) async throws(Refusal) -> Credential? {
         if let credential = cache.value(id) { return credential }
         return try await cache.reading(id) { () async throws(Refusal) in

@@ -43,6 +43,10 @@ public struct AuditEvent: Sendable, Hashable {
         case credentialRevoked = "credential.revoked"
         /// A credential lost an app that was removed.
         case credentialNarrowed = "credential.narrowed"
+        /// A person signed in to the console. The actor is the credential.
+        case consoleSignedIn = "console.signed_in"
+        /// A person signed out of the console: of one session, or of all of them at one node.
+        case consoleSignedOut = "console.signed_out"
         /// A new key for device tokens was added.
         case signingKeyRotated = "signing_key.rotated"
         /// A key for device tokens was revoked. Its tokens are no longer valid.

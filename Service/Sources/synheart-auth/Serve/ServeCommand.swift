@@ -3,6 +3,7 @@ import AttestationProviders
 import AuthContract
 import AuthServer
 import AuthService
+import Console
 import Foundation
 import Logging
 
@@ -104,7 +105,7 @@ struct ServeCommand: AsyncParsableCommand {
                 service: service, stores: stores.all, parts: { stores.parts },
                 further: stores.readiness(of: service) + [providers.readiness]),
             metrics: metrics, gauges: stores.metrics + [dropped] + (tracing?.exporter.metrics ?? []),
-            tracer: tracing?.tracer, logger: log.logger)
+            pages: try Console(), tracer: tracing?.tracer, logger: log.logger)
         let reloading = Reloading(
             read: { try options.configurationAgain() }, service: service, server: server, providers: providers,
             level: log.level, logger: log.logger)

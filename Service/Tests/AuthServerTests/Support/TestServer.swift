@@ -45,7 +45,8 @@ struct TestServer: Sendable {
         protection: ProtectionSettings = ProtectionSettings(),
         providers: any EvidenceProviders = NoProviders(),
         changing changeStores: (inout AuthService.Stores) -> Void = { _ in }, shutdown: ShutdownTrigger? = nil,
-        tracer: RequestTracer? = nil, logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        pages: (any OperationsPages)? = nil, tracer: RequestTracer? = nil,
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @Sendable (TestServer) async throws -> Void
     ) async throws {
         let clock = TestClock()
@@ -62,7 +63,8 @@ struct TestServer: Sendable {
         var settings = settings
         (settings.port, settings.operations.port) = (0, 0)
         settings.metrics?.port = 0
-        let server = AuthServer(service: service, stores: all, settings: settings, tracer: tracer, logger: logger)
+        let server = AuthServer(
+            service: service, stores: all, settings: settings, pages: pages, tracer: tracer, logger: logger)
         let (ready, continuation) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
         let group = ServiceGroup(services: [Running(server: server, ready: continuation)], logger: logger)
         shutdown?.group.withLockedValue { $0 = group }

@@ -1,0 +1,135 @@
+internal import AuthContract
+package import AuthService
+internal import StrictJSON
+
+/// Pages for people on the operations listener, below `/console`. The listener has checked `Host`.
+package protocol OperationsPages: Sendable {
+    /// Answers a request. Whatever it reads or changes, it does by calls of the admin API.
+    func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer
+}
+
+/// A request for a page, parsed.
+package struct PageRequest: Sendable {
+    /// The path below which all pages are.
+    package static let base = "/console"
+    /// The largest body of a form, in bytes.
+    package static let maximumForm = 64 * 1024
+    /// The request header of the pages' script when it refreshes a page by itself. Such a request does not prolong a session.
+    package static let refreshHeader = "X-Synheart-Refresh"
+
+    /// `GET` or `POST`. HEAD is GET: the listener leaves out the body.
+    package var method: String
+    /// The path as sent, not decoded.
+    package var path: String
+    /// The query's fields.
+    package var query = PageFields()
+    /// The fields of the form in the body of a POST.
+    package var form = PageFields()
+    /// The values of each cookie name. A name that came more than once has no value that can be trusted.
+    package var cookies: [String: [String]] = [:]
+    /// `Host` as sent: one of `operations.hosts`, with its port.
+    package var host: String
+    /// `Origin`; nil: there is none. Several are joined, and equal no origin.
+    package var origin: String?
+    /// `Sec-Fetch-Site`; nil: there is none.
+    package var fetchSite: String?
+    /// Whether the browser speaks TLS: to this listener, or to a trusted proxy that says so.
+    package var isTLS = false
+    /// Whether the page's script refreshes it, without the person.
+    package var isRefresh = false
+    /// The address for which failed sign-ins are counted.
+    package var address: ClientAddress
+
+    /// Memberwise initializer, for what every request has.
+    package init(_ method: String, _ path: String, host: String, from address: ClientAddress) {
+        (self.method, self.path, self.host, self.address) = (method, path, host, address)
+    }
+}
+
+/// The fields of a query or a form, in order (`application/x-www-form-urlencoded`).
+package struct PageFields: Sendable, Hashable {
+    /// One field, decoded.
+    package struct Field: Sendable, Hashable {
+        package let name: String
+        package let value: String
+    }
+
+    /// The most fields of a request.
+    static let maximum = 512
+    private static let maximumName = 64
+
+    package let all: [Field]
+
+    /// Fields of these values.
+    package init(_ fields: [(String, String)] = []) { all = fields.map { Field(name: $0.0, value: $0.1) } }
+
+    /// Parses fields. Refuses too many of them, long names, and escapes that are not those of UTF-8 text.
+    ///
+    /// - Throws: `INVALID_REQUEST`.
+    package init(parsing text: String) throws(Refusal) {
+        var fields: [Field] = []
+        for pair in text.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard fields.count < Self.maximum, let name = Self.decoded(parts[0]),
+                let value = parts.count == 2 ? Self.decoded(parts[1]) : "", name.utf8.count <= Self.maximumName
+            else {
+                let reason = "A query or a form has at most \(Self.maximum) percent-encoded fields"
+                throw Refusal(.invalidRequest, reason, hint: reason)
+            }
+            fields.append(Field(name: name, value: value))
+        }
+        all = fields
+    }
+
+    private static func decoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count)
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
+            case UInt8(ascii: "%"):
+                let digits = rest.prefix(2)
+                guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
+                    let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+                else { return nil }
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            default: bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// The value of a name; nil unless it is there exactly once.
+    package subscript(_ name: String) -> String? {
+        let values = values(name)
+        return values.count == 1 ? values[0] : nil
+    }
+
+    /// All values of a name, such as those of checkboxes.
+    package func values(_ name: String) -> [String] { all.filter { $0.name == name }.map(\.value) }
+}
+
+/// The answer of a page.
+package struct PageAnswer: Sendable {
+    package var status: Int
+    /// Nil: there is no body.
+    package var body: [UInt8]?
+    package var contentType: String
+    /// Further header fields, each name once.
+    package var headers: [(String, String)]
+    package var cacheControl = "no-store"
+    /// The path for the log, with the names of parameters in place of values; nil: it is not logged, such as a stylesheet.
+    package var route: String?
+    /// Why it was refused, for the log; nil: it was not.
+    package var refusal: Refusal?
+
+    /// Memberwise initializer.
+    package init(
+        status: Int = 200, body: [UInt8]? = nil, contentType: String = "text/html; charset=utf-8",
+        headers: [(String, String)] = []
+    ) {
+        (self.status, self.body, self.contentType, self.headers) = (status, body, contentType, headers)
+    }
+}

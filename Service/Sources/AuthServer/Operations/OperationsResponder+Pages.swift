@@ -1,0 +1,78 @@
+internal import AuthContract
+internal import AuthService
+internal import HTTPTypes
+internal import HummingbirdCore
+
+/// The pages of the operations listener.
+extension OperationsResponder {
+    /// Answers a request for a page.
+    func page(
+        _ pages: any OperationsPages, _ request: Request, _ target: RequestTarget, over connection: ConnectionContext
+    ) async throws -> PageAnswer {
+        let page = try await pageRequest(request, target, over: connection)
+        let service = PageService(
+            service: service, administration: administration, readiness: readiness,
+            certificates: { [settings] in settings.tls.named })
+        return await pages.answer(page, with: service)
+    }
+
+    private func pageRequest(
+        _ request: Request, _ target: RequestTarget, over connection: ConnectionContext
+    ) async throws -> PageRequest {
+        guard [.get, .head, .post].contains(request.method) else {
+            throw MethodRefusal(allowed: ["GET", "HEAD", "POST"])
+        }
+        let provenance = try RequestProvenance(of: request.head, over: connection, trusting: proxies)
+        let headers = request.headers
+        var page = PageRequest(
+            request.method == .post ? "POST" : "GET", target.path.text, host: headers[values: .host].first ?? "",
+            from: provenance.address)
+        page.query = try PageFields(parsing: target.query ?? "")
+        page.cookies = Self.cookies(headers[values: .cookie])
+        page.origin = Self.joined(headers[values: .origin])
+        page.fetchSite = HTTPField.Name("Sec-Fetch-Site").flatMap { Self.joined(headers[values: $0]) }
+        page.isRefresh = HTTPField.Name(PageRequest.refreshHeader).map { headers.contains($0) } ?? false
+        page.isTLS = provenance.scheme == "https"
+        if request.method == .post { page.form = try await form(of: request, over: connection) }
+        return page
+    }
+
+    private func form(of request: Request, over connection: ConnectionContext) async throws -> PageFields {
+        let type = "application/x-www-form-urlencoded"
+        guard request.headers[.contentType]?.lowercased() == type else {
+            throw Refusal(.unsupportedMediaType, "Content-Type is not \(type)")
+        }
+        let room = BodyBudget(bytes: PageRequest.maximumForm).share()
+        let bytes = try await request.bytes(upTo: PageRequest.maximumForm, within: room, over: connection)
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Refusal(.invalidRequest, "the form is not UTF-8", hint: "The form is not UTF-8")
+        }
+        return try PageFields(parsing: text)
+    }
+
+    /// The cookies of a request (RFC 6265 section 4.2.1). A part without `=` is no cookie.
+    static func cookies(_ fields: [String]) -> [String: [String]] {
+        var cookies: [String: [String]] = [:]
+        for pair in fields.flatMap({ $0.split(separator: ";") }).prefix(100) {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else { continue }
+            cookies[parts[0].filter { $0 != " " }, default: []].append(String(parts[1]))
+        }
+        return cookies
+    }
+
+    private static func joined(_ values: [String]) -> String? {
+        values.isEmpty ? nil : values.joined(separator: ", ")
+    }
+}
+
+extension APIResponse {
+    /// The answer of a page.
+    init(_ page: PageAnswer) {
+        self.init(
+            status: page.status, body: page.body, contentType: page.contentType, headers: page.headers,
+            cacheControl: page.cacheControl)
+        guard let refusal = page.refusal else { return }
+        (outcome, code) = (refusal.code.rawValue, refusal.code)
+    }
+}

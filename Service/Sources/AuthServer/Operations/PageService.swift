@@ -1,0 +1,97 @@
+package import AuthContract
+package import AuthService
+internal import StrictJSON
+
+/// What pages have of the service: the admin API, under a person's credential, and the state of this process.
+package struct PageService: Sendable {
+    private let service: AuthService
+    private let administration: AdminAPI
+    private let readiness: Readiness
+    private let certificates: @Sendable () -> [Certificate]
+
+    /// A certificate of a listener.
+    package struct Certificate: Sendable, Hashable {
+        /// `public` or `operations`.
+        package let listener: String
+        package let notAfter: UnixTime
+    }
+
+    /// One check of `/readyz`.
+    package struct Check: Sendable, Hashable {
+        package let name: String
+        /// Why the service cannot serve requests; nil: it can.
+        package let failure: String?
+        /// Which requests are refused although the service works; nil: none.
+        package let degraded: String?
+        /// When the degraded state ends; nil: it is not known.
+        package let until: UnixTime?
+    }
+
+    init(
+        service: AuthService, administration: AdminAPI, readiness: Readiness,
+        certificates: @escaping @Sendable () -> [Certificate]
+    ) {
+        self.service = service
+        self.administration = administration
+        self.readiness = readiness
+        self.certificates = certificates
+    }
+
+    /// What pages have of a service without a server.
+    package init(service: AuthService, stores: AuthService.Stores, readiness: Readiness) {
+        self.init(
+            service: service, administration: AdminAPI(service: service, stores: stores), readiness: readiness,
+            certificates: { [] })
+    }
+
+    /// The service's time.
+    package var now: UnixTime { service.clock.now }
+
+    /// The credential with this text; see `AuthService.signIn(_:from:)`.
+    package func signIn(_ text: String, from address: ClientAddress) async throws(Refusal) -> Credential {
+        try await service.signIn(text, from: address)
+    }
+
+    /// Records that a person signed out.
+    package func signedOut(_ credential: Credential, sessions: Int) async throws(Refusal) {
+        try await service.signedOut(credential, sessions: sessions)
+    }
+
+    /// A person's credential as it is now; nil if it may not be used any more.
+    package func credential(_ id: String) async throws(Refusal) -> Credential? {
+        try await service.credentials.usable(id)
+    }
+
+    /// Answers a call of the admin API as it would answer the bearer of the credential.
+    ///
+    /// - Parameter tag: the `If-Match` of the call; nil: none.
+    package func answer(_ call: AdminCall, by credential: Credential, ifMatch tag: String? = nil) async -> AdminAnswer {
+        do {
+            return AdminAnswer(
+                try await administration.answer(call, by: credential, ifMatch: tag.map { [$0] } ?? []))
+        } catch {
+            let frame = ResponseFrame(requestID: RequestID.current ?? "page", now: now)
+            return AdminAnswer(frame.answer(Refusal(answering: error)))
+        }
+    }
+
+    /// The checks of `/readyz`.
+    package func checks() async -> [Check] {
+        await readiness.findings().map {
+            Check(
+                name: $0.name, failure: $0.failure, degraded: $0.degraded?.reason, until: $0.degraded?.until)
+        }
+    }
+
+    /// The certificates of the listeners; none without TLS.
+    package func listenerCertificates() -> [Certificate] { certificates() }
+}
+
+extension ReloadableSettings.Certificates {
+    /// The certificates by listener.
+    var named: [PageService.Certificate] {
+        [("public", server), ("operations", operations)].compactMap { listener, certificate in
+            certificate.map { .init(listener: listener, notAfter: $0.validity.upperBound) }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+internal import AuthContract
+internal import Bytes
+internal import StrictJSON
+
+/// People who sign in to the console with a credential of the admin API.
+extension AuthService {
+    /// The credential with this text. The audit log then says that a person signed in.
+    ///
+    /// Attempts are limited as those of the admin API are. A refused attempt is in the audit log too, at most once a minute.
+    ///
+    /// - Parameters:
+    ///   - text: what the person typed.
+    ///   - address: the address for which failed attempts are counted.
+    /// - Throws: `UNAUTHORIZED`, `RATE_LIMITED`, `FORBIDDEN` for a credential of role `service`, and `SERVICE_UNAVAILABLE` if the
+    ///   event cannot be written. In that case the person is not signed in.
+    package func signIn(_ text: String, from address: ClientAddress) async throws(Refusal) -> Credential {
+        let credential: Credential
+        do throws(Refusal) {
+            credential = try await credentials.authenticate(text: text, from: address)
+            guard credential.role != .service else {
+                throw Refusal(
+                    .forbidden, "credential \(credential.id) has role service",
+                    hint: "A service credential cannot sign in: use one with role viewer, operator or admin")
+            }
+        } catch {
+            await record(error, from: address)
+            throw error
+        }
+        try await append(.consoleSignedIn, by: credential, [("address", .string(address.network))])
+        return credential
+    }
+
+    /// Records that a person signed out.
+    ///
+    /// - Parameter sessions: the number of sessions that ended.
+    package func signedOut(_ credential: Credential, sessions: Int) async throws(Refusal) {
+        try await append(.consoleSignedOut, by: credential, [("sessions", .integer(Int64(sessions)))])
+    }
+
+    private func append(
+        _ code: AuditEvent.Code, by credential: Credential, _ detail: [(String, JSONValue)]
+    ) async throws(Refusal) {
+        let event = AuditEvent(
+            code, at: clock.now, actor: "admin:\(credential.id)",
+            detail: JSONObject([("id", .string(credential.id))] + detail))
+        let audit = verifier.audit
+        try await storeCall { () async throws(StoreError) in try await audit.append(event) }
+    }
+
+    private func record(_ refusal: Refusal, from address: ClientAddress) async {
+        guard refusal.code == .unauthorized || refusal.code == .forbidden,
+            let unrecorded = refusedSignIns.record(at: clock.now)
+        else { return }
+        let event = AuditEvent(
+            .securityEvent, at: clock.now, actor: "service",
+            detail: JSONObject([
+                ("event", "console_sign_in_refused"), ("address", .string(address.network)),
+                ("unrecorded", .integer(Int64(unrecorded))),
+            ]))
+        // The attempt is refused in any case. If the store fails, the log of requests has it.
+        try? await verifier.audit.append(event)
+    }
+}
+
+/// Decides which refused attempts to sign in are recorded: one a minute. The audit log cannot be pruned, so unbounded events would
+/// fill the disk.
+final class RefusedSignIns: Sendable {
+    private static let minute: Int64 = 60
+    private let state = Locked<(recordedAt: UnixTime?, unrecorded: Int)>((nil, 0))
+
+    /// Counts an attempt. Returns the number of attempts since the last recorded one; nil: this one is not recorded.
+    func record(at now: UnixTime) -> Int? {
+        state.withLock { state in
+            // A clock that was set back starts a new minute.
+            if let last = state.recordedAt, (0..<Self.minute).contains(now - last) {
+                state.unrecorded += 1
+                return nil
+            }
+            defer { state = (now, 0) }
+            return state.unrecorded
+        }
+    }
+}

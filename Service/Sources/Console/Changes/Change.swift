@@ -1,0 +1,136 @@
+internal import AuthServer
+
+/// A change that a person is about to make: one call of the admin API.
+struct Change: Sendable {
+    /// The heading, such as "Revoke this device?".
+    let title: String
+    /// What happens, one sentence each.
+    let consequences: [String]
+    /// The button, such as "Revoke the device".
+    let verb: String
+    /// Whether it cannot be taken back, or ends access.
+    var isDangerous = false
+    var fields: [ChangeField] = []
+    let call: AdminCall
+    /// The `If-Match` of the call; nil: none.
+    var tag: String?
+    /// What the next page tells, such as "The device is revoked.".
+    let done: String
+    /// The page after the change, and if the person changes their mind.
+    let next: String
+}
+
+/// A field of a change.
+struct ChangeField: Sendable {
+    enum Kind: Sendable {
+        case text(maximum: Int)
+        case choice([Choice])
+        case check
+    }
+
+    let name: String
+    let label: String
+    /// What to know about it; nil: nothing.
+    var hint: String?
+    let kind: Kind
+    /// The value now. Of a check: `yes`, or empty.
+    let value: String
+
+    /// For the template `change`.
+    var rendered: PageValue {
+        var members: [String: PageValue] = [
+            "name": .text(name), "label": .text(label), "hint": .optional(hint), "value": .text(value),
+            "text": .none, "choices": .none, "check": .flag(false), "checked": .flag(value == "yes"),
+        ]
+        switch kind {
+        case .text(let maximum): members["text"] = ["maximum": .text(String(maximum))]
+        case .choice(let choices): members["choices"] = Choice.values(choices, chosen: value)
+        case .check: members["check"] = true
+        }
+        return .object(members)
+    }
+}
+
+/// A page that shows a change with its call, and makes it when the person confirms.
+protocol ChangePage: ConsolePage {
+    /// The change with these fields: of the query when it is shown, of the form when it is confirmed.
+    func change(_ visit: Visit, _ fields: PageFields) async throws -> Change
+}
+
+extension ChangePage {
+    func show(_ visit: Visit) async throws -> Page {
+        Self.page(try await change(visit, visit.request.query), visit)
+    }
+
+    func submit(_ visit: Visit) async throws -> PageResult {
+        let change = try await change(visit, visit.request.form)
+        // The person asked to see the call with other fields.
+        if visit.request.form["preview"] != nil { return .page(Self.page(change, visit)) }
+        do {
+            _ = try await visit.call(change.call, ifMatch: change.tag)
+        } catch {
+            return .page(Self.page(change, visit, refused: error))
+        }
+        visit.tell(Notice(sentence: change.done, commands: visit.commands(change.call, ifMatch: change.tag)))
+        return .redirect(change.next)
+    }
+
+    private static func page(_ change: Change, _ visit: Visit, refused: CallRefused? = nil) -> Page {
+        Page(
+            change.title, "change",
+            [
+                "consequences": .list(change.consequences.map { .text($0) }), "verb": .text(change.verb),
+                "danger": .flag(change.isDangerous), "fields": .list(change.fields.map(\.rendered)),
+                "hasFields": .flag(!change.fields.isEmpty), "next": .text(change.next),
+                "commands": visit.commands(change.call, ifMatch: change.tag).value,
+                "problem": refused.map { ["code": .text($0.code), "message": .text($0.message)] } ?? .none,
+                "action": .text(visit.request.path),
+            ], status: refused?.status ?? 200)
+    }
+}
+
+extension Templates {
+    static let change = #"""
+        <h1>{{page.title}}</h1>
+        {{#problem}}
+        <p class="problem" role="alert">The service refused that: {{message}} <code>{{code}}</code></p>
+        {{/problem}}
+        <ul class="consequences">
+        {{#consequences}}
+        <li>{{.}}</li>
+        {{/consequences}}
+        </ul>
+        <form method="post" action="{{action}}" class="change">
+        {{>token}}
+        {{#fields}}
+        <div class="field">
+        {{#text}}
+        <label for="field-{{name}}">{{label}}</label>
+        <input id="field-{{name}}" name="{{name}}" value="{{value}}" maxlength="{{maximum}}"{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}>
+        {{/text}}
+        {{#check}}
+        <label class="check"><input type="checkbox" name="{{name}}" value="yes"{{#checked}} checked{{/checked}}{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}> {{label}}</label>
+        {{/check}}
+        {{^text}}{{^check}}
+        <label for="field-{{name}}">{{label}}</label>
+        <select id="field-{{name}}" name="{{name}}"{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}>{{#choices}}<option value="{{value}}"{{#selected}} selected{{/selected}}>{{label}}</option>{{/choices}}</select>
+        {{/check}}{{/text}}
+        {{#hint}}
+        <p class="hint" id="hint-{{name}}">{{.}}</p>
+        {{/hint}}
+        </div>
+        {{/fields}}
+        <div class="buttons">
+        <button class="{{#danger}}danger{{/danger}}{{^danger}}primary{{/danger}}">{{verb}}</button>
+        {{#hasFields}}
+        <button name="preview" value="yes">Show the call with these values</button>
+        {{/hasFields}}
+        <a class="button" href="{{next}}">Cancel</a>
+        </div>
+        </form>
+        <h2>The same change in a terminal</h2>
+        {{#commands}}
+        {{>commands}}
+        {{/commands}}
+        """#
+}

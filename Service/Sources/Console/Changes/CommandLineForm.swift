@@ -1,0 +1,41 @@
+internal import AuthServer
+internal import StrictJSON
+
+/// The commands of `synheart-auth` that make the calls of the pages.
+enum CommandLineForm {
+    /// The words after `synheart-auth`; nil: no command makes this very call.
+    static func of(_ call: AdminCall) -> [String]? {
+        let body = call.body ?? JSONObject()
+        func option(_ name: String, _ member: String) -> [String] {
+            guard let value = body[member], !value.isNull else { return [] }
+            return ["--\(name)", value.string ?? value.text()]
+        }
+        func queried(_ name: String, _ member: String) -> [String] {
+            call.query.first { $0.name == member }.map { ["--\(name)", $0.value] } ?? []
+        }
+        let app = call.parameters["app_id"].map { ["--app", $0] } ?? []
+        let device = app + (call.parameters["device_id"].map { [$0] } ?? [])
+        switch call.route {
+        case .revokeDevice: return ["devices", "revoke"] + device + option("reason", "reason")
+        case .approveDevice:
+            return ["devices", "approve"] + device + (body["unproven"]?.bool == true ? ["--unproven"] : [])
+        case .rejectDevice: return ["devices", "reject"] + device
+        case .forceRotation:
+            return ["devices", "force-rotation"] + device + option("within", "within_seconds")
+                + option("reason", "reason")
+        case .liftRotation: return ["devices", "lift-rotation"] + device
+        case .lowerScheme: return ["devices", "lower-scheme"] + device + option("scheme", "scheme")
+        case .showDevice: return ["devices", "show"] + device
+        case .listDevices:
+            guard !call.query.contains(where: { ["cursor", "device_id"].contains($0.name) }) else { return nil }
+            return ["devices", "list"] + queried("app", "app_id") + queried("status", "status")
+                + queried("platform", "platform") + queried("limit", "limit")
+        case .queryAudit:
+            return ["audit", "list"] + queried("app", "app_id") + queried("device", "device_id")
+                + queried("before", "before") + queried("limit", "limit")
+        case .verifyAudit: return ["audit", "verify"] + queried("head", "head")
+        case .showAuditHead: return ["audit", "head"]
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,189 @@
+package import AuthContract
+package import AuthServer
+internal import AuthService
+
+/// The console: pages for the people who answer for apps. Whatever a page reads or changes is a call of the admin API with the
+/// credential of the person who signed in.
+package struct Console: OperationsPages {
+    private let sessions: ConsoleSessions
+    private let renderer: PageRenderer
+
+    /// A console without sessions.
+    ///
+    /// - Parameter random: makes session ids.
+    /// - Throws: if a template cannot be parsed, which the tests rule out.
+    package init(random: any RandomSource = SystemRandom()) throws {
+        sessions = ConsoleSessions(random: random)
+        renderer = try PageRenderer()
+    }
+
+    package func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer {
+        let path = String(request.path.dropFirst(PageRequest.base.count))
+        if let asset = Assets.answer(path) { return asset }
+        if request.method == "POST", !request.isFromOwnPage {
+            return refusal(
+                PageRefusal(
+                    status: 403, title: "That form came from elsewhere",
+                    message: "A form must be sent from a page of this console. Open the page here, and try again."),
+                nil, at: service.now, logged: Refusal(.forbidden, "the form came from another origin"))
+        }
+        if path == SignIn.path { return await signIn(request, service) }
+        var person: Visit?
+        do {
+            guard let (id, visit) = try await visit(request, service) else { return SignIn.redirect(from: request) }
+            person = visit
+            if path == SignIn.signOutPath { return try await signOut(id, visit) }
+            guard let (page, parameters) = PageTable.find(path) else {
+                throw PageRefusal(status: 404, title: "There is no such page", message: "The address may be mistyped.")
+            }
+            return await answer(page, parameters, visit)
+        } catch {
+            return refusal(Self.explained(error), person, at: service.now)
+        }
+    }
+
+    private func answer(_ page: any ConsolePage, _ parameters: [String: String], _ visit: Visit) async -> PageAnswer {
+        var visit = visit
+        visit.parameters = parameters
+        var answer: PageAnswer
+        do {
+            if let needs = page.needs, !visit.may(needs, of: parameters["app_id"]) {
+                throw PageRefusal(
+                    status: 403, title: "Your credential may not do that",
+                    message: "It needs role \(needs.role.rawValue), for all apps that it concerns.")
+            }
+            if visit.request.method == "POST" {
+                try Self.requireOwnForm(visit)
+                switch try await page.submit(visit) {
+                case .page(let page): answer = renderer.answer(page, visit)
+                case .redirect(let path): answer = PageAnswer(status: 303, headers: [("Location", path)])
+                }
+            } else {
+                answer = renderer.answer(try await page.show(visit), visit)
+            }
+        } catch {
+            answer = refusal(Self.explained(error), visit, at: visit.now)
+        }
+        answer.route = PageRequest.base + page.path
+        return answer
+    }
+
+    /// The session and the person's credential; nil: nobody is signed in.
+    private func visit(_ request: PageRequest, _ service: PageService) async throws -> (String, Visit)? {
+        guard let id = SessionCookie.id(in: request),
+            let session = sessions.use(id, at: service.now, prolongs: !request.isRefresh)
+        else { return nil }
+        guard let credential = try await service.credential(session.credentialID) else {
+            sessions.end(id)
+            return nil
+        }
+        if session.notice != nil, !request.isRefresh, request.method == "GET" { sessions.tell(nil, in: id) }
+        let visit = Visit(
+            request: request, service: service, credential: credential, session: session,
+            tell: { [sessions] in sessions.tell($0, in: id) })
+        return (id, visit)
+    }
+
+    private static func requireOwnForm(_ visit: Visit) throws(PageRefusal) {
+        guard visit.session.made(visit.request.form["token"]) else {
+            throw PageRefusal(
+                status: 403, title: "That form is out of date",
+                message: "It was made for another session. Open the page again, and repeat the change.")
+        }
+    }
+
+    // MARK: Sessions
+
+    private func signIn(_ request: PageRequest, _ service: PageService) async -> PageAnswer {
+        var answer: PageAnswer
+        if request.method == "POST" {
+            do {
+                let credential = try await service.signIn(
+                    Self.typed(request.form["credential"]), from: request.address)
+                // A new id in any case: one that the browser had before may be known to others.
+                if let old = SessionCookie.id(in: request) { sessions.end(old) }
+                answer = PageAnswer(
+                    status: 303,
+                    headers: [
+                        ("Location", SignIn.next(request.form["next"])),
+                        SessionCookie.set(sessions.start(credential.id, at: service.now)),
+                    ])
+            } catch {
+                answer = renderer.answer(SignIn.page(request, refused: error), nil, at: service.now)
+                answer.refusal = error
+                if let wait = error.retryAfter { answer.headers.append(("Retry-After", String(wait))) }
+            }
+        } else {
+            answer = renderer.answer(SignIn.page(request), nil, at: service.now)
+        }
+        answer.route = PageRequest.base + SignIn.path
+        return answer
+    }
+
+    /// A pasted credential often has white space around it.
+    private static func typed(_ text: String?) -> String {
+        (text ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+
+    private func signOut(_ id: String, _ visit: Visit) async throws -> PageAnswer {
+        guard visit.request.method == "POST" else {
+            return PageAnswer(status: 303, headers: [("Location", SignIn.account)])
+        }
+        try Self.requireOwnForm(visit)
+        let ended: Int
+        if visit.request.form["everywhere"] != nil {
+            ended = sessions.endAll(of: visit.credential.id)
+        } else {
+            sessions.end(id)
+            ended = 1
+        }
+        // The sessions have ended, whether or not the event can be written.
+        try? await visit.service.signedOut(visit.credential, sessions: ended)
+        var answer = PageAnswer(
+            status: 303,
+            headers: [
+                ("Location", PagePath.of("sign-in")), SessionCookie.removal,
+                // So that the browser's back button shows no page of the session.
+                ("Clear-Site-Data", "\"cache\""),
+            ])
+        answer.route = PageRequest.base + SignIn.signOutPath
+        return answer
+    }
+
+    // MARK: Refusals
+
+    private func refusal(
+        _ refusal: PageRefusal, _ visit: Visit?, at now: UnixTime, logged: Refusal? = nil
+    ) -> PageAnswer {
+        let page = Page(
+            refusal.title, "refusal", ["message": .text(refusal.message)], status: refusal.status)
+        var answer = renderer.answer(page, visit, at: now)
+        answer.route = PageRequest.base
+        answer.refusal = logged ?? Refusal(Self.code(refusal.status), "\(refusal.title): \(refusal.message)")
+        return answer
+    }
+
+    private static func code(_ status: Int) -> ErrorCode {
+        switch status {
+        case 403: .forbidden
+        case 404: .notFound
+        case 405: .methodNotAllowed
+        case 503: .serviceUnavailable
+        case 500: .internalError
+        default: .invalidRequest
+        }
+    }
+
+    private static func explained(_ error: any Error) -> PageRefusal {
+        switch error {
+        case let refusal as PageRefusal: return refusal
+        case let refused as CallRefused:
+            return PageRefusal(status: refused.status, title: "The service refused that", message: refused.message)
+        case let refusal as Refusal:
+            return PageRefusal(
+                status: refusal.code.httpStatus, title: "The service cannot answer now", message: refusal.code.message)
+        default:
+            return PageRefusal(status: 500, title: "The page failed", message: "The service's log has the reason.")
+        }
+    }
+}

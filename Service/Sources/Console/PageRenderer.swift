@@ -1,0 +1,68 @@
+internal import AuthContract
+internal import AuthServer
+internal import AuthService
+internal import Mustache
+
+/// Renders pages, with the headers that every page has.
+struct PageRenderer: Sendable {
+    private let library: MustacheLibrary
+
+    /// - Throws: if a template cannot be parsed.
+    init() throws {
+        var library = MustacheLibrary()
+        for (name, text) in Templates.partials { try library.register(text, named: name) }
+        for (name, text) in Templates.all { try library.register(Templates.inLayout(text), named: name) }
+        self.library = library
+    }
+
+    /// - Parameter visit: nil: nobody is signed in.
+    func answer(_ page: Page, _ visit: Visit?, at now: UnixTime) -> PageAnswer {
+        var values = page.values
+        values["page"] = Self.frame(page, visit, at: now)
+        let text = library.render(PageValue.object(values).rendered, withTemplate: page.template) ?? ""
+        return PageAnswer(status: page.status, body: Array(text.utf8), headers: Self.headers)
+    }
+
+    func answer(_ page: Page, _ visit: Visit) -> PageAnswer { answer(page, visit, at: visit.now) }
+
+    /// What every page shows, under the name `page`.
+    private static func frame(_ page: Page, _ visit: Visit?, at now: UnixTime) -> PageValue {
+        let links: [PageValue] = PageTable.navigation.compactMap { link in
+            guard let visit, link.needs.map({ visit.may($0) }) ?? true else { return nil }
+            let path = PageRequest.base + link.path
+            let isCurrent =
+                visit.request.path == path
+                || !link.path.isEmpty && visit.request.path.hasPrefix(path + "/")
+            return ["title": .text(link.title), "path": .text(path), "current": .flag(isCurrent)]
+        }
+        return [
+            "title": .text(page.title), "stylesheet": .text(Assets.stylesheet.path),
+            "script": .text(Assets.script.path),
+            "refresh": page.refresh.map { .text(String($0)) } ?? .none, "links": .list(links),
+            "person": visit.map { ["name": .text($0.credential.name), "role": .text($0.credential.role.rawValue)] }
+                ?? .none,
+            "token": .optional(visit?.session.formToken),
+            "notice": visit?.session.notice.map {
+                ["sentence": .text($0.sentence), "commands": $0.commands.value]
+            } ?? .none,
+            "now": Moment(time: now, now: now).value, "home": .text(PageRequest.base),
+            "account": .text(SignIn.account), "version": .text(Build.version),
+        ]
+    }
+
+    /// The headers of every page. No page runs, shows or sends anything of another origin, or is framed.
+    static let headers: [(String, String)] = [
+        (
+            "Content-Security-Policy",
+            "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+                + "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+        ),
+        // Not `no-referrer`: under it browsers send forms with `Origin: null` (Fetch, "append a request Origin header").
+        ("X-Frame-Options", "DENY"), ("Referrer-Policy", "same-origin"),
+        ("Cross-Origin-Opener-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
+        (
+            "Permissions-Policy",
+            "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), publickey-credentials-get=(), usb=()"
+        ),
+    ]
+}

@@ -1,0 +1,70 @@
+internal import AuthContract
+internal import AuthServer
+internal import StrictJSON
+
+/// One page of the console. All pages are in `Console.pages`.
+protocol ConsolePage: Sendable {
+    /// Its path below `/console`, with parameters in braces, such as `/devices/{app_id}/{device_id}`. Empty: the first page.
+    var path: String { get }
+    /// The call without which the page has nothing to show. A person who may not make it gets 403. Nil: none.
+    var needs: AdminRoute? { get }
+
+    /// The page.
+    func show(_ visit: Visit) async throws -> Page
+    /// What a form of the page does. The console has checked the origin and the form's token.
+    func submit(_ visit: Visit) async throws -> PageResult
+}
+
+extension ConsolePage {
+    var needs: AdminRoute? { nil }
+
+    func submit(_ visit: Visit) async throws -> PageResult {
+        throw PageRefusal(status: 405, title: "This page has no form", message: "Go back, and try again from there.")
+    }
+}
+
+/// A page to be rendered.
+struct Page: Sendable {
+    /// The heading, and the first words of the window's title.
+    let title: String
+    /// The name of the template in `Templates.all`.
+    let template: String
+    var values: [String: PageValue]
+    var status = 200
+    /// Seconds after which the script reads the parts of the page marked `data-live` again; nil: it does not.
+    var refresh: Int?
+
+    init(_ title: String, _ template: String, _ values: [String: PageValue], status: Int = 200, refresh: Int? = nil) {
+        (self.title, self.template, self.values) = (title, template, values)
+        (self.status, self.refresh) = (status, refresh)
+    }
+}
+
+/// The result of a form.
+enum PageResult: Sendable {
+    case page(Page)
+    /// Go on to this path, which begins with `/console`.
+    case redirect(String)
+}
+
+/// A page that says why there is none.
+struct PageRefusal: Error, Hashable {
+    let status: Int
+    let title: String
+    let message: String
+}
+
+/// The admin API refused a call.
+struct CallRefused: Error, Hashable {
+    let status: Int
+    /// The error code.
+    let code: String
+    /// The API's own sentence.
+    let message: String
+
+    init(_ answer: AdminAnswer) {
+        status = answer.status
+        code = answer.body["error"]?.string ?? "INTERNAL_ERROR"
+        message = answer.body["message"]?.string ?? "The service answered \(answer.status)."
+    }
+}

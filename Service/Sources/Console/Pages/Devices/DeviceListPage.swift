@@ -1,0 +1,105 @@
+internal import AuthContract
+internal import AuthServer
+internal import StrictJSON
+
+/// Devices, newest first, narrowed by filters. With status pending it is the queue of decisions.
+struct DeviceListPage: ConsolePage {
+    let path = "/devices"
+    let needs: AdminRoute? = .listDevices
+
+    func show(_ visit: Visit) async throws -> Page {
+        let query = visit.request.query
+        let apps = try await visit.apps()
+        let app = visit.narrowedApp(apps)
+        let id = (query["device"] ?? "").split(whereSeparator: \.isWhitespace).joined().lowercased()
+        let (status, platform) = (query["status"] ?? "", query["platform"] ?? "")
+        var values: [String: PageValue] = [
+            "apps": visit.choices(apps, chosen: app),
+            "statuses": Choice.values(
+                [Choice("", "Any status")] + DeviceStatus.allCases.map { Choice($0.rawValue, $0.rawValue) },
+                chosen: status),
+            "platforms": Choice.values(
+                [Choice("", "Any platform")] + Platform.allCases.map { Choice($0.rawValue, $0.rawValue) },
+                chosen: platform),
+            "device": .text(id), "problem": .none, "older": .none, "hasNoApps": .flag(apps.isEmpty),
+            "isQueue": .flag(status == "pending"),
+        ]
+        let call = AdminCall(
+            .listDevices,
+            query: [
+                ("app_id", app), ("status", status.isEmpty ? nil : status),
+                ("platform", platform.isEmpty ? nil : platform), ("limit", "50"), ("cursor", query["cursor"]),
+            ])
+        var devices: [JSONValue] = []
+        do {
+            if id.isEmpty {
+                let answer = try await visit.call(call)
+                devices = answer["devices"]?.elements ?? []
+                values["older"] = older(answer["next_cursor"]?.string, app, status, platform)
+            } else {
+                devices = try await find(id, app.map { [$0] } ?? apps, visit)
+            }
+        } catch {
+            values["problem"] = .text(error.message)
+        }
+        let isFiltered = !id.isEmpty || !status.isEmpty || !platform.isEmpty
+        values["devices"] = .list(devices.map { row($0, visit) })
+        values["isEmpty"] = .flag(devices.isEmpty)
+        values["isFiltered"] = .flag(isFiltered)
+        let mayDecide = app.map { visit.may(.decideDevices, of: $0) } ?? false
+        values["bulk"] = status == "pending" && !devices.isEmpty ? bulk(mayDecide ? app : nil, visit) : .none
+        values["selects"] = .flag(status == "pending" && mayDecide)
+        values["commands"] = id.isEmpty ? visit.commands(call).value : .none
+        return Page(status == "pending" ? "Pending devices" : "Devices", "devices", values)
+    }
+
+    /// The device with this id, whichever of these apps it is of.
+    private func find(_ id: String, _ apps: [String], _ visit: Visit) async throws(CallRefused) -> [JSONValue] {
+        for app in apps {
+            let call = AdminCall(.listDevices, query: [("app_id", app), ("device_id", id)])
+            let found = try await visit.call(call)["devices"]?.elements ?? []
+            if !found.isEmpty { return found }
+        }
+        return []
+    }
+
+    /// The decisions about several devices, which are of one app.
+    private func bulk(_ app: String?, _ visit: Visit) -> PageValue {
+        guard visit.may(.decideDevices) else { return .none }
+        return [
+            "action": app.map { .text(PagePath.of("apps", $0, "decisions")) } ?? .none,
+            "decisions": .list(
+                BulkDecisionPage.decisions.map { ["value": .text($0.rawValue), "label": .text($0.label)] }),
+        ]
+    }
+
+    private func older(_ cursor: String?, _ app: String?, _ status: String, _ platform: String) -> PageValue {
+        guard let cursor else { return .none }
+        let query = [
+            ("app", app), ("status", status.isEmpty ? nil : status), ("platform", platform.isEmpty ? nil : platform),
+            ("cursor", cursor),
+        ]
+        return .text(PagePath.of("devices", query: query))
+    }
+
+    private func row(_ device: JSONValue, _ visit: Visit) -> PageValue {
+        let (app, id) = (device["app_id"]?.string ?? "", device["device_id"]?.string ?? "")
+        return [
+            "id": .text(id), "path": .text(PagePath.of("devices", app, id)), "app": .text(app),
+            "platform": PageValue(device["platform"]), "status": PageValue(device["status"]),
+            "assurance": .text(Assurance.words(device["assurance"])),
+            "registered": Moment.value(device["registered_at"]?.string, now: visit.now),
+            "seen": Moment.value(device["last_seen"]?.string, now: visit.now),
+            "flagged": .flag(device["app_attest"]?["risk_flagged"]?.bool ?? false),
+            "buttons": DeviceChange.buttons(for: device, visit, only: [.approve, .reject]),
+        ]
+    }
+
+    /// Assurance in a few words.
+    enum Assurance {
+        static func words(_ assurance: JSONValue?) -> String {
+            let (app, key) = (assurance?["app"]?.string ?? "none", assurance?["key"]?.string ?? "none")
+            return app == key ? app : "\(app), key \(key)"
+        }
+    }
+}

@@ -1,0 +1,110 @@
+internal import AuthContract
+internal import AuthServer
+internal import StrictJSON
+
+/// Something that a person should look at, in words.
+struct Concern: Sendable, Hashable {
+    /// Whether requests fail now, or will soon. Otherwise it can wait until the morning.
+    let isUrgent: Bool
+    let sentence: String
+    /// The page that says more; nil: there is none.
+    var path: String?
+
+    /// Requests of an app below which a share says nothing.
+    private static let fewest: Int64 = 20
+    /// The share of refusals, in percent, from which an app is named.
+    private static let share: Int64 = 10
+    private static let day: Int64 = 86_400
+
+    /// The checks that fail, or work in part.
+    static func of(_ checks: [PageService.Check], now: UnixTime) -> [Concern] {
+        checks.compactMap { check in
+            if let failure = check.failure {
+                return Concern(isUrgent: true, sentence: "The check \(check.name) fails: \(failure).")
+            }
+            guard let degraded = check.degraded else { return nil }
+            let end = check.until.map { " It ends \(Moment(time: $0, now: now).words)." } ?? ""
+            return Concern(isUrgent: true, sentence: "The check \(check.name) is degraded: \(degraded).\(end)")
+        }
+    }
+
+    /// The apps with many refusals, and those for which the service itself failed.
+    static func of(_ verdicts: Verdicts) -> [Concern] {
+        verdicts.apps.flatMap { app -> [Concern] in
+            var concerns: [Concern] = []
+            let failed = app.sum(.failed)
+            if failed > 0, let code = app.mostFrequent(.failed) {
+                concerns.append(
+                    Concern(
+                        isUrgent: true,
+                        sentence: "The service could not judge \(failed.grouped) requests of \(app.id) (\(code))."))
+            }
+            let (refused, total) = (app.sum(.refused), app.total)
+            if refused >= fewest, refused * 100 >= total * share, let code = app.mostFrequent(.refused) {
+                concerns.append(
+                    Concern(
+                        isUrgent: false,
+                        sentence:
+                            "\(refused * 100 / total) % of the requests of \(app.id) were refused, most with \(code)."
+                    ))
+            }
+            return concerns
+        }
+    }
+
+    /// Google's lists and quotas, of the statistics.
+    static func of(statistics: JSONValue) -> [Concern] {
+        (statistics["apps"]?.elements ?? []).flatMap { app -> [Concern] in
+            let id = app["app_id"]?.string ?? ""
+            var concerns: [Concern] = []
+            if app["revocation_list"]?["usable"]?.bool == false {
+                concerns.append(
+                    Concern(
+                        isUrgent: true, sentence: "Google's revocation list for \(id) is too old, or was never read."))
+            }
+            let refused = (app["play_integrity"]?.elements ?? []).reduce(0) {
+                $0 + ($1["quota_refusals"]?.integer ?? 0)
+            }
+            if refused > 0 {
+                concerns.append(
+                    Concern(
+                        isUrgent: true,
+                        sentence:
+                            "Google refused \(refused.grouped) Play Integrity calls of \(id) today: the quota is used up."
+                    ))
+            }
+            return concerns
+        }
+    }
+
+    /// What ends within 14 days.
+    static func of(_ endings: [Ending], now: UnixTime) -> [Concern] {
+        endings.filter { $0.at - now < 14 * day }.map { ending in
+            Concern(
+                isUrgent: ending.at - now < day,
+                sentence: "\(ending.name) ends \(Moment(time: ending.at, now: now).words).")
+        }
+    }
+}
+
+/// Something that ends at a time: a credential or a certificate.
+struct Ending: Sendable, Hashable {
+    let name: String
+    let at: UnixTime
+
+    /// The credentials that are neither revoked nor expired.
+    static func of(credentials answer: JSONValue, now: UnixTime) -> [Ending] {
+        (answer["credentials"]?.elements ?? []).compactMap { credential in
+            guard credential["revoked_at"]?.string == nil,
+                let end = credential["expires_at"]?.string.flatMap({ try? UnixTime(iso8601: $0) }), end > now
+            else { return nil }
+            let name = credential["name"]?.string ?? ""
+            return Ending(name: "The \(credential["role"]?.string ?? "") credential \(name)", at: end)
+        }
+    }
+
+    /// The certificates of the listeners.
+    static func of(_ certificates: [PageService.Certificate]) -> [Ending] {
+        certificates.map { Ending(name: "The certificate of the \($0.listener) listener", at: $0.notAfter) }
+    }
+}

@@ -1,0 +1,47 @@
+internal import AuthServer
+internal import Foundation
+
+/// All pages, and how a path finds one.
+enum PageTable {
+    /// Every page behind the sign-in.
+    static let all: [any ConsolePage] =
+        [
+            NowPage(), DeviceListPage(), DevicePage(), BulkDecisionPage(), AuditPage(), AuditVerificationPage(),
+            AccountPage(),
+        ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
+
+    /// The links at the top, each shown to people who may make its call.
+    static let navigation: [(title: String, path: String, needs: AdminRoute?)] = [
+        ("Now", "", nil), ("Devices", "/devices", .listDevices), ("Audit", "/audit", .queryAudit),
+    ]
+
+    /// The page of a path, and the values of its parameters, decoded; nil: there is none.
+    ///
+    /// - Parameter path: below `/console`, as sent.
+    static func find(_ path: String) -> (page: any ConsolePage, parameters: [String: String])? {
+        let path = path == "/" ? "" : path
+        for page in all {
+            if let parameters = parameters(of: path, as: page.path) { return (page, parameters) }
+        }
+        return nil
+    }
+
+    private static func parameters(of path: String, as template: String) -> [String: String]? {
+        let (parts, expected) = (split(path), split(template))
+        guard parts.count == expected.count else { return nil }
+        var parameters: [String: String] = [:]
+        for (part, expected) in zip(parts, expected) {
+            if expected.hasPrefix("{") {
+                guard let value = part.removingPercentEncoding, !value.isEmpty else { return nil }
+                parameters[String(expected.dropFirst().dropLast())] = value
+            } else if part != expected {
+                return nil
+            }
+        }
+        return parameters
+    }
+
+    private static func split(_ path: String) -> [String] {
+        path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    }
+}

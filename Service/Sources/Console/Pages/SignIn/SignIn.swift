@@ -1,0 +1,49 @@
+internal import AuthContract
+internal import AuthServer
+internal import AuthService
+
+/// The page where a person gives a credential.
+enum SignIn {
+    static let path = "/sign-in"
+    static let signOutPath = "/sign-out"
+    static let account = PagePath.of("account")
+
+    /// - Parameter refused: why the last attempt was refused; nil: there was none.
+    static func page(_ request: PageRequest, refused: Refusal? = nil) -> Page {
+        let asked = request.method == "POST" ? request.form["next"] : request.query["next"]
+        let next = next(asked)
+        return Page(
+            "Sign in", "sign-in",
+            [
+                "problem": refused.map { .text(sentence($0)) } ?? .none,
+                "next": .text(next), "hasNext": .flag(next != PageRequest.base),
+            ], status: refused?.code.httpStatus ?? 200)
+    }
+
+    private static func sentence(_ refusal: Refusal) -> String {
+        switch refusal.code {
+        case .unauthorized: "The service does not know this credential, or it has expired or was revoked."
+        case .forbidden: "A service credential cannot sign in. Use one with role viewer, operator or admin."
+        case .rateLimited: "Too many attempts. Wait \(refusal.retryAfter ?? 60) seconds."
+        default: "The service cannot check credentials now. Try again."
+        }
+    }
+
+    /// Sends a person to this page, and back afterwards.
+    static func redirect(from request: PageRequest) -> PageAnswer {
+        let isPage = request.method == "GET" && request.path != PageRequest.base
+        let query = request.query.all.map { ($0.name, Optional($0.value)) }
+        let asked = request.path + PagePath.query(query)
+        return PageAnswer(
+            status: 303,
+            headers: [("Location", PagePath.of("sign-in", query: [("next", isPage ? asked : nil)]))])
+    }
+
+    /// Where to go after the sign-in: the wanted path if it is one of the console, else the first page.
+    static func next(_ wanted: String?) -> String {
+        guard let wanted, wanted.utf8.count <= 2048, wanted.hasPrefix(PageRequest.base + "/"),
+            wanted.utf8.allSatisfy({ 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "\\") }), !wanted.contains("//")
+        else { return PageRequest.base }
+        return wanted
+    }
+}

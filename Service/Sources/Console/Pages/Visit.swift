@@ -1,0 +1,103 @@
+internal import AuthContract
+internal import AuthServer
+internal import AuthService
+internal import StrictJSON
+
+/// A request of a person who is signed in.
+struct Visit: Sendable {
+    let request: PageRequest
+    let service: PageService
+    /// The person's credential as it is now.
+    let credential: Credential
+    let session: ConsoleSession
+    /// The values of the braces in the page's path, decoded.
+    var parameters: [String: String] = [:]
+    /// Leaves a notice for the next page.
+    let tell: @Sendable (Notice) -> Void
+
+    var now: UnixTime { service.now }
+
+    /// The origin in the address bar, for commands. A proxy that ends TLS is taken into account if the browser names the origin.
+    var origin: String {
+        if let origin = request.origin, request.isFromOwnPage { return origin }
+        return (request.isTLS ? "https://" : "http://") + request.host
+    }
+
+    /// Whether the person may make this call. A page shows no button for a call that would be refused.
+    ///
+    /// - Parameter app: the app of the call; nil: none.
+    func may(_ route: AdminRoute, of app: String? = nil) -> Bool {
+        guard let app else { return credential.mayUse(route) }
+        return (try? AppID(app)).map { credential.mayUse(route, of: $0) } ?? false
+    }
+
+    /// Calls the admin API with the person's credential.
+    ///
+    /// - Parameter tag: the `If-Match` of the call; nil: none.
+    /// - Throws: `CallRefused`.
+    func call(_ call: AdminCall, ifMatch tag: String? = nil) async throws(CallRefused) -> JSONValue {
+        try await answer(call, ifMatch: tag).body
+    }
+
+    /// The same, with the version of an app record.
+    func answer(_ call: AdminCall, ifMatch tag: String? = nil) async throws(CallRefused) -> AdminAnswer {
+        let answer = await service.answer(call, by: credential, ifMatch: tag)
+        guard answer.status < 400 else { throw CallRefused(answer) }
+        return answer
+    }
+
+    /// A call for a terminal.
+    func commands(_ call: AdminCall, ifMatch tag: String? = nil) -> CallCommands {
+        CallCommands(call, origin: origin, ifMatch: tag)
+    }
+
+    /// The ids of the apps that the person may see.
+    func apps() async throws(CallRefused) -> [String] {
+        try await call(AdminCall(.listApps))["apps"]?.elements.compactMap { $0["app_id"]?.string } ?? []
+    }
+
+    /// The app to which a list is narrowed. A credential for some apps has to name one: the first, if the query names none.
+    func narrowedApp(_ apps: [String]) -> String? {
+        if let app = request.query["app"], !app.isEmpty { return app }
+        return credential.scope == .allApps ? nil : apps.first
+    }
+
+    /// The choices of a filter by app.
+    func choices(_ apps: [String], chosen: String?) -> PageValue {
+        let all: [Choice] = credential.scope == .allApps ? [Choice("", "All apps")] : []
+        return Choice.values(all + apps.map { Choice($0, $0) }, chosen: chosen ?? "")
+    }
+}
+
+/// An option of a select element.
+struct Choice: Sendable, Hashable {
+    let value: String
+    let label: String
+
+    init(_ value: String, _ label: String) { (self.value, self.label) = (value, label) }
+
+    /// The elements `value`, `label` and `selected` of a select element.
+    static func values(_ choices: [Choice], chosen: String) -> PageValue {
+        .list(
+            choices.map {
+                ["value": .text($0.value), "label": .text($0.label), "selected": .flag($0.value == chosen)]
+            })
+    }
+}
+
+/// Paths of pages.
+enum PagePath {
+    /// A path below `/console`, with each part percent-encoded, and a query of the values that are there.
+    static func of(_ parts: String..., query: [(String, String?)] = []) -> String {
+        PageRequest.base + parts.map { "/" + encoded($0) }.joined() + Self.query(query)
+    }
+
+    /// A query of the values that are there, with its question mark; empty if there are none.
+    static func query(_ query: [(String, String?)]) -> String {
+        let pairs = query.compactMap { name, value in value.map { "\(encoded(name))=\(encoded($0))" } }
+        return pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&")
+    }
+
+    /// Percent-encodes everything but the unreserved characters of RFC 3986.
+    static func encoded(_ text: String) -> String { AdminCall.encoded(text) }
+}

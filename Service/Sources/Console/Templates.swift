@@ -1,0 +1,19 @@
+/// The templates, by name. Values are always escaped: a test refuses every tag that would not escape.
+enum Templates {
+    /// The templates of pages, each within the layout.
+    static let all: [String: String] = [
+        "sign-in": signIn, "account": account, "refusal": refusal, "change": change, "now": now, "devices": devices,
+        "device": device, "decisions": decisions, "audit": audit, "audit-verification": auditVerification,
+    ]
+
+    /// The parts that several pages share.
+    static let partials: [String: String] = [
+        "layout": layout, "time": time, "token": token, "commands": commands, "chart": chart,
+        "event": event,
+    ]
+
+    /// A page within the layout.
+    static func inLayout(_ text: String) -> String {
+        "{{<layout}}{{$content}}\n" + text + "\n{{/content}}{{/layout}}"
+    }
+}

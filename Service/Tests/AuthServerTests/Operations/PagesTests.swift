@@ -1,0 +1,125 @@
+import AuthContract
+import AuthService
+import Testing
+
+@testable import AuthServer
+
+/// How requests reach the pages of the operations listener.
+@Suite struct PagesTests {
+    /// Answers with what it was asked.
+    private struct Echo: OperationsPages {
+        func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer {
+            let fields = (request.query.all + request.form.all).map { "\($0.name)=\($0.value)" }
+            let cookies = request.cookies["id"] ?? []
+            var answer = PageAnswer(
+                body: Array(
+                    "\(request.method) \(request.path) \(fields) \(cookies) \(request.origin ?? "-") \(request.host)"
+                        .utf8))
+            answer.headers = [("X-Frame-Options", "DENY")]
+            return answer
+        }
+    }
+
+    private static let form = ("Content-Type", "application/x-www-form-urlencoded")
+
+    private func with(_ body: @Sendable (TestServer) async throws -> Void) async throws {
+        try await TestServer.with(pages: Echo(), body)
+    }
+
+    private func send(
+        _ server: TestServer, _ method: String, _ target: String, _ headers: [(String, String)] = [],
+        body: String? = nil, host: String = "localhost"
+    ) async throws -> RawResponse {
+        try await RawConnection.exchange(
+            port: server.operationsPort,
+            RawRequest(method: method, target: target, host: host, headers: headers, body: body.map { Array($0.utf8) }))
+    }
+
+    @Test func `a page gets path, query, cookies and origin`() async throws {
+        try await with { server in
+            let answer = try await send(
+                server, "GET", "/console/a%20b?x=1%2B1&y=a+b",
+                [("Cookie", "id=7; other=8"), ("Origin", "http://localhost")])
+            #expect(answer.status == 200)
+            #expect(answer.text == #"GET /console/a%20b ["x=1+1", "y=a b"] ["7"] http://localhost localhost"#)
+            #expect(answer.value("X-Frame-Options") == "DENY")
+            #expect(answer.value("Cache-Control") == "no-store")
+            #expect(answer.value("X-Content-Type-Options") == "nosniff")
+        }
+    }
+
+    @Test func `a page gets the fields of a form`() async throws {
+        try await with { server in
+            let answer = try await send(server, "POST", "/console", [Self.form], body: "a=1&a=2&b=%C3%A9")
+            #expect(answer.text.contains(#"["a=1", "a=2", "b=é"]"#))
+        }
+    }
+
+    @Test(arguments: [
+        ("application/json", "{}", 415), ("text/plain", "a=1", 415),
+        ("application/x-www-form-urlencoded", "a=%G1", 400),
+        ("application/x-www-form-urlencoded", "a=%+1", 400), ("application/x-www-form-urlencoded", "a=%FF", 400),
+        ("application/x-www-form-urlencoded", String(repeating: "a&", count: 513), 400),
+        ("application/x-www-form-urlencoded", String(repeating: "n", count: 65) + "=1", 400),
+        ("application/x-www-form-urlencoded", "a=" + String(repeating: "1", count: 64 * 1024), 413),
+    ])
+    func `a body that is no bounded form is refused`(type: String, body: String, status: Int) async throws {
+        try await with { server in
+            let answer = try await send(server, "POST", "/console", [("Content-Type", type)], body: body)
+            #expect(answer.status == status)
+        }
+    }
+
+    @Test func `the first path leads to the pages, if there are any`() async throws {
+        try await with { server in
+            let answer = try await send(server, "GET", "/")
+            #expect(answer.status == 303 && answer.value("Location") == "/console")
+        }
+        try await TestServer.with { server in
+            for path in ["/", "/console"] {
+                let answer = try await send(server, "GET", path)
+                #expect(answer.status == 404)
+            }
+        }
+    }
+
+    @Test func `other methods and paths beside the pages are refused`() async throws {
+        try await with { server in
+            for method in ["PUT", "DELETE", "PATCH"] {
+                let answer = try await send(server, method, "/console")
+                #expect(answer.status == 405 && answer.value("Allow") == "GET, HEAD, POST")
+            }
+            for path in ["/consoles", "/consol", "/Console"] {
+                #expect(try await send(server, "GET", path).status == 404)
+            }
+        }
+    }
+
+    @Test func `another Host gets no page`() async throws {
+        try await with { server in
+            for path in ["/", "/console"] {
+                let answer = try await send(server, "GET", path, host: "evil.example")
+                #expect(answer.status == 400)
+            }
+        }
+    }
+
+    @Test func `the metrics listener and the public listener have no pages`() async throws {
+        var settings = ServerSettings()
+        settings.metrics = MetricsListenerSettings(port: 0)
+        try await TestServer.with(settings: settings, pages: Echo()) { server in
+            let port = try #require(server.addresses.metricsURL?.split(separator: ":").last.flatMap { Int($0) })
+            for (port, path) in [
+                (port, "/console"), (port, "/"), (server.publicPort, "/console"), (server.publicPort, "/"),
+            ] {
+                let answer = try await RawConnection.exchange(port: port, RawRequest(method: "GET", target: path))
+                #expect(answer.status == 404)
+            }
+        }
+    }
+
+    @Test func `a cookie that is sent twice has both values`() {
+        #expect(
+            OperationsResponder.cookies(["a=1; a=2", "b=3;novalue;c="]) == ["a": ["1", "2"], "b": ["3"], "c": [""]])
+    }
+}

@@ -1,0 +1,117 @@
+import AuthContract
+import AuthServer
+import AuthService
+import StrictJSON
+import Testing
+
+@testable import Console
+
+/// Text of other people stays text.
+@Suite struct EscapingTests {
+    /// Texts that would end a tag, an attribute or an element if they were not escaped. Some of them join a syntax character with its
+    /// neighbour into one grapheme cluster.
+    static let attacks = [
+        "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onfocus=alert(1) autofocus='",
+        "\"\u{301} onfocus=alert(1) autofocus x=\"", "\u{600}\" onfocus=alert(1) x=\"", "<\u{338}script>",
+        "\"\u{200D} a=\"b",
+        "</textarea></title></script><b>", "{{title}}{{{page.token}}}", "&lt;script&gt;", "javascript:alert(1)",
+    ]
+
+    @Test(arguments: attacks)
+    func `a page has the same tags whatever its texts are`(attack: String) async throws {
+        let renderer = try PageRenderer()
+        for (name, template) in Templates.all {
+            func tags(_ text: String) -> [String] {
+                let values = Self.values(of: template, text)
+                let answer = renderer.answer(Page(text, name, values), nil, at: UnixTime(0))
+                return Markup.tags(answer.text)
+            }
+            let harmless = tags("harmless")
+            #expect(harmless.count > 10)
+            #expect(tags(attack) == harmless, "\(name)")
+        }
+    }
+
+    /// A value for every name of a template: each can be shown as text and iterated as a section.
+    private static func values(of template: String, _ text: String) -> [String: PageValue] {
+        let names = Set(Self.names(template) + Templates.partials.values.flatMap(Self.names))
+        let leaf = PageValue.object(Dictionary(uniqueKeysWithValues: names.map { ($0, .text(text)) }))
+        return Dictionary(
+            uniqueKeysWithValues: names.map { name in
+                let isSection = template.contains("{{#\(name)}}")
+                return (name, isSection ? .list([leaf]) : .text(text))
+            })
+    }
+
+    private static func names(_ template: String) -> [String] {
+        template.matches(of: /\{\{[#^]?([A-Za-z]+)\}\}/).map { String($0.1) }
+    }
+
+    @Test func `no template has a tag that does not escape`() {
+        for (name, text) in Templates.all.merging(Templates.partials, uniquingKeysWith: { first, _ in first }) {
+            for tag in ["{{{", "{{&", "{{=", "{{%", "{{> *", "{{>*", "{{<*"] {
+                #expect(!text.contains(tag), "\(name) has \(tag)")
+            }
+            // An attribute without quotes ends at a space.
+            #expect(text.firstMatch(of: /=\{\{/) == nil, "\(name)")
+        }
+    }
+
+    @Test func `hostile text of devices, credentials and reasons changes no page`() async throws {
+        func tags(_ text: String) async throws -> [[String]] {
+            let desk = try await Desk()
+            let device = try await desk.addDevice(label: text, localID: text)
+            let browser = try await desk.signedIn(.admin, name: text)
+            _ = try await browser.submit("/console/devices/\(Desk.app)/\(device)/revoke", [("reason", text)])
+            var pages: [[String]] = []
+            for path in [
+                "/console", "/console/devices", "/console/devices/\(Desk.app)/\(device)", "/console/audit",
+                "/console/account", "/console/audit/verification?check=yes",
+            ] {
+                let answer = await browser.get(path)
+                #expect(answer.status == 200, "\(path)")
+                pages.append(Markup.tags(answer.text))
+            }
+            return pages
+        }
+        let harmless = try await tags("harmless")
+        for attack in Self.attacks { #expect(try await tags(attack) == harmless, "\(attack)") }
+    }
+
+    @Test(arguments: Self.attacks)
+    func `hostile text of a query changes no page`(attack: String) async throws {
+        let browser = try await Desk().signedIn(.viewer)
+        for path in ["/console/devices", "/console/audit", "/console/audit/verification", "/console/sign-in"] {
+            for name in ["app", "device", "status", "platform", "cursor", "before", "head", "next", "check"] {
+                func tags(_ value: String) async -> [String] {
+                    var request = browser.request("GET", path)
+                    request.query = PageFields([(name, value)])
+                    return Markup.tags(await browser.desk.console.answer(request, with: browser.desk.pages).text)
+                }
+                // Both values are refused or ignored in the same way.
+                #expect(await tags(attack) == tags("no-such~value"), "\(path) \(name)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("a\u{202E}b", "a\\u{202e}b"), ("a\u{0}b", "a\\u{0}b"), ("a\nb", "a\\u{a}b"), ("a\u{200B}b", "a\\u{200b}b"),
+        ("a\u{FEFF}b", "a\\u{feff}b"), ("a\u{A0}b", "a\\u{a0}b"), ("é 鍵 ключ", "é 鍵 ключ"), ("a\"b<c>", "a\"b<c>"),
+        ("\"\u{301}x", "\"\\u{301}x"), ("\u{E000}", "\\u{e000}"), ("\u{2028}", "\\u{2028}"),
+        ("\u{E0041}", "\\u{e0041}"),
+    ])
+    func `characters that cannot be seen are written out`(text: String, shown: String) {
+        #expect(VisibleText.of(text) == shown)
+    }
+
+    @Test func `the lines of a command stay`() {
+        #expect(VisibleText.of("a \\\n\tb", keepsLines: true) == "a \\\n\\u{9}b")
+    }
+
+    @Test(arguments: ["it's", "$(reboot)", "a b", "`id`", "", "a\nb", "!x", "\\", "*"])
+    func `a word of a command is one word of the shell`(word: String) {
+        let quoted = Shell.quoted(word)
+        #expect(quoted.hasPrefix("'") && quoted.hasSuffix("'"))
+        #expect(quoted.dropFirst().dropLast().replacing("'\\''", with: "").contains("'") == false)
+    }
+}

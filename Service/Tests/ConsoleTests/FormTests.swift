@@ -1,0 +1,119 @@
+import AuthContract
+import AuthServer
+import AuthService
+import Console
+import StoreConformance
+import Testing
+
+/// Forms are accepted from the pages of the session, and from nowhere else.
+@Suite struct FormTests {
+    @Test(arguments: [
+        "http://evil.example", "null", "http://localhost", "http://localhost:9465",
+        "https://localhost:9464.evil.example",
+        "http://localhost:9464, http://localhost:9464", "",
+    ])
+    func `a form of another origin is refused`(origin: String) async throws {
+        let desk = try await Desk()
+        let device = try await desk.addDevice()
+        let browser = try await desk.signedIn(.operator)
+        let path = "/console/devices/\(Desk.app)/\(device)/revoke"
+        let answer = await browser.post(path, [("token", try await browser.token(at: path))], origin: origin)
+        #expect(answer.status == 403)
+        #expect(try await desk.codes().contains("device.revoked") == false)
+        let signIn = await browser.post(
+            "/console/sign-in", [("credential", try await desk.credential(.viewer).text)], origin: origin)
+        #expect(signIn.status == 403 && signIn.header("Set-Cookie") == nil)
+    }
+
+    @Test func `a form that names no origin is refused unless the browser says same-origin`() async throws {
+        let desk = try await Desk()
+        let text = try await desk.credential(.viewer).text
+        for (site, status) in [
+            (nil, 403), ("cross-site", 403), ("same-site", 403), ("none", 403), ("same-origin", 303),
+        ] {
+            var request = Browser(desk).request("POST", "/console/sign-in")
+            request.form = PageFields([("credential", text)])
+            request.fetchSite = site
+            #expect(await desk.console.answer(request, with: desk.pages).status == status, "\(site ?? "none")")
+        }
+    }
+
+    @Test func `over TLS a form of the same host without TLS is refused`() async throws {
+        let desk = try await Desk()
+        var request = Browser(desk).request("POST", "/console/sign-in")
+        request.form = PageFields([("credential", try await desk.credential(.viewer).text)])
+        request.isTLS = true
+        request.origin = "http://\(Desk.host)"
+        #expect(await desk.console.answer(request, with: desk.pages).status == 403)
+        request.origin = "https://\(Desk.host)"
+        #expect(await desk.console.answer(request, with: desk.pages).status == 303)
+    }
+
+    @Test func `a form needs the token of its own session`() async throws {
+        let desk = try await Desk()
+        let device = try await desk.addDevice()
+        let (browser, other) = (try await desk.signedIn(.operator), try await desk.signedIn(.operator))
+        let path = "/console/devices/\(Desk.app)/\(device)/revoke"
+        let foreign = try await other.token(at: path)
+        for fields in [[], [("token", "")], [("token", foreign)], [("token", foreign), ("token", foreign)]] {
+            #expect(await browser.post(path, fields).status == 403)
+            #expect(await browser.post("/console/sign-out", fields).status == 403)
+        }
+        #expect(try await desk.codes().contains("device.revoked") == false)
+        #expect(try await browser.submit(path).status == 303)
+        #expect(try await desk.codes().first == "device.revoked")
+    }
+
+    @Test func `reading a page changes nothing`() async throws {
+        let desk = try await Desk()
+        let device = try await desk.addDevice(.pending)
+        let browser = try await desk.signedIn(.admin)
+        let before = try await desk.codes()
+        for change in ["approve", "reject", "revoke", "force-rotation", "lift-rotation", "lower-scheme"] {
+            let path = "/console/devices/\(Desk.app)/\(device)/\(change)"
+            #expect(await browser.get(path + "?token=\(try await browser.token(at: path))").status == 200)
+        }
+        _ = await browser.get("/console/sign-out")
+        #expect(await browser.get("/console").status == 200)
+        #expect(try await desk.codes() == before)
+    }
+
+    @Test func `a preview shows the call and makes none`() async throws {
+        let desk = try await Desk()
+        let device = try await desk.addDevice()
+        let browser = try await desk.signedIn(.operator)
+        let path = "/console/devices/\(Desk.app)/\(device)/revoke"
+        let answer = try await browser.submit(path, [("reason", "it's lost"), ("preview", "yes")])
+        #expect(answer.status == 200)
+        #expect(answer.text.contains("-d &#39;{&quot;reason&quot;:&quot;it&#39;\\&#39;&#39;s lost&quot;}&#39;"))
+        #expect(try await desk.codes().contains("device.revoked") == false)
+    }
+
+    @Test func `a change is one call in the audit log by the person, and the next page tells of it`() async throws {
+        let desk = try await Desk()
+        let device = try await desk.addDevice()
+        let (id, text) = try await desk.credential(.operator)
+        let browser = Browser(desk)
+        try await browser.signIn(text)
+        let path = "/console/devices/\(Desk.app)/\(device)/revoke"
+        let answer = try await browser.submit(path, [("reason", "lost")])
+        #expect(answer.location == "/console/devices/\(Desk.app)/\(device)")
+        let event = try #require(
+            try await desk.stores.events(app: nil, device: nil, before: nil, limit: 1).first?.event)
+        #expect(event.code == .deviceRevoked && event.actor == "admin:\(id)")
+        let next = await browser.get(try #require(answer.location)).text
+        #expect(next.contains("The device is revoked."))
+        #expect(next.contains("synheart-auth devices revoke --app \(Desk.app) \(device) --reason lost"))
+        // Once.
+        #expect(await browser.get(try #require(answer.location)).text.contains("The device is revoked.") == false)
+    }
+
+    @Test func `a refused change says why`() async throws {
+        let desk = try await Desk()
+        let device = try await desk.addDevice(.registered)
+        let browser = try await desk.signedIn(.operator)
+        let answer = try await browser.submit("/console/devices/\(Desk.app)/\(device)/approve")
+        #expect(answer.status == 409)
+        #expect(answer.text.contains("role=\"alert\""))
+    }
+}
