@@ -246,4 +246,23 @@ def providers(binary):
         yield {"ProviderUnavailable", "RevocationListStale", "Degraded"}, set(), lasting(before, after)
 
 
-ALL = [requests, stores, limits, proxy, expiry, logs, storage, quota, providers]
+def webhooks(binary):
+    """A receiver of events is down."""
+    with running(binary, UNLIMITED) as node:
+        node.add(development(node))
+        before = node.scrape()
+        Operator(node).administer("POST", "/webhooks", {"url": "http://127.0.0.1:1/", "all_apps": True})
+        node.device()
+        failed = "synheart_webhook_deliveries_total", (("result", "failed"),)
+
+        def backlog(samples):
+            return sum(value for (name, _), value in samples.values.items() if name == "synheart_webhook_backlog")
+        after = node.scrape_until(lambda samples: samples.values[failed] > 0 and backlog(samples) > 0)
+        yield {"WebhookBehind"}, {"DevelopmentDevices"}, lasting(before, after)
+        # By hand: what is given up after a day.
+        lost = node.scrape()
+        lost.values["synheart_webhook_events_given_up_total", ()] += 1
+        yield {"WebhookEventsGivenUp"}, {"WebhookBehind", "DevelopmentDevices"}, lasting(after, lost)
+
+
+ALL = [requests, stores, limits, proxy, expiry, logs, storage, quota, providers, webhooks]

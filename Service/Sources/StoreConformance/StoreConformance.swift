@@ -62,7 +62,7 @@ public enum StoreConformance {
             case .signingKeys: signingKeyChecks
             case .pendingProofs: pendingProofChecks
             case .evidence: evidenceChecks
-            case .history: historyChecks
+            case .history: historyChecks + historyAgreementChecks
             case .serviceKeys: serviceKeyChecks
             case .webhooks: webhookChecks
             }

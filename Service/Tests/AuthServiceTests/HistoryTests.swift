@@ -92,22 +92,28 @@ struct HistoryTests {
 
         func sums(_ query: VerdictQuery) async throws(StoreError) -> [VerdictSum] { try await memory.sums(query) }
 
-        func condense(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool { false }
+        func expire(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool { false }
     }
 
-    /// Answers a question when it is told to.
+    /// Answers questions when it is told to.
     private struct Slow: VerdictHistoryStore {
         let asked = OnceValue<Bool>()
         let answer = OnceValue<Bool>()
+        /// The number of questions that are being answered, and its maximum.
+        let running = Locked((now: 0, most: 0))
 
         func add(_ batch: VerdictBatch) {}
 
         func sums(_ query: VerdictQuery) async -> [VerdictSum] {
-            if asked.give(true) { _ = await answer.value }
+            running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+            _ = asked.give(true)
+            _ = await answer.value
+            await Task.yield()
+            running.withLock { $0.now -= 1 }
             return []
         }
 
-        func condense(minutesBefore: UnixTime, hoursBefore: UnixTime) -> Bool { false }
+        func expire(minutesBefore: UnixTime, hoursBefore: UnixTime) -> Bool { false }
     }
 
     private let clock = TestClock(at: Self.start + 30)
@@ -157,7 +163,7 @@ struct HistoryTests {
         #expect(try await written() == [1, 1, 1, 1])
     }
 
-    @Test func `a question is refused while another one is answered, even if the other's caller has gone`()
+    @Test func `questions are answered one after another, even if a caller has gone, and those beyond 8 are refused`()
         async throws
     {
         let slow = Slow()
@@ -166,12 +172,23 @@ struct HistoryTests {
         let first = Task { try await history.sums(query) }
         #expect(await slow.asked.value)
         first.cancel()
-        let refusal = await #expect(throws: Refusal.self) { try await history.sums(query) }
-        #expect(refusal?.code == .rateLimited)
-        #expect(refusal?.retryAfter == 1)
-        slow.answer.give(true)
+        try await withThrowingTaskGroup(of: Refusal?.self) { group in
+            for _ in 1...VerdictHistory.maximumQuestions {
+                group.addTask {
+                    do { _ = try await history.sums(query) } catch let refusal as Refusal { return refusal }
+                    return nil
+                }
+            }
+            // The others wait, so the first to return is the refused one.
+            let refusal = try #require(try await group.next() ?? nil)
+            #expect(refusal.code == .rateLimited)
+            #expect(refusal.retryAfter == 1)
+            slow.answer.give(true)
+            for try await refusal in group { #expect(refusal == nil) }
+        }
         #expect(try await first.value == [])
         #expect(try await history.sums(query) == [])
+        #expect(slow.running.withLock(\.most) == 1)
     }
 
     @Test func `a minute that the store no longer keeps is not written`() async throws {
@@ -187,20 +204,26 @@ struct HistoryTests {
         #expect(try await written() == [1])
     }
 
-    @Test func `minutes become hours after 48 hours, and are removed after 90 days`() async throws {
+    @Test func `minutes are removed after 48 hours, and hours after 90 days`() async throws {
         let history = history()
         for _ in 0..<3 {
             history.count(try Self.verdict())
             clock.advance(60)
         }
         await history.write()
-        await history.condense()
+        await history.expire()
         #expect(try await written() == [1, 1, 1])
         clock.advance(VerdictHistory.minutesKept)
-        await history.condense()
-        #expect(try await written() == [3])
-        clock.advance(VerdictHistory.hoursKept)
-        await history.condense()
+        await history.expire()
         #expect(try await written() == [])
+        #expect(try await written(by: 3600) == [3])
+        #expect(try await written(by: 86_400) == [3])
+        clock.advance(VerdictHistory.hoursKept)
+        await history.expire()
+        #expect(try await written(by: 3600) == [])
+        #expect(try await written(by: 86_400) == [3], "the day has not ended 90 days ago")
+        clock.advance(86_400)
+        await history.expire()
+        #expect(try await written(by: 86_400) == [])
     }
 }

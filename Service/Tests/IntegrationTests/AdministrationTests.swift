@@ -89,6 +89,24 @@ import Testing
         #expect(without.status == 64 && without.errors.contains("--since"), "\(without.errors)")
     }
 
+    @Test func `a webhook is switched off and on again, and keeps its other settings`() async throws {
+        let url = "https://hooks.example.com/synheart"
+        func webhooks(_ arguments: String...) async throws -> Binary.Result {
+            try await Binary.run(["webhooks"] + arguments + ["--database", database])
+        }
+        let added = try await webhooks("add", url, "--event", "device.revoked", "--json")
+        let id = try #require(try JSONValue(parsing: added.output).object?["id"]?.string, "\(added.errors)")
+        for (word, isEnabled) in [("disable", false), ("disable", false), ("enable", true)] {
+            #expect(try await webhooks(word, id).output == "\(word)d \(id)\n")
+            let listed = try JSONValue(parsing: try await webhooks("list", "--json").output)
+            let webhook = try #require(listed.array?.first?.object ?? listed.object)
+            #expect(webhook["enabled"] == .bool(isEnabled))
+            #expect(webhook["url"]?.string == url && webhook["events"] == ["device.revoked"])
+            #expect(webhook["all_apps"] == true)
+        }
+        #expect(try await webhooks("enable", "0123456789abcdef").status == 1)
+    }
+
     @Test func `a credential comes from a file or the environment`() async throws {
         let credential = try await credential("viewer")
         let service = try await RunningService(database: database)

@@ -72,7 +72,7 @@ struct MigrationTests {
                     ALTER TABLE devices DROP COLUMN app_version;
                     DROP TABLE verdict_counts;
                     DROP TABLE verdict_batches;
-                    DELETE FROM grdb_migrations WHERE identifier = '9';
+                    DELETE FROM grdb_migrations WHERE identifier IN ('9', '11');
                     """)
         }
         try queue.close()
@@ -83,6 +83,34 @@ struct MigrationTests {
         try await again.history.add(VerdictBatch(id: "id", minute: minute, counts: [verdict: 2]))
         let query = VerdictQuery(since: minute, until: minute + 1, step: 60, limit: 10)
         #expect(try await again.history.sums(query) == [VerdictSum(slot: minute, texts: [:], count: 2)])
+        await again.close()
+    }
+
+    @Test func `minutes and joined hours of an older version are in the slots of every step`() async throws {
+        let folder = try TemporaryFolder()
+        await (try SQLiteStores.open(folder)).close()
+        let day = UnixTime(1_780_272_000)
+        let queue = try DatabaseQueue(path: folder.database)
+        try await queue.write { database in
+            try database.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '11'")
+            // The second hour was joined in part, and the day before wholly.
+            for (step, at, count) in [(3600, -3600, 1), (3600, 3600, 2), (60, 7140, 4), (60, 7200, 8)]
+                as [(Int64, Int64, Int64)]
+            {
+                try database.execute(
+                    sql: "INSERT INTO verdict_counts VALUES (?, ?, '', 'device', 'ios', 'verified', '1', '7', ?)",
+                    arguments: [step, day.seconds + at, count])
+            }
+        }
+        try queue.close()
+        let again = try SQLiteStores.open(folder)
+        let wanted: [(Int64, [Int64])] = [
+            (60, [4, 8]), (300, [4, 8]), (900, [4, 8]), (3600, [1, 6, 8]), (21_600, [1, 14]), (86_400, [1, 14]),
+        ]
+        for (step, counts) in wanted {
+            let query = VerdictQuery(since: day - 86_400, until: day + 86_400, step: step, limit: 10)
+            #expect(try await again.history.sums(query).map(\.count) == counts, "\(step)")
+        }
         await again.close()
     }
 

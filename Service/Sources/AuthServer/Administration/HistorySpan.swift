@@ -8,8 +8,7 @@ struct HistorySpan: Equatable {
     /// Seconds of a step.
     let step: Int64
 
-    /// Steps that divide a day, for charts of at most ``defaultCount`` steps.
-    private static let defaults: [Int64] = [60, 300, 900, 3600, 21_600, 86_400]
+    /// The number of steps that the default step does not exceed.
     private static let defaultCount: Int64 = 180
     /// The largest number of steps: 48 hours of minutes, begun within one.
     private static let maximumCount = Int(VerdictHistory.minutesKept / VerdictHistory.minute) + 1
@@ -28,10 +27,9 @@ struct HistorySpan: Equatable {
         guard start >= UnixTime(0), end <= Self.latest, start < end else {
             throw ContractError("since in the query must be before until, and both from 1970 to 9999")
         }
-        // Some minutes of the first hour may have been joined to it already.
         let hasMinutes = start >= now - VerdictHistory.minutesKept
         let step =
-            step ?? Self.defaults.first {
+            step ?? VerdictHistory.steps.first {
                 (hasMinutes || $0 >= VerdictHistory.hour) && (end - start) / $0 <= Self.defaultCount
             } ?? 86_400
         guard step >= VerdictHistory.minute, step % VerdictHistory.minute == 0, 86_400 % step == 0 else {

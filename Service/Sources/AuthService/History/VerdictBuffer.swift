@@ -1,4 +1,4 @@
-internal import AuthContract
+package import AuthContract
 internal import Bytes
 
 /// Verdicts by minute, until they are written to the store.
@@ -66,7 +66,7 @@ final class VerdictBuffer: Sendable {
 
 extension UnixTime {
     /// The last multiple of some seconds that is not later.
-    func floored(to step: Int64) -> UnixTime {
+    package func floored(to step: Int64) -> UnixTime {
         let rest = seconds % step
         return self - (rest < 0 ? rest + step : rest)
     }

@@ -4,17 +4,23 @@ internal import Logging
 
 /// The verdicts of the last 90 days: counted in memory, written to the store minute by minute, answered from the store.
 ///
+/// The store adds each count to one slot of each of ``steps``. So a question about a long time reads few slots.
+///
 /// No request waits for the store. If it fails, the counts stay in memory and are written later. A batch is added once, also
 /// if the store answered an earlier attempt with a failure after it had added it.
 public final class VerdictHistory: Sendable {
     /// Seconds of a minute, the finest step.
     public static let minute: Int64 = 60
-    /// Seconds of an hour, to which old minutes are joined.
+    /// Seconds of an hour, the shortest step that is kept for 90 days.
     public static let hour: Int64 = 3600
-    /// Seconds for which minutes are kept apart.
+    /// The steps of which the store keeps slots, in seconds. Each divides the next one and a day.
+    public static let steps: [Int64] = [minute, 300, 900, hour, 21_600, 86_400]
+    /// Seconds for which slots of less than an hour are kept after their end.
     public static let minutesKept: Int64 = 48 * hour
-    /// Seconds for which hours are kept.
+    /// Seconds for which slots of an hour or more are kept after their end.
     public static let hoursKept: Int64 = 90 * 24 * hour
+    /// The largest number of questions that are answered or wait.
+    static let maximumQuestions = 8
 
     private let store: (any VerdictHistoryStore)?
     private let clock: any ServiceClock
@@ -22,8 +28,7 @@ public final class VerdictHistory: Sendable {
     private let buffer = VerdictBuffer()
     /// The batch that the store has not acknowledged.
     private let unwritten = Locked<VerdictBatch?>(nil)
-    /// Whether a question is being answered.
-    private let isAsked = Locked(false)
+    private let questions = Locked(Questions())
     private let logger = Logger(label: "synheart.history")
 
     init(store: (any VerdictHistoryStore)?, clock: any ServiceClock, random: any RandomSource) {
@@ -69,37 +74,56 @@ public final class VerdictHistory: Sendable {
         }
     }
 
-    /// Joins minutes to hours and removes hours, once they are old enough, in short steps.
-    public func condense() async {
+    /// Removes slots that are old enough, in short transactions.
+    public func expire() async {
         guard let store else { return }
         while !Task.isCancelled,
-            (try? await store.condense(
+            (try? await store.expire(
                 minutesBefore: clock.now - Self.minutesKept, hoursBefore: clock.now - Self.hoursKept)) == true
         {}
     }
 
+    /// Questions that the store has not answered.
+    private struct Questions {
+        var count = 0
+        /// The newest one.
+        var last: Task<Result<[VerdictSum], Refusal>, Never>?
+    }
+
     /// The sums that a query asks for.
     ///
-    /// A question may read millions of rows. So one is answered at a time, and another one is refused at once. Otherwise
-    /// callers of the history could take every reader of the store from devices.
+    /// Questions are answered one after another, so that the history never holds more than one of the store's readers. Devices
+    /// need them too. Beyond ``maximumQuestions`` a question is refused at once.
     public func sums(_ query: VerdictQuery) async throws(Refusal) -> [VerdictSum] {
         guard let store else { return [] }
-        let isFirst = isAsked.withLock { isAsked in
-            defer { isAsked = true }
-            return !isAsked
+        let answer = questions.withLock { questions -> Task<Result<[VerdictSum], Refusal>, Never>? in
+            guard questions.count < Self.maximumQuestions else { return nil }
+            questions.count += 1
+            let previous = questions.last
+            // A task of its own: a caller that goes away does not let the next question begin before this one has ended.
+            let answer = Task { () async -> Result<[VerdictSum], Refusal> in
+                _ = await previous?.value
+                defer { end() }
+                do throws(Refusal) {
+                    return .success(try await storeCall { () async throws(StoreError) in try await store.sums(query) })
+                } catch { return .failure(error) }
+            }
+            questions.last = answer
+            return answer
         }
-        guard isFirst else {
+        guard let answer else {
             throw Refusal(
-                .rateLimited, "another question to the history is being answered", retryAfter: 1,
-                hint: "Another question to the history is being answered. Ask again after it")
-        }
-        defer { isAsked.withLock { $0 = false } }
-        // A task of its own: a caller that goes away does not let the next question begin before this one has ended.
-        let answer = Task { () async -> Result<[VerdictSum], Refusal> in
-            do throws(Refusal) {
-                return .success(try await storeCall { () async throws(StoreError) in try await store.sums(query) })
-            } catch { return .failure(error) }
+                .rateLimited, "\(Self.maximumQuestions) questions to the history wait for their answers", retryAfter: 1,
+                hint: "Too many questions to the history are being answered. Ask again later")
         }
         return try await answer.value.get()
+    }
+
+    private func end() {
+        questions.withLock { questions in
+            questions.count -= 1
+            // Otherwise the last answer would stay in memory.
+            if questions.count == 0 { questions.last = nil }
+        }
     }
 }

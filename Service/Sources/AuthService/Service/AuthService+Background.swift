@@ -65,10 +65,10 @@ extension AuthService {
     /// Removes credentials that ended more than `CredentialRules.listedAfterEnd` ago. `run` does it too.
     public func removeEndedCredentials() async { await credentials.sweep() }
 
-    /// Writes the verdict counts of the minutes that have ended, and joins old minutes to hours. `run` does it too.
+    /// Writes the verdict counts of the minutes that have ended, and removes old ones. `run` does it too.
     public func keepHistory() async {
         await history.write()
-        await history.condense()
+        await history.expire()
     }
 
     /// Writes last-seen times to the store, in steps.

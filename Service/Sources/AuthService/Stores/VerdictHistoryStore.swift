@@ -19,12 +19,14 @@ public struct VerdictBatch: Sendable, Hashable {
 
 /// Which counts are summed, and how.
 public struct VerdictQuery: Sendable, Hashable {
-    /// The first second.
+    /// The first second: the start of a slot.
     public var since: UnixTime
-    /// The second after the last one.
+    /// The second after the last one: the start of a slot.
     public var until: UnixTime
     /// Seconds of a slot: one sum has the counts of one slot. Slots start at its multiples.
     public var step: Int64
+    /// The longest of ``VerdictHistory/steps`` that divides ``step``: its slots answer the query and are the fewest to read.
+    public var keptStep: Int64 { VerdictHistory.steps.last { step % $0 == 0 } ?? VerdictHistory.minute }
     /// The apps; nil: all, and what is counted for none of them.
     public var apps: Set<AppID>?
     /// Only verdicts with these texts (``CountedVerdict/text(_:)``).
@@ -66,22 +68,27 @@ public struct VerdictSum: Sendable, Hashable {
     }
 }
 
-/// Keeps counts of verdicts: of minutes, and later of hours.
+/// Keeps counts of verdicts, in slots of each of ``VerdictHistory/steps``.
 ///
 /// Guarantees:
-/// - Counts of the same minute and verdict add up, whichever process adds them.
-/// - A batch is added once, until its minute has become part of an hour.
-/// - Joining minutes to hours changes no sum of whole hours.
+/// - Counts of the same slot and verdict add up, whichever process adds them.
+/// - A batch is added to the slots of all steps or to none, and only once, until its minute is removed.
+/// - Slots of different steps agree: removing minutes changes no sum of hours.
 public protocol VerdictHistoryStore: Sendable {
-    /// Adds the counts of a batch, all or none. Does nothing if the batch was added before.
+    /// Adds the counts of a batch to the slot of each of ``VerdictHistory/steps`` that contains its minute, all or none. Does
+    /// nothing if the batch was added before.
     func add(_ batch: VerdictBatch) async throws(StoreError)
 
-    /// Sums that are not 0, in the order of their slots. Minutes that were joined to an hour count at the start of that hour.
+    /// Sums that are not 0, in the order of their slots, from the slots of ``VerdictQuery/keptStep``.
     ///
     /// The service asks one question at a time. So the store stops its work on one before it throws, such as at its deadline.
     func sums(_ query: VerdictQuery) async throws(StoreError) -> [VerdictSum]
 
-    /// Joins the oldest minute before a time to its hour, and removes the oldest hour before another time, with the ids of
-    /// batches that are as old as the minutes. Returns whether there was such a minute or hour.
-    func condense(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool
+    /// Removes the oldest slot of each step that ended by a time, and ids of batches of older minutes.
+    ///
+    /// - Parameters:
+    ///   - minutesBefore: the time for steps of less than ``VerdictHistory/hour``, and for ids.
+    ///   - hoursBefore: the time for the other steps.
+    /// - Returns: whether there was such a slot.
+    func expire(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool
 }

@@ -25,4 +25,16 @@ extension Schema {
         """,
         "ALTER TABLE devices ADD COLUMN app_version text",
     ]
+
+    /// Adds the slots of 5 and 15 minutes and of 6 and 24 hours. Until then, minutes were joined to hours once they were old. Now every
+    /// count is in the slots of all steps.
+    static let historySteps = [(60, 300), (60, 900), (60, 3600), (3600, 21_600), (3600, 86_400)].map { from, step in
+        """
+        INSERT INTO verdict_counts AS known (step, at, app_id, kind, platform, code, scheme, version, verdicts)
+        SELECT \(step), at - at % \(step), app_id, kind, platform, code, scheme, version, sum(verdicts)::bigint
+          FROM verdict_counts WHERE step = \(from) GROUP BY 2, 3, 4, 5, 6, 7, 8
+          ON CONFLICT (step, at, app_id, kind, platform, code, scheme, version)
+            DO UPDATE SET verdicts = known.verdicts + excluded.verdicts
+        """
+    }
 }

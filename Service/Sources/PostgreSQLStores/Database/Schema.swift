@@ -14,7 +14,7 @@ enum Schema {
         Migration(oldest: 1, statements: keeper), Migration(oldest: 1, statements: forwardedBodies),
         Migration(oldest: 1, statements: totalLosses), Migration(oldest: 1, statements: history),
         Migration(oldest: 1, statements: webhooks + auditArchives + endedDevices),
-        Migration(oldest: 1, statements: secondClaims),
+        Migration(oldest: 1, statements: secondClaims), Migration(oldest: 1, statements: historySteps),
     ]
 
     static var version: Int64 { Int64(migrations.count) }

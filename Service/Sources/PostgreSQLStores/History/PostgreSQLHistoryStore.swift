@@ -1,16 +1,11 @@
 internal import AuthContract
 internal import AuthService
 
-/// Counts of verdicts of all nodes, one row for each minute or hour and verdict.
+/// Counts of verdicts of all nodes, one row for each slot and verdict.
 struct PostgreSQLHistoryStore: VerdictHistoryStore {
     let database: StoreDatabase
 
     private typealias Member = CountedVerdict.Member
-
-    private static let insertion = "INSERT INTO verdict_counts AS known (step, at, \(Member.columns), verdicts)"
-    private static let addition = """
-        ON CONFLICT (step, at, \(Member.columns)) DO UPDATE SET verdicts = known.verdicts + excluded.verdicts
-        """
 
     func add(_ batch: VerdictBatch) async throws(StoreError) {
         let id = Statement(
@@ -21,12 +16,13 @@ struct PostgreSQLHistoryStore: VerdictHistoryStore {
         let (verdicts, counts) = (Array(batch.counts.keys), Array(batch.counts.values))
         let rows = Statement(
             """
-            \(Self.insertion)
-            SELECT $1, $2, \(columns), verdicts
-            FROM unnest($3, \(numbers.joined(separator: ", "))) AS added (verdicts, \(columns)) ORDER BY \(columns)
-            \(Self.addition)
+            INSERT INTO verdict_counts AS known (step, at, \(columns), verdicts)
+            SELECT step, $1 - $1 % step, \(columns), verdicts
+            FROM unnest($2) AS kept (step),
+              unnest($3, \(numbers.joined(separator: ", "))) AS added (verdicts, \(columns)) ORDER BY step, \(columns)
+            ON CONFLICT (step, at, \(columns)) DO UPDATE SET verdicts = known.verdicts + excluded.verdicts
             """,
-            [.integer(VerdictHistory.minute), .time(batch.minute), .integers(counts)]
+            [.time(batch.minute), .integers(VerdictHistory.steps), .integers(counts)]
                 + Member.allCases.map { member in .texts(verdicts.map { $0.text(member) }) })
         try await database.write(isLasting: false) { (connection) throws(StoreError) in
             guard try connection.results([id])[0].changes == 1 else { return }
@@ -37,7 +33,7 @@ struct PostgreSQLHistoryStore: VerdictHistoryStore {
     func sums(_ query: VerdictQuery) async throws(StoreError) -> [VerdictSum] {
         var parameters: [Parameter] = [
             .integer(query.step), .time(query.since), .time(query.until), .integer(Int64(max(query.limit, 0))),
-            .bool(query.apps == nil), .texts((query.apps ?? []).map(\.text)),
+            .bool(query.apps == nil), .texts((query.apps ?? []).map(\.text)), .integer(query.keptStep),
         ]
         // One statement for all queries, because each statement stays prepared on its connection.
         var (groups, conditions) = ([String](), [String]())
@@ -51,7 +47,7 @@ struct PostgreSQLHistoryStore: VerdictHistoryStore {
             """
             SELECT at - at % $1 AS slot, \(groups.joined(separator: ", ")), sum(verdicts)::bigint AS verdicts
             FROM verdict_counts
-            WHERE step IN (\(VerdictHistory.minute), \(VerdictHistory.hour)) AND at >= $2 AND at < $3
+            WHERE step = $7 AND at >= $2 AND at < $3
               AND ($5 OR app_id = ANY ($6)) \(conditions.joined(separator: " "))
             GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1 LIMIT $4
             """, parameters)
@@ -62,24 +58,18 @@ struct PostgreSQLHistoryStore: VerdictHistoryStore {
         }
     }
 
-    func condense(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool {
+    func expire(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool {
         let batches = Statement("DELETE FROM verdict_batches WHERE minute < $1", [.time(minutesBefore)])
-        // A row that another node removes first is not returned.
-        let minute = Statement(
-            """
-            WITH moved AS (DELETE FROM verdict_counts WHERE step = $1 AND at = (
-              SELECT min(at) FROM verdict_counts WHERE step = $1 AND at < $3) RETURNING *)
-            \(Self.insertion)
-            SELECT $2, at - at % $2, \(Member.columns), verdicts FROM moved ORDER BY \(Member.columns)
-            \(Self.addition)
-            """, [.integer(VerdictHistory.minute), .integer(VerdictHistory.hour), .time(minutesBefore)])
-        let hour = Statement(
-            """
-            DELETE FROM verdict_counts WHERE step = $1 AND at = (
-              SELECT min(at) FROM verdict_counts WHERE step = $1 AND at < $2)
-            """, [.integer(VerdictHistory.hour), .time(hoursBefore)])
+        let slots = VerdictHistory.steps.map { step in
+            Statement(
+                """
+                DELETE FROM verdict_counts WHERE step = $1 AND at = (
+                  SELECT min(at) FROM verdict_counts WHERE step = $1 AND at <= $2)
+                """,
+                [.integer(step), .time((step < VerdictHistory.hour ? minutesBefore : hoursBefore) - step)])
+        }
         return try await database.write(isLasting: false) { (connection) throws(StoreError) in
-            try connection.results([batches, minute, hour]).dropFirst().contains { $0.changes > 0 }
+            try connection.results([batches] + slots).dropFirst().contains { $0.changes > 0 }
         }
     }
 }

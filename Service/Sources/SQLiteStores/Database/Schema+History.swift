@@ -21,4 +21,16 @@ extension Schema {
         ) STRICT, WITHOUT ROWID;
         ALTER TABLE devices ADD COLUMN app_version TEXT;
         """
+
+    /// Adds the slots of 5 and 15 minutes and of 6 and 24 hours. Until then, minutes were joined to hours once they were old. Now every
+    /// count is in the slots of all steps.
+    static let historySteps = [(60, 300), (60, 900), (60, 3600), (3600, 21_600), (3600, 86_400)].map { from, step in
+        """
+        INSERT INTO verdict_counts (step, at, app_id, kind, platform, code, scheme, version, verdicts)
+        SELECT \(step), at - at % \(step), app_id, kind, platform, code, scheme, version, sum(verdicts) FROM verdict_counts
+          WHERE step = \(from) GROUP BY 2, 3, 4, 5, 6, 7, 8
+          ON CONFLICT DO UPDATE SET verdicts = verdicts + excluded.verdicts;
+
+        """
+    }.joined()
 }

@@ -27,6 +27,7 @@ enum Schema {
             try $0.execute(
                 sql: SQLiteWebhookStore.schema + SQLiteAuditArchiveStore.schema + SQLiteEndedDeviceStore.schema)
         }
+        migrator.registerMigration("11") { try $0.execute(sql: historySteps) }
         return migrator
     }
 

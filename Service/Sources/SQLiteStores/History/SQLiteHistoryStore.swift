@@ -3,7 +3,7 @@ internal import AuthService
 internal import GRDB
 internal import StrictJSON
 
-/// Counts of verdicts, one row for each minute or hour and verdict.
+/// Counts of verdicts, one row for each slot and verdict.
 struct SQLiteHistoryStore: VerdictHistoryStore {
     let database: StoreDatabase
 
@@ -20,27 +20,30 @@ struct SQLiteHistoryStore: VerdictHistoryStore {
                     VALUES (?, ?, \(databaseQuestionMarks(count: Member.allCases.count)), ?)
                     ON CONFLICT DO UPDATE SET verdicts = verdicts + excluded.verdicts
                     """)
-            for (verdict, count) in batch.counts {
-                let texts = StatementArguments(Member.allCases.map { verdict.text($0) })
-                try statement.execute(
-                    arguments: [VerdictHistory.minute, batch.minute.seconds] + texts + [count])
+            for step in VerdictHistory.steps {
+                let slot = batch.minute.floored(to: step).seconds
+                for (verdict, count) in batch.counts {
+                    let texts = StatementArguments(Member.allCases.map { verdict.text($0) })
+                    try statement.execute(arguments: [step, slot] + texts + [count])
+                }
             }
         }
     }
 
     func sums(_ query: VerdictQuery) async throws(StoreError) -> [VerdictSum] {
         let apps = query.apps.map { JSONValue.array($0.map { .string($0.text) }).text() }
-        let groups = Member.allCases.map { query.groups.contains($0) ? "\($0.rawValue) AS \($0.rawValue)" : "''" }
+        // SQLite sorts the rows to group them: the fewer columns, the quicker.
+        let groups = ["at - at % ?1 AS slot"] + Member.allCases.filter(query.groups.contains).map(\.rawValue)
         let texts = Member.allCases.filter { query.only[$0] != nil }
         let sql = """
-            SELECT at - at % ?1 AS slot, \(groups.joined(separator: ", ")), sum(verdicts) AS verdicts FROM verdict_counts
-            WHERE step IN (\(VerdictHistory.minute), \(VerdictHistory.hour)) AND at >= ?2 AND at < ?3
+            SELECT \(groups.joined(separator: ", ")), sum(verdicts) AS verdicts FROM verdict_counts
+            WHERE step = ?6 AND at >= ?2 AND at < ?3
               AND (?4 IS NULL OR app_id IN (SELECT value FROM json_each(?4)))
-              \(texts.enumerated().map { "AND \($1.rawValue) = ?\($0 + 6)" }.joined(separator: " "))
-            GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1 LIMIT ?5
+              \(texts.enumerated().map { "AND \($1.rawValue) = ?\($0 + 7)" }.joined(separator: " "))
+            GROUP BY \(groups.indices.map { "\($0 + 1)" }.joined(separator: ", ")) ORDER BY 1 LIMIT ?5
             """
         let arguments: StatementArguments =
-            [query.step, query.since.seconds, query.until.seconds, apps, max(query.limit, 0)]
+            [query.step, query.since.seconds, query.until.seconds, apps, max(query.limit, 0), query.keptStep]
             + StatementArguments(texts.compactMap { query.only[$0] })
         return try await database.readUntilDeadline { database in
             try Row.fetchAll(database, sql: sql, arguments: arguments).map {
@@ -49,40 +52,26 @@ struct SQLiteHistoryStore: VerdictHistoryStore {
         }
     }
 
-    func condense(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool {
-        // Usually nothing is old enough, and reading takes no lock.
-        let isDue = try await database.read { database in
-            try Self.oldest(VerdictHistory.minute, before: minutesBefore, database) != nil
-                || Self.oldest(VerdictHistory.hour, before: hoursBefore, database) != nil
+    func expire(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool {
+        let due: @Sendable (Database) throws -> [(step: Int64, slot: Int64)] = { database in
+            try VerdictHistory.steps.compactMap { step in
+                let end = step < VerdictHistory.hour ? minutesBefore : hoursBefore
+                return try Int64.fetchOne(
+                    database.cachedStatement(sql: "SELECT min(at) FROM verdict_counts WHERE step = ? AND at <= ?"),
+                    arguments: [step, end.seconds - step]
+                ).map { (step, $0) }
+            }
         }
-        guard isDue else { return false }
+        // Usually nothing is old enough, and reading takes no lock.
+        guard try await !database.read(due).isEmpty else { return false }
         return try await database.write { database in
             try database.execute(
                 sql: "DELETE FROM verdict_batches WHERE minute < ?", arguments: [minutesBefore.seconds])
-            if let minute = try Self.oldest(VerdictHistory.minute, before: minutesBefore, database) {
+            for (step, slot) in try due(database) {
                 try database.execute(
-                    sql: """
-                        INSERT INTO verdict_counts (step, at, \(Member.columns), verdicts)
-                        SELECT ?2, at - at % ?2, \(Member.columns), verdicts FROM verdict_counts WHERE step = ?1 AND at = ?3
-                        ON CONFLICT DO UPDATE SET verdicts = verdicts + excluded.verdicts
-                        """, arguments: [VerdictHistory.minute, VerdictHistory.hour, minute])
-                try Self.remove(VerdictHistory.minute, at: minute, database)
-            }
-            if let hour = try Self.oldest(VerdictHistory.hour, before: hoursBefore, database) {
-                try Self.remove(VerdictHistory.hour, at: hour, database)
+                    sql: "DELETE FROM verdict_counts WHERE step = ? AND at = ?", arguments: [step, slot])
             }
             return true
         }
-    }
-
-    private static func oldest(_ step: Int64, before end: UnixTime, _ database: Database) throws -> Int64? {
-        try Int64.fetchOne(
-            database.cachedStatement(sql: "SELECT min(at) FROM verdict_counts WHERE step = ? AND at < ?"),
-            arguments: [step, end.seconds])
-    }
-
-    private static func remove(_ step: Int64, at time: Int64, _ database: Database) throws {
-        try database.execute(
-            sql: "DELETE FROM verdict_counts WHERE step = ? AND at = ?", arguments: [step, time])
     }
 }

@@ -34,7 +34,7 @@ public actor MemoryStores {
         /// A call of `RecordingStore`.
         case keepEvidence, evidence, eraseEvidence
         /// A call of `VerdictHistoryStore`.
-        case addVerdicts, sumVerdicts, condenseVerdicts
+        case addVerdicts, sumVerdicts, expireVerdicts
         /// A call of `ServiceKeyStore`.
         case keyChecks, replaceKeyChecks, sealedRows, reseal
         /// A call of `WebhookStore`.

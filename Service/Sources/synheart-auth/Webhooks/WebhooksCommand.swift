@@ -5,16 +5,17 @@ import StrictJSON
 /// Receivers of audit events.
 struct WebhooksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "webhooks", abstract: "Add, list and remove receivers of audit events.",
+        commandName: "webhooks", abstract: "Add, list, switch and remove receivers of audit events.",
         discussion: """
             The service posts each event to them, signed by Standard Webhooks, at least once, and in order for one device. A \
             failed delivery is tried again for 24 hours.
 
               synheart-auth webhooks add https://hooks.example.com/ --event device.revoked
               synheart-auth webhooks list
+              synheart-auth webhooks disable 0f554c442940d5d2
               synheart-auth webhooks resend 0f554c442940d5d2 --after 4711
             """,
-        subcommands: [List.self, Add.self, Remove.self, Resend.self])
+        subcommands: [List.self, Add.self, Enable.self, Disable.self, Remove.self, Resend.self])
 
     struct List: AdministrationCommand {
         static let configuration = CommandConfiguration(

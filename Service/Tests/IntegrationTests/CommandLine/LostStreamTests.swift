@@ -48,6 +48,7 @@ import Testing
         "devices lower-scheme": Case(device + ["--scheme", "1"]), "statistics": Case(),
         "audit list": Case(), "audit verify": Case(), "audit head": Case(),
         "webhooks list": Case(), "webhooks add": Case(["https://hooks.example.com/"]),
+        "webhooks enable": Case(["0123456789abcdef"]), "webhooks disable": Case(["0123456789abcdef"]),
         "webhooks remove": Case(["0123456789abcdef"]),
         "webhooks resend": Case(["0123456789abcdef", "--after", "0"]),
         "policy what-if": Case(["--app", "app.json"]),
