@@ -3,8 +3,8 @@ internal import AuthService
 internal import StrictJSON
 
 extension AdminAPI {
-    /// Judges one page of the app's devices under another record, and beside it under the present one. Nothing is changed, and no
-    /// file or URL of the record is opened.
+    /// Judges one page of the app's devices under another record, and beside it under the present one, and with the first page the
+    /// counts of the history. Nothing is changed, and no file or URL of the record is opened.
     func whatIf(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("record", "limit", "cursor")
         let current = try await existingApp(request)
@@ -27,10 +27,13 @@ extension AdminAPI {
         let kinds = ["ios", "key_attestation", "play_integrity"]
         let policies = kinds.compactMap { kind in record.proofPolicy(of: kind).map { (kind, $0) } }
         let cursor: JSONValue = next.map { .string($0) } ?? .null
+        let counts: JSONValue =
+            query.after == nil ? .object(try await countFindings(proposed, present, of: current.appID)) : .null
         return .json(
             JSONObject([
                 ("app_id", .string(current.appID.text)), ("devices", .integer(devices.count)),
-                ("findings", .array(sums.json)), ("policies", .object(JSONObject(policies))), ("next_cursor", cursor),
+                ("findings", .array(sums.json)), ("counts", counts), ("policies", .object(JSONObject(policies))),
+                ("next_cursor", cursor),
             ]))
     }
 }
