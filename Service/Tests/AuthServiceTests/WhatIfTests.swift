@@ -134,25 +134,43 @@ import Testing
         #expect(try Self.findings(Self.android(.unproven), ["android": strict]) == [], "its proof never verified")
     }
 
-    @Test func `counts of the past tell which requests would not pass`() throws {
-        let counts = [
-            WhatIf.Counted(platform: .ios, code: "verified", scheme: .one, count: 7),
-            WhatIf.Counted(platform: .android, code: "verified", scheme: .one, count: 2),
-            WhatIf.Counted(platform: .ios, code: "verified", scheme: .two, count: 100),
-            WhatIf.Counted(platform: nil, code: "observed_INVALID_SIGNATURE", scheme: nil, count: 3),
-            WhatIf.Counted(platform: .ios, code: "NONCE_REPLAY", scheme: .one, count: 50),
+    @Test func `counts of the past tell which requests and registrations would not pass`() throws {
+        func counted(
+            _ kind: CountedVerdict.Kind, _ platform: Platform?, _ code: String, _ scheme: SignatureScheme? = nil
+        ) -> CountedVerdict {
+            CountedVerdict(appID: nil, kind: kind, platform: platform, code: code, scheme: scheme)
+        }
+        let counts: [(CountedVerdict, Int)] = [
+            (counted(.verification, .ios, "verified", .one), 7),
+            (counted(.verification, .android, "verified", .one), 2),
+            (counted(.verification, .ios, "verified", .two), 100),
+            (counted(.verification, nil, "observed_INVALID_SIGNATURE"), 3),
+            (counted(.verification, .ios, "NONCE_REPLAY", .one), 50), (counted(.device, .ios, "verified", .one), 60),
+            (counted(.registration, .ios, "registered"), 11), (counted(.registration, .ios, "rejected"), 12),
         ]
         func findings(_ members: [String: JSONValue]) throws -> [String: Int] {
-            let found = WhatIf(try World.record(members), at: Self.now).findings(about: counts)
-            return Dictionary(found.map { ("\($0.key.outcome) \($0.key.code?.rawValue ?? "-")", $0.value) }) { $0 + $1 }
+            let whatIf = WhatIf(try World.record(members), at: Self.now)
+            return counts.reduce(into: [:]) { sums, counted in
+                guard let finding = whatIf.finding(about: counted.0) else { return }
+                sums["\(finding.stage) \(finding.outcome) \(finding.code?.rawValue ?? "-")", default: 0] += counted.1
+            }
         }
         let schemeTwo: JSONValue = ["minimum_scheme": 2, "authorities": ["api.example.com"]]
-        #expect(try findings([:]) == ["refused INVALID_SIGNATURE": 3])
+        #expect(try findings([:]) == ["request refused INVALID_SIGNATURE": 3])
         #expect(try findings(["mode": "observe"]) == [:])
         #expect(
             try findings(["signature": schemeTwo])
-                == ["refused INVALID_SIGNATURE": 3, "refused UNSUPPORTED_SIG_VERSION": 9])
-        #expect(try findings(["mode": "observe", "signature": schemeTwo]) == ["observed UNSUPPORTED_SIG_VERSION": 9])
-        #expect(try findings(["enabled": false]) == ["refused UNKNOWN_APP": 112])
+                == ["request refused INVALID_SIGNATURE": 3, "request refused UNSUPPORTED_SIG_VERSION": 9])
+        #expect(
+            try findings(["mode": "observe", "signature": schemeTwo])
+                == ["request observed UNSUPPORTED_SIG_VERSION": 9])
+        #expect(
+            try findings(["enabled": false])
+                == ["request refused UNKNOWN_APP": 112, "registration refused UNKNOWN_APP": 11])
+        #expect(
+            try findings(["mode": "observe", "ios": .null]) == ["registration refused INVALID_ATTESTATION": 11])
+        #expect(
+            try findings(["registration": ["approval": "manual"]])
+                == ["request refused INVALID_SIGNATURE": 3, "registration pending -": 11])
     }
 }

@@ -4,8 +4,8 @@ internal import StrictJSON
 internal import Verification
 
 extension AdminAPI {
-    /// Judges one page of the app's devices under another record, and beside it under the present one. Nothing is changed, and no
-    /// file or URL of the record is opened.
+    /// Judges one page of the app's devices under another record, and beside it under the present one, and with the first page the
+    /// counts of the history. Nothing is changed, and no file or URL of the record is opened.
     func whatIf(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("record", "limit", "cursor")
         let current = try await existingApp(request)
@@ -28,10 +28,13 @@ extension AdminAPI {
         let policies = PolicyKind.allCases.compactMap { kind in record.proofPolicy(of: kind).map { (kind.rawValue, $0) }
         }
         let cursor: JSONValue = next.map { .string($0) } ?? .null
+        let counts: JSONValue =
+            query.after == nil ? .object(try await countFindings(proposed, present, of: current.appID)) : .null
         return .json(
             JSONObject([
                 ("app_id", .string(current.appID.text)), ("devices", .integer(devices.count)),
-                ("findings", .array(sums.json)), ("policies", .object(JSONObject(policies))), ("next_cursor", cursor),
+                ("findings", .array(sums.json)), ("counts", counts), ("policies", .object(JSONObject(policies))),
+                ("next_cursor", cursor),
             ]))
     }
 }

@@ -77,7 +77,10 @@ enum OpenAPIExamples {
             "signature": {"minimum_scheme": 2}}},
           "WhatIfPage": {"app_id": "com.example.app", "devices": 1000, "findings": [{"stage": "request", "outcome": "refused",
             "code": "UNSUPPORTED_SIG_VERSION", "reason": "signature.minimum_scheme", "devices": 12, "newly": 12,
-            "examples": ["0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"]}], "policies": {}, "next_cursor": null},
+            "examples": ["0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"]}], "counts": {"since": "2026-08-24T00:00:00Z",
+            "passed": {"request": 80000, "registration": 1000}, "findings": [{"stage": "request", "outcome": "refused",
+            "code": "UNSUPPORTED_SIG_VERSION", "reason": "signature.minimum_scheme", "platform": "ios", "scheme": "1",
+            "version": "41", "verdicts": 912, "newly": 912}]}, "policies": {}, "next_cursor": null},
           "AuditPage": {"events": [{"sequence": 7, "at": "2026-11-22T12:00:00Z", "code": "device.revoked",
             "actor": "admin:0123456789abcdef", "app_id": "com.example.app",
             "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11", "detail": {"to": "revoked", "reason": "stolen"},
@@ -198,7 +201,7 @@ extension AdminRoute {
         case .decideDevices:
             "The devices are decided one after another. Each is a change of its own with its own audit event, saved only if the device still has the `version` that is named. A repeated call changes only what is left: what is already as decided is `unchanged`, also an approval. `with` has the members of the call for one device. A dry run says what would change. 503 if the store fails midway."
         case .whatIf:
-            "Judges a page of devices by what their rows tell: their next request to another service, and a registration with their proof. `newly` counts those that the present record decides otherwise about, and `examples` names some of these. Masked secrets stand for those of the present record. Nothing is changed. `next_cursor` is the `cursor` of the next page, null on the last."
+            "Judges a page of devices by what their rows tell: their next request to another service, and a registration with their proof. `newly` counts those that the present record decides otherwise about, and `examples` names some of these. The first page has `counts`: how many requests to other services and registrations passed in the last 90 days, and which of these the record would decide otherwise by platform, scheme and what observation let through, the 100 largest. Masked secrets stand for those of the present record. Nothing is changed. `next_cursor` is the `cursor` of the next page, null on the last."
         case .listEvidence: "Of apps that record refusals. `next_cursor` is the `cursor` of the next page."
         case .exportEvidence: "The file that `attestation replay` takes. The export is recorded in the audit log."
         case .eraseEvidence: "The erasure is recorded in the audit log."

@@ -86,7 +86,7 @@ extension OpenAPISchemas {
           "record": {"$ref": "#/components/schemas/AppRecord"},
           "limit": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000, "default": 1000},
           "cursor": {"type": ["string", "null"]}}},
-        "WhatIfPage": {"type": "object", "required": ["app_id", "devices", "findings", "policies", "next_cursor"],
+        "WhatIfPage": {"type": "object", "required": ["app_id", "devices", "findings", "counts", "policies", "next_cursor"],
           "properties": {
           "app_id": {"$ref": "#/components/schemas/AppID"}, "devices": {"type": "integer", "minimum": 0},
           "findings": {"type": "array", "items": {"type": "object",
@@ -96,6 +96,18 @@ extension OpenAPISchemas {
             "code": {"type": ["string", "null"]}, "reason": {"type": "string"},
             "devices": {"type": "integer", "minimum": 1}, "newly": {"type": "integer", "minimum": 0},
             "examples": {"type": "array", "items": {"$ref": "#/components/schemas/DeviceID"}}}}},
+          "counts": {"type": ["object", "null"], "required": ["since", "passed", "findings"], "properties": {
+            "since": {"$ref": "#/components/schemas/Time"},
+            "passed": {"type": "object", "required": ["request", "registration"], "properties": {
+              "request": {"type": "integer", "minimum": 0}, "registration": {"type": "integer", "minimum": 0}}},
+            "findings": {"type": "array", "maxItems": 100, "items": {"type": "object",
+              "required": ["stage", "outcome", "code", "reason", "platform", "scheme", "version", "verdicts", "newly"],
+              "properties": {
+              "stage": {"type": "string", "enum": ["request", "registration"]},
+              "outcome": {"type": "string", "enum": ["refused", "pending", "observed"]},
+              "code": {"type": ["string", "null"]}, "reason": {"type": "string"}, "platform": {"type": "string"},
+              "scheme": {"type": "string"}, "version": {"type": "string"},
+              "verdicts": {"type": "integer", "minimum": 1}, "newly": {"type": "integer", "minimum": 0}}}}}},
           "policies": {"type": "object", "description": "The record's policies, as `attestation replay --policy` takes them."},
           "next_cursor": {"type": ["string", "null"]}}},
         "AuditPage": {"type": "object", "required": ["events", "next_before"], "properties": {

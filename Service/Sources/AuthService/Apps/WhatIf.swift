@@ -56,7 +56,7 @@ package struct WhatIf: Sendable {
         package let code: ErrorCode?
     }
 
-    private let record: AppRecord
+    let record: AppRecord
     private let now: UnixTime
 
     /// Decisions under this record at this time.
@@ -99,7 +99,7 @@ package struct WhatIf: Sendable {
         return refused(.request, .assertion, .assertionRequired)
     }
 
-    private func refused(_ stage: Stage, _ reason: Reason, _ code: ErrorCode) -> Finding {
+    func refused(_ stage: Stage, _ reason: Reason, _ code: ErrorCode) -> Finding {
         // Observation lets requests to other services through, and no registration whose proof does not verify.
         let isObserved = stage == .request && record.mode == .observe && reason != .disabled
         return Finding(stage: stage, outcome: isObserved ? .observed : .refused, reason: reason, code: code)
@@ -176,40 +176,5 @@ extension AppRecord {
             case .playIntegrity: android?.integrityPolicy.json
             }
         return policy.map { kind.file($0) }
-    }
-}
-
-// MARK: Counted verdicts
-
-extension WhatIf {
-    /// A number of verdicts of the past that have these members.
-    package struct Counted: Sendable, Hashable {
-        package let platform: Platform?
-        /// `verified`, an error code, or `observed_` and an error code.
-        package let code: String
-        package let scheme: SignatureScheme?
-        package let count: Int
-
-        /// Memberwise initializer.
-        package init(platform: Platform?, code: String, scheme: SignatureScheme?, count: Int) {
-            (self.platform, self.code, self.scheme, self.count) = (platform, code, scheme, count)
-        }
-    }
-
-    /// The numbers of requests to other services that passed, and would not under this record.
-    package func findings(about counts: [Counted]) -> [Finding: Int] {
-        counts.reduce(into: [:]) { sums, counted in
-            if let finding = finding(about: counted) { sums[finding, default: 0] += counted.count }
-        }
-    }
-
-    private func finding(about counted: Counted) -> Finding? {
-        let observed =
-            counted.code.hasPrefix("observed_") ? ErrorCode(rawValue: String(counted.code.dropFirst(9))) : nil
-        guard counted.code == "verified" || observed != nil else { return nil }
-        guard record.enabled else { return refused(.request, .disabled, .unknownApp) }
-        if let observed { return record.mode == .enforce ? refused(.request, .underObservation, observed) : nil }
-        guard let scheme = counted.scheme, scheme < record.signature.minimumScheme else { return nil }
-        return refused(.request, .scheme, .unsupportedSigVersion)
     }
 }

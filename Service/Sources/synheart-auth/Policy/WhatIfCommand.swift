@@ -19,6 +19,10 @@ struct WhatIfCommand: AdministrationCommand {
             what a device has proven, not its attestation, so versions, certificate digests and patch levels show only in recorded \
             refusals. These are made again under the record's policies; each export of one is an audit event and needs role operator.
 
+            The counts of the last 90 days tell which share of the requests and registrations that passed would not, by platform, \
+            scheme and app version. A count has no device and no proof: it tells what `enabled`, `mode`, `signature.minimum_scheme`, \
+            a platform and `registration.approval` decide, and nothing of other policies.
+
             Exit code 0: no device would be decided about otherwise; 1: some would.
             """)
     @Option(

@@ -17,6 +17,8 @@ struct WhatIfReport {
     private(set) var policies = JSONObject()
     private var devices = 0
     private var findings: [String: Line] = [:]
+    /// The counts of the history, of the first page.
+    private var counts = JSONObject()
     private var refusals = 0
     private var replays: [String: Line] = [:]
 
@@ -28,6 +30,7 @@ struct WhatIfReport {
     /// Adds a page of devices.
     mutating func add(_ page: JSONObject) {
         policies = page["policies"]?.object ?? policies
+        counts = page["counts"]?.object ?? counts
         devices += Int(page["devices"]?.integer ?? 0)
         for finding in (page["findings"]?.array ?? []).compactMap(\.object) {
             let members = ["stage", "outcome", "code", "reason"].map { name in (name, finding[name] ?? JSONValue.null) }
@@ -68,7 +71,8 @@ struct WhatIfReport {
             return try output.show(
                 JSONObject([
                     ("app_id", .string(app)), ("devices", .integer(devices)), ("newly", .integer(newly)),
-                    ("findings", .array(devicesOf.map { .object($0) })), ("refusals", .integer(refusals)),
+                    ("findings", .array(devicesOf.map { .object($0) })), ("counts", .object(counts)),
+                    ("refusals", .integer(refusals)),
                     ("replays", .array(replaysOf.map { .object($0) })),
                 ]))
         }
@@ -77,10 +81,32 @@ struct WhatIfReport {
         try output.list(
             devicesOf, columns: ["stage", "outcome", "code", "reason", "devices", "newly", "examples"],
             empty: "no device would be refused or pending")
+        try showCounts(output)
         guard refusals > 0 else { return }
         try StandardOutput.print("\n\(refusals) recorded refusals")
         try output.list(
             replaysOf, columns: ["recorded_code", "outcome", "code", "refusals", "newly", "examples"], empty: "")
+    }
+
+    /// Prints which share of the requests and registrations that passed would not.
+    private func showCounts(_ output: OutputOptions) throws {
+        func passed(_ stage: String) -> Int64 { counts["passed"]?.object?[stage]?.integer ?? 0 }
+        let findings = (counts["findings"]?.array ?? []).compactMap(\.object)
+        try StandardOutput.print(
+            "\n\(passed("request")) requests to other services and \(passed("registration")) registrations passed in 90 days"
+        )
+        let rows = findings.map { finding in
+            let total = passed(finding["stage"]?.string ?? "")
+            let tenths = total > 0 ? (finding["verdicts"]?.integer ?? 0) * 1000 / total : 0
+            return JSONObject(
+                finding.members.map { ($0.name, $0.value) } + [("share", .string("\(tenths / 10).\(tenths % 10) %"))])
+        }
+        try output.list(
+            rows,
+            columns: [
+                "stage", "outcome", "code", "reason", "platform", "scheme", "version", "verdicts", "share", "newly",
+            ],
+            empty: "none of them would be refused or pending by platform, scheme or mode")
     }
 
     /// The lines with most newly decided first.

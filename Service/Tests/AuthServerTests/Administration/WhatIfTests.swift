@@ -47,6 +47,34 @@ import Testing
         }
     }
 
+    @Test func `the first page tells which of the counted requests another record would refuse`() async throws {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer, apps: [TestServer.appID])
+            let device = try await TestDevice.register(at: server)
+            let backend = try await server.credential(.service, apps: [TestServer.appID])
+            for seconds in 0..<3 as Range<Int64> {
+                _ = try await server.post(
+                    .verify, device.question(at: server.clock.now - seconds), [("Authorization", "Bearer \(backend)")])
+            }
+            await server.service.history.write(isStopping: true)
+            let page = try await Self.call(
+                server, viewer,
+                { $0["signature"] = ["minimum_scheme": 2, "authorities": ["api.example.com"]] }, members: [("limit", 1)]
+            )
+            let counts = try #require(page.json["counts"]?.object, "\(page.text)")
+            #expect(counts["passed"] == ["request": 3, "registration": 1])
+            let findings = counts["findings"]?.array ?? []
+            #expect(findings.count == 1)
+            let finding = try #require(findings.first?.object)
+            #expect(finding["reason"] == "signature.minimum_scheme" && finding["code"] == "UNSUPPORTED_SIG_VERSION")
+            #expect(finding["platform"] == "ios" && finding["scheme"] == "1" && finding["version"] == "unknown")
+            #expect(finding["verdicts"] == 3 && finding["newly"] == 3)
+            let cursor = try #require(page.json["next_cursor"])
+            let second = try await Self.call(server, viewer, members: [("cursor", cursor)])
+            #expect(second.json["counts"] == .null, "\(second.text)")
+        }
+    }
+
     @Test func `a record that the app could not have is refused`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)

@@ -1,0 +1,79 @@
+internal import AuthContract
+internal import AuthService
+internal import StrictJSON
+
+extension AdminAPI {
+    /// The largest number of lines about counts: those with the most verdicts.
+    private static let maximumLines = 100
+
+    /// What a record would decide about the requests and registrations that passed in the last 90 days.
+    func countFindings(_ proposed: WhatIf, _ present: WhatIf, of app: AppID) async throws -> JSONObject {
+        let (day, until) = (Int64(86_400), service.clock.now + 1)
+        let since = until - VerdictHistory.hoursKept
+        // One step for all days: the sums of at most two slots.
+        var query = VerdictQuery(
+            since: since - since.seconds % day, until: until, step: VerdictHistory.hoursKept, apps: [app], limit: 10_000
+        )
+        query.groups = [.kind, .platform, .code, .scheme, .version]
+        var (passed, lines) = ([WhatIf.Stage: Int64](), [CountLine: (verdicts: Int64, newly: Int64)]())
+        for sum in try await service.history.sums(query) {
+            guard let counted = CountedVerdict(sum), WhatIf.hasPassed(counted) else { continue }
+            passed[counted.kind == .registration ? .registration : .request, default: 0] += sum.count
+            guard let finding = proposed.finding(about: counted) else { continue }
+            let line = CountLine(finding: finding, counted: counted)
+            let isNew = present.finding(about: counted) != finding
+            let known = lines[line] ?? (0, 0)
+            lines[line] = (known.verdicts + sum.count, known.newly + (isNew ? sum.count : 0))
+        }
+        let sorted = lines.sorted { $1.value.verdicts < $0.value.verdicts }.prefix(Self.maximumLines)
+        return JSONObject([
+            ("since", .string(query.since.iso8601)),
+            (
+                "passed",
+                .object(
+                    JSONObject(WhatIf.Stage.allCases.map { ($0.rawValue, JSONValue.integer(passed[$0] ?? 0)) }))
+            ),
+            (
+                "findings",
+                .array(
+                    sorted.map { line, sum in
+                        .object(
+                            JSONObject(
+                                line.members + [("verdicts", .integer(sum.verdicts)), ("newly", .integer(sum.newly))]))
+                    })
+            ),
+        ])
+    }
+}
+
+/// What counts are summed by.
+private struct CountLine: Hashable {
+    let finding: WhatIf.Finding
+    let platform: String
+    let scheme: String
+    let version: String
+
+    init(finding: WhatIf.Finding, counted: CountedVerdict) {
+        self.finding = finding
+        (platform, scheme, version) = (counted.text(.platform), counted.text(.scheme), counted.text(.version))
+    }
+
+    var members: [(String, JSONValue)] {
+        [
+            ("stage", .string(finding.stage.rawValue)), ("outcome", .string(finding.outcome.rawValue)),
+            ("code", finding.code.map { .string($0.rawValue) } ?? .null), ("reason", .string(finding.reason.rawValue)),
+            ("platform", .string(platform)), ("scheme", .string(scheme)), ("version", .string(version)),
+        ]
+    }
+}
+
+extension CountedVerdict {
+    /// The verdict of a sum that has its texts; nil: a kind of a newer version.
+    fileprivate init?(_ sum: VerdictSum) {
+        guard let kind = sum.texts[.kind].flatMap(Kind.init(rawValue:)), let code = sum.texts[.code] else { return nil }
+        self.init(
+            appID: nil, kind: kind, platform: sum.texts[.platform].flatMap(Platform.init(rawValue:)), code: code,
+            scheme: sum.texts[.scheme].flatMap { Int($0) }.flatMap(SignatureScheme.init(rawValue:)),
+            version: sum.texts[.version])
+    }
+}

@@ -1,0 +1,53 @@
+internal import AuthContract
+
+/// What an app record would decide about verdicts of the past, of which only numbers are kept.
+///
+/// A count tells platform, scheme, code and app version, and neither the device nor its proof. So these findings are about the members of
+/// the record that decide by those alone.
+extension WhatIf {
+    /// The finding about a request to another service, or a registration, that passed. Nil: it would pass, or it did not pass
+    /// then.
+    package func finding(about counted: CountedVerdict) -> Finding? {
+        guard Self.hasPassed(counted) else { return nil }
+        switch counted.kind {
+        case .verification: return request(of: counted)
+        case .registration: return registration(of: counted)
+        case .device: return nil
+        }
+    }
+
+    /// Whether it was a request to another service that passed, also under observation, or a registration that was accepted.
+    package static func hasPassed(_ counted: CountedVerdict) -> Bool {
+        switch counted.kind {
+        case .verification: counted.code == "verified" || observed(counted) != nil
+        case .registration: counted.code == "registered"
+        case .device: false
+        }
+    }
+
+    private static func observed(_ counted: CountedVerdict) -> ErrorCode? {
+        let prefix = "observed_"
+        return counted.code.hasPrefix(prefix) ? ErrorCode(rawValue: String(counted.code.dropFirst(prefix.count))) : nil
+    }
+
+    private func request(of counted: CountedVerdict) -> Finding? {
+        guard record.enabled else { return refused(.request, .disabled, .unknownApp) }
+        if let observed = Self.observed(counted) {
+            return record.mode == .enforce ? refused(.request, .underObservation, observed) : nil
+        }
+        guard let scheme = counted.scheme, scheme < record.signature.minimumScheme else { return nil }
+        return refused(.request, .scheme, .unsupportedSigVersion)
+    }
+
+    private func registration(of counted: CountedVerdict) -> Finding? {
+        guard record.enabled else { return refused(.registration, .disabled, .unknownApp) }
+        switch counted.platform {
+        case .ios where record.ios == nil, .android where record.android == nil:
+            return refused(.registration, .platform, .invalidAttestation)
+        default: break
+        }
+        guard record.registration.approval == .manual else { return nil }
+        return Finding(
+            stage: .registration, outcome: record.mode == .observe ? .observed : .pending, reason: .approval, code: nil)
+    }
+}
