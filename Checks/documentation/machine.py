@@ -66,11 +66,12 @@ class Machine:
     @property
     def prologue(self):
         clock = f"echo +0 > {self.folder}/clock\n" if re.match("# clock$", self.script, re.M) else ""
-        return f"cd {self.folder}/home\n{clock}{self.script}"
+        return f"cd {self.folder}/home\n{clock}{self.placed(self.script)}"
 
     def placed(self, text):
         """The text with this machine's paths and ports."""
-        text = text.replace("https://auth.example.com", f"http://127.0.0.1:{self.ports['8080']}")
+        for host, port in [("auth", "8080"), ("hooks", "8000")]:
+            text = text.replace(f"https://{host}.example.com", f"http://127.0.0.1:{self.ports[port]}")
         for port, free in self.ports.items():
             text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}")
         return PATHS.sub(lambda found: f"{self.folder}{found.group()}", text)

@@ -29,7 +29,8 @@ from machine import DOCC, MACHINES, Machine, parts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The outputs that a page shows, at least.
-PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 3, "tokens": 3, "FirstHour": 7}
+PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 3, "tokens": 3, "FirstHour": 7,
+         "RollOut": 9, "IncidentsOfDevices": 13, "IncidentsOfKeys": 10, "IncidentsOfMachines": 11, "RotatingSecrets": 9}
 PORTS = ("8080", "9464", "8000", "6379")
 # What one run has and another has not, as the page shows it, and its form.
 VALUES = [
