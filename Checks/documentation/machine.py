@@ -3,7 +3,8 @@
 `machines/PAGE/` has a script for each part of a page that begins on a fresh machine: `start.sh`, or the anchor of a heading. It makes
 what the reader has there already. The programs in `machines/bin` stand for the machine's own: `systemctl` starts the units of
 `machines/units`, `journalctl` shows their logs, `sudo` runs the command. A script that begins with `# disk: 96m` gets a disk of
-that size for /var/lib/synheart-auth, and one with `# clock` a clock of its own, in the file `clock`.
+that size for /var/lib/synheart-auth, one with `# clock` a clock of its own, in the file `clock`, and one with `# service` goes on from
+`machines/service.sh`.
 """
 import os
 import pathlib
@@ -19,13 +20,17 @@ MACHINES = HERE / "machines"
 DOCC = ROOT / "Service/Sources/AuthServer/AuthServer.docc"
 FAKETIME = f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketimeMT.so.1"
 # Where a path of the machine begins in a text.
-PATHS = re.compile(r"(?<![\w./…:-])/(etc/(?:synheart-auth|credstore)|var|media)(?=/|\b)")
-FOLDERS = ["etc/synheart-auth", "etc/credstore", "var/lib/synheart-auth", "var/lib/redis", "var/backups", "media/usb", "home", "log", "run"]
+PATHS = re.compile(r"(?<![\w./…-])/(etc/(?:synheart-auth|credstore|bash_completion\.d)|var|media|backup)(?=/|\b)")
+FOLDERS = [
+    "etc/synheart-auth", "etc/credstore", "etc/bash_completion.d", "backup", "var/lib/synheart-auth", "var/lib/redis", "var/backups",
+    "media/usb", "home", "log", "run"]
 
 
 def parts(name, text):
     """The script and the text of each part of a page."""
-    headings = list(re.finditer(r"^#+ +(.+)$", re.sub(r"^```.*?^```", lambda found: re.sub("[^\n]", " ", found.group()), text, flags=re.S | re.M), re.M))
+    # Blanks in place of code, so that a comment of a shell is no heading.
+    prose = re.sub(r"^```.*?^```", lambda found: re.sub("[^\n]", " ", found.group()), text, flags=re.S | re.M)
+    headings = list(re.finditer(r"^#+ +(.+)$", prose, re.M))
     starts = {"start": 0} | {re.sub(r"[^\w\- ]", "", found.group(1).lower()).replace(" ", "-"): found.start() for found in headings}
     scripts = sorted(MACHINES.joinpath(name).glob("*.sh"), key=lambda script: starts.get(script.stem, -1))
     for script in scripts:
@@ -40,6 +45,8 @@ class Machine:
 
     def __init__(self, folder, binary, script, ports):
         self.folder, self.ports, self.script = pathlib.Path(folder), ports, script.read_text()
+        if self.script.startswith("# service\n"):
+            self.script = (MACHINES / "service.sh").read_text() + self.script
         for part in FOLDERS:
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         # PostgreSQL runs as another user.
@@ -48,8 +55,8 @@ class Machine:
         (self.folder / "etc/synheart-auth/synheart-auth.yaml").write_text(self.placed(settings))
         self.environment = {
             "MACHINE": folder, "MACHINE_BINARY": str(binary), "MACHINE_FAKETIME": FAKETIME, "MACHINE_REDIS": ports["6379"],
-            "CLONE": str(ROOT), "PATH": f"{MACHINES / 'bin'}:{os.environ['PATH']}", "SYNHEART_AUTH_PORT": ports["8080"],
-            "SYNHEART_AUTH_OPERATIONS_PORT": ports["9464"], "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+            "CLONE": str(ROOT), "HOME": f"{folder}/home", "PATH": f"{MACHINES / 'bin'}:{os.environ['PATH']}",
+            "SYNHEART_AUTH_PORT": ports["8080"], "SYNHEART_AUTH_OPERATIONS_PORT": ports["9464"], "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
     @property
     def command(self):
