@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Follows pages of docs/ as a reader does, the README's three doors first, and compares what the commands print with the page.
+"""Follows pages as a reader does, the README's three doors first, and compares what the commands print with the page.
 
-    Checks/documentation/pages.py Service/.build/debug/synheart-auth           every page
-    Checks/documentation/pages.py Service/.build/debug/synheart-auth backend   one page
-    Checks/documentation/pages.py --self-test                                  whether the comparison notices a difference
+    Checks/documentation/pages.py Service/.build/debug/synheart-auth             every page
+    Checks/documentation/pages.py Service/.build/debug/synheart-auth backend     one page; `docs` and `handbook` are the two groups
+    Checks/documentation/pages.py --commands                                     whether each command of the operators' pages is run
+    Checks/documentation/pages.py --self-test                                    whether the comparison notices a difference
 
 The `sh` blocks of a page run in one bash, in order. A `text` block behind one is its output: `…` stands for anything, a line of its
 own for any lines. Ids, times and other values of one run are compared by their form, and a device id stands for one value.
 Ports are free ones in place of the page's, and the build is the given binary. Code in other languages stands in a page whose
 samples a compiler checks.
+
+The operators' pages, in AuthServer.docc, are followed on a stand-in for a machine with the Debian package: machine.py. Their `console`
+blocks are not run; NOT_RUN has the reason of each.
 """
 import os
 import pathlib
@@ -21,9 +25,30 @@ import tempfile
 import threading
 import time
 
+from machine import DOCC, MACHINES, Machine, parts
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 3, "tokens": 3}
-PORTS = ("8080", "9464", "8000")
+# The outputs that a page shows, at least.
+PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 3, "tokens": 3, "FirstHour": 7,
+         "RollOut": 9, "IncidentsOfDevices": 13, "IncidentsOfKeys": 9, "IncidentsOfMachines": 11, "RotatingSecrets": 9,
+         "Operating": 5, "BackupAndRestore": 2, "Alerts": 0, "History": 1, "NewRoots": 1, "SeveralNodes": 1, "Webhooks": 2, "Upgrades": 1, "Capacity": 2}
+# The `console` blocks of the operators' pages, by page and first line, and why they are not run.
+NOT_RUN = {
+    ("Operating", "synheart-auth audit --follow --json --after 4711"): "it goes on until it is stopped; AuditFollowTests follow the log",
+    ("BackupAndRestore", "systemd-run --wait --pipe --uid=synheart-auth -p LoadCredential=service_key:synheart-auth.service_key \\"):
+        "it needs systemd; the same backup without it is run",
+    ("SeveralNodes", "export SYNHEART_AUTH_STORES_POSTGRESQL='postgresql://auth:…@pg1,pg2/auth'"):
+        "it needs two PostgreSQL servers and three Sentinels; scripts/cluster and Checks/upgrades/rolling run the commands",
+    ("Upgrades", "sudo apt install ./synheart-auth_*.deb"): "it needs a package; Checks/package/check installs and upgrades one",
+}
+# The same for the commands of the alerts' sections.
+ALERTS_NOT_RUN = {
+    "psql": "it needs a PostgreSQL of one's own", "timedatectl": "it is the machine's", "systemctl show": "it is systemd's",
+    "journalctl --disk-usage": "it is systemd's", "curl -sI https:": "Google answers it",
+}
+# Words that begin a command. A block that begins with one must say `sh` or `console`.
+COMMANDS = r"(?:synheart-auth|auth|sudo|curl|systemctl|systemd-run|journalctl|openssl|psql|redis-cli|jq|export|printf|apt|kill|\w+=\$\()\b"
+PORTS = ("8080", "9464", "8000", "6379")
 # What one run has and another has not, as the page shows it, and its form.
 VALUES = [
     (r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", None),
@@ -122,41 +147,110 @@ class Shell:
         self.process.wait(30)
 
 
+def path(name):
+    """The file of a page: in docs/, or among the operators' pages."""
+    page = ROOT / f"docs/{name}.md"
+    return page if page.exists() else DOCC / f"{name}.md"
+
+
 def follow(name, binary):
     """Runs a page's blocks. Returns how many outputs were compared."""
-    page = (ROOT / f"docs/{name}.md").read_text()
+    text = path(name).read_text()
+    if MACHINES.joinpath(name).is_dir():
+        return sum(follow_on_machine(name, binary, script, part) for script, part in parts(name, text))
     ports = {port: free_port() for port in PORTS}
-    compiled = "\n".join(squeezed((ROOT / path).read_text()) for path in COMPILED)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("SYNHEART_AUTH_")}
-        environment |= {
-            "SYNHEART_AUTH_PORT": ports["8080"], "SYNHEART_AUTH_OPERATIONS_PORT": ports["9464"], "TMPDIR": folder,
-            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "PIP_CONSTRAINT": str(ROOT / "Backends/testing/constraints.txt"), "PYTHONUNBUFFERED": "1"}
-        shell = Shell(folder, environment)
-        # The build is there already.
-        shell.run("scripts/demo() { :; }\ntrap 'failed=$?' ERR\n", None, 10)
-        compared = 0
+        shell = Shell(folder, environment(folder) | {
+            "SYNHEART_AUTH_PORT": ports["8080"], "SYNHEART_AUTH_OPERATIONS_PORT": ports["9464"]})
+
+        def placed(text):
+            for port, free in ports.items():
+                text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}")
+            return text + f"PATH={binary.parent}:$PATH\n" if "scripts/demo" in text else text
+
         try:
-            found = blocks(page)
-            for index, (language, text) in enumerate(found):
-                if language in ("swift", "kotlin", "dart", "python", "go", "java") and squeezed(text) not in compiled:
-                    sys.exit(f"docs/{name}.md: this code stands in no file that is compiled:\n{text}")
-                if language != "sh":
-                    continue
-                expected = found[index + 1][1] if index + 1 < len(found) and found[index + 1][0] == "text" else None
-                for port, free in ports.items():
-                    text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}")
-                    expected = expected and expected.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}")
-                if "scripts/demo" in text:
-                    text += f"PATH={binary.parent}:$PATH\n"
-                code, output = shell.run(text, expected, 900 if "swift build" in text else 120)
-                if code != "0" or expected is not None and not matches(expected, output):
-                    sys.exit(f"docs/{name}.md: exit code {code} of\n\n{text}\nexpected:\n{expected}\nprinted:\n{output}")
-                compared += expected is not None
+            # The build is there already.
+            shell.run("scripts/demo() { :; }\ntrap 'failed=$?' ERR\n", None, 10)
+            return run_blocks(name, text, shell, placed)
         finally:
             shell.end()
+
+
+def follow_on_machine(name, binary, script, part):
+    """Runs the blocks of a part of an operators' page, on a machine of its own."""
+    with tempfile.TemporaryDirectory(prefix="m", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        machine = Machine(folder, binary, script, {port: free_port() for port in PORTS})
+        if machine.command is None:
+            print(f"{script.stem} of {name}: this system mounts no small disk; its commands were not run", flush=True)
+            return sum(language == "text" for language, _ in blocks(part))
+        shell = Shell(machine.folder / "run", environment(folder) | machine.environment, command=machine.command)
+        try:
+            shell.run("trap 'failed=$?' ERR\n", None, 10)
+            code, output = shell.run(machine.prologue, None, 120)
+            if code != "0":
+                sys.exit(f"{script}: exit code {code}\n{output}")
+            return run_alerts(part, shell, machine.placed) if name == "Alerts" else run_blocks(name, part, shell, machine.placed)
+        finally:
+            shell.end()
+            machine.end()
+
+
+def run_alerts(page, shell, placed):
+    """Runs the commands of the alerts' sections. Their output depends on the fault: one that finds nothing ends with 1."""
+    commands = set(re.findall(r"^- \*\*Command:\*\* `(.+)`$", page, re.M))
+    for kind in ALERTS_NOT_RUN:
+        if not any(command.startswith(kind) for command in commands):
+            sys.exit(f"Alerts: there is no command any more that begins with {kind}")
+    for command in sorted(command for command in commands if not command.startswith(tuple(ALERTS_NOT_RUN))):
+        code, output = shell.run(f"{placed(command)} || [ $? -eq 1 ]\n", None, 120)
+        if code != "0":
+            sys.exit(f"Alerts: exit code {code} of {command}\n{output}")
+    return 0
+
+
+def environment(folder):
+    """The variables of a shell, with those that a test run sets for itself left out."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("SYNHEART_AUTH_")}
+    return kept | {
+        "TMPDIR": folder, "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_CONSTRAINT": str(ROOT / "Backends/testing/constraints.txt"), "PYTHONUNBUFFERED": "1"}
+
+
+def run_blocks(name, page, shell, placed):
+    """Runs the blocks of a page, with each text as `placed` makes it. Returns how many outputs were compared."""
+    compiled = "\n".join(squeezed((ROOT / path).read_text()) for path in COMPILED)
+    compared, found = 0, blocks(page)
+    for index, (language, text) in enumerate(found):
+        if language in ("swift", "kotlin", "dart", "python", "go", "java") and squeezed(text) not in compiled:
+            sys.exit(f"{name}: this code stands in no file that is compiled:\n{text}")
+        if language != "sh":
+            continue
+        text = placed(text)
+        expected = placed(found[index + 1][1]) if index + 1 < len(found) and found[index + 1][0] == "text" else None
+        code, output = shell.run(text, expected, 900 if "swift build" in text else 120)
+        if code != "0" or expected is not None and not matches(expected, output):
+            sys.exit(f"{name}: exit code {code} of\n\n{text}\nexpected:\n{expected}\nprinted:\n{output}")
+        compared += expected is not None
     return compared
+
+
+def unrun(pages, listed=NOT_RUN):
+    """What is wrong with the operators' pages, whose texts are given by name: commands that no test runs, and reasons without a block."""
+    found = set()
+    for name, page in sorted(pages.items()):
+        for language, text in blocks(page):
+            first = text.partition("\n")[0]
+            if language == "console":
+                found.add((name, first))
+            elif language == "" and re.match(COMMANDS, first):
+                yield f"{name}: say `sh` or `console` at the block with {first}"
+            elif language == "sh" and name not in PAGES:
+                yield f"{name}: it has commands, and no script in {MACHINES.name}/{name} begins it"
+        prose = re.sub(r"^```.*?^```$", "", page, flags=re.S | re.M)
+        for line in re.findall(rf"(?:^|\n)(?: {{4,}}|\t)({COMMANDS}.*)", prose):
+            yield f"{name}: a command in an indented block is not run: {line}"
+    yield from (f"{name}: why is this not run? {first}" for name, first in sorted(found - listed.keys()))
+    yield from (f"{name}: there is no such block any more: {first}" for name, first in sorted(listed.keys() - found))
 
 
 def squeezed(text):
@@ -179,6 +273,15 @@ def self_test():
         "a line less": (shown, good.split("\n", 1)[1], False),
         "nothing": (shown, "", False),
     }
+    broken = {
+        "a new block that is not run": "```console\nreboot\n```\n", "commands in a block without a language": "```\nauth x\n```\n",
+        "commands in an indented block": "So:\n\n    curl http://127.0.0.1\n", "a page that nothing follows": "```sh\ntrue\n```\n",
+    }
+    notices = {name: list(unrun({"Page": text}, {})) for name, text in broken.items()}
+    if unnoticed := [name for name, found in notices.items() if len(found) != 1]:
+        sys.exit(f"not noticed: {', '.join(unnoticed)}")
+    if list(unrun({"Page": "```sh\n```\n"}, {("Other", "reboot"): "…"}))[-1:] != ["Other: there is no such block any more: reboot"]:
+        sys.exit("not noticed: a reason without a block")
     failures = [name for name, (expected, output, result) in cases.items() if matches(expected, output) != result]
     if failures:
         sys.exit(f"judged wrongly: {', '.join(failures)}")
@@ -187,14 +290,22 @@ def self_test():
 def main(arguments):
     if arguments == ["--self-test"]:
         return self_test()
+    if arguments == ["--commands"]:
+        problems = list(unrun({page.stem: page.read_text() for page in DOCC.glob("*.md")}))
+        if problems:
+            sys.exit("\n".join(problems))
+        return None
     if not arguments:
         sys.exit(__doc__)
     binary = pathlib.Path(arguments[0]).resolve()
-    for name in arguments[1:] or PAGES:
+    groups = {"docs": [], "handbook": []}
+    for name in PAGES:
+        groups["handbook" if MACHINES.joinpath(name).is_dir() else "docs"].append(name)
+    for name in [page for argument in arguments[1:] or groups for page in groups.get(argument, [argument])]:
         compared = follow(name, binary)
         if compared < PAGES[name]:
-            sys.exit(f"docs/{name}.md: {compared} outputs, at least {PAGES[name]} are expected; were the blocks found?")
-        print(f"docs/{name}.md: its commands work, and print what it shows ({compared} outputs)")
+            sys.exit(f"{name}: {compared} outputs, at least {PAGES[name]} are expected; were the blocks found?")
+        print(f"{path(name).relative_to(ROOT)}: its commands work, and print what it shows ({compared} outputs)")
 
 
 if __name__ == "__main__":

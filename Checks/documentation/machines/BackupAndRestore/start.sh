@@ -1,0 +1,2 @@
+# service
+cp /var/lib/synheart-auth/synheart-auth.sqlite.key service-key
