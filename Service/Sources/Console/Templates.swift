@@ -3,13 +3,13 @@ enum Templates {
     /// The templates of pages, each within the layout.
     static let all: [String: String] = [
         "sign-in": signIn, "account": account, "refusal": refusal, "change": change, "now": now, "devices": devices,
-        "device": device, "audit": audit, "audit-verification": auditVerification,
+        "device": device, "audit": audit, "audit-verification": auditVerification, "history": history,
     ]
 
     /// The parts that several pages share.
     static let partials: [String: String] = [
         "layout": layout, "time": time, "token": token, "commands": commands, "chart": chart,
-        "event": event,
+        "event": event, "stacked": stacked, "patterns": patterns,
     ]
 
     /// A page within the layout.

@@ -33,6 +33,11 @@ enum CommandLineForm {
         case .queryAudit:
             return ["audit", "list"] + queried("app", "app_id") + queried("device", "device_id")
                 + queried("before", "before") + queried("limit", "limit")
+        case .showHistory:
+            let named = ["since", "until", "app_id", "by", "step"]
+            guard call.query.allSatisfy({ named.contains($0.name) }) else { return nil }
+            return ["statistics"] + queried("since", "since") + queried("until", "until") + queried("app", "app_id")
+                + queried("by", "by") + queried("step", "step")
         case .verifyAudit: return ["audit", "verify"] + queried("head", "head")
         case .showAuditHead: return ["audit", "head"]
         default: return nil

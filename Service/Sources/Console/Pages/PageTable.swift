@@ -6,12 +6,14 @@ enum PageTable {
     /// Every page behind the sign-in.
     static let all: [any ConsolePage] =
         [
-            NowPage(), DeviceListPage(), DevicePage(), AuditPage(), AuditVerificationPage(), AccountPage(),
+            NowPage(), HistoryPage(), HistoryDownloadPage(), DeviceListPage(), DevicePage(), AuditPage(),
+            AuditVerificationPage(), AccountPage(),
         ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
 
     /// The links at the top, each shown to people who may make its call.
     static let navigation: [(title: String, path: String, needs: AdminRoute?)] = [
-        ("Now", "", nil), ("Devices", "/devices", .listDevices), ("Audit", "/audit", .queryAudit),
+        ("Now", "", nil), ("History", "/history", .showHistory), ("Devices", "/devices", .listDevices),
+        ("Audit", "/audit", .queryAudit),
     ]
 
     /// The page of a path, and the values of its parameters, decoded; nil: there is none.
