@@ -4,6 +4,7 @@ enum Templates {
     static let all: [String: String] = [
         "sign-in": signIn, "account": account, "refusal": refusal, "change": change, "now": now, "devices": devices,
         "device": device, "audit": audit, "audit-verification": auditVerification, "history": history,
+        "refusals": refusals, "recorded-refusal": recordedRefusal,
     ]
 
     /// The parts that several pages share.
