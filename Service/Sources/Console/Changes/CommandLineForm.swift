@@ -34,6 +34,10 @@ enum CommandLineForm {
         case .queryAudit:
             return ["audit", "list"] + queried("app", "app_id") + queried("device", "device_id")
                 + queried("before", "before") + queried("limit", "limit")
+        case .listApps: return ["apps", "list"]
+        case .showApp: return ["apps", "show"] + (call.parameters["app_id"].map { [$0] } ?? [])
+        // The record is in the file.
+        case .changeApp: return ["apps", "change", "--file", "app.json"]
         case .listEvidence:
             return ["evidence", "list"] + queried("app", "app_id") + queried("before", "cursor")
                 + queried("limit", "limit")

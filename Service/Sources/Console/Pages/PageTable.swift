@@ -6,15 +6,15 @@ enum PageTable {
     /// Every page behind the sign-in.
     static let all: [any ConsolePage] =
         [
-            NowPage(), HistoryPage(), HistoryDownloadPage(), RefusalListPage(), RefusalPage(), RefusalErasePage(),
-            DeviceListPage(), DevicePage(), AuditPage(),
+            NowPage(), AppListPage(), AppPage(), AppChangePage(), HistoryPage(), HistoryDownloadPage(),
+            RefusalListPage(), RefusalPage(), RefusalErasePage(), DeviceListPage(), DevicePage(), AuditPage(),
             AuditVerificationPage(), AccountPage(),
         ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
 
     /// The links at the top, each shown to people who may make its call.
     static let navigation: [(title: String, path: String, needs: AdminRoute?)] = [
-        ("Now", "", nil), ("History", "/history", .showHistory), ("Refusals", "/refusals", .listEvidence),
-        ("Devices", "/devices", .listDevices),
+        ("Now", "", nil), ("Apps", "/apps", .listApps), ("History", "/history", .showHistory),
+        ("Refusals", "/refusals", .listEvidence), ("Devices", "/devices", .listDevices),
         ("Audit", "/audit", .queryAudit),
     ]
 
