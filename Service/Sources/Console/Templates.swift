@@ -5,7 +5,8 @@ enum Templates {
         "sign-in": signIn, "account": account, "refusal": refusal, "change": change, "now": now, "devices": devices,
         "device": device, "audit": audit, "audit-verification": auditVerification, "history": history,
         "refusals": refusals, "recorded-refusal": recordedRefusal, "apps": apps, "app": app,
-        "app-change": appChange, "app-confirmation": appConfirmation,
+        "app-change": appChange, "app-confirmation": appConfirmation, "access": access,
+        "created-credential": createdCredential,
     ]
 
     /// The parts that several pages share.

@@ -34,6 +34,21 @@ enum CommandLineForm {
         case .queryAudit:
             return ["audit", "list"] + queried("app", "app_id") + queried("device", "device_id")
                 + queried("before", "before") + queried("limit", "limit")
+        case .listCredentials: return ["credentials", "list"]
+        case .createCredential:
+            let apps = (body["apps"]?.array ?? []).compactMap(\.string).flatMap { ["--app", $0] }
+            let days = body["expires_in_seconds"]?.integer.map { ["--days", String($0 / 86_400)] } ?? []
+            return ["credentials", "create"] + option("name", "name") + option("role", "role") + apps + days
+        case .revokeCredential:
+            return ["credentials", "revoke"] + (call.parameters["credential_id"].map { [$0] } ?? [])
+        case .listSigningKeys: return ["signing-keys", "list"]
+        case .rotateSigningKeys: return ["signing-keys", "rotate"]
+        case .revokeSigningKey: return ["signing-keys", "revoke"] + (call.parameters["kid"].map { [$0] } ?? [])
+        case .listWebhooks: return ["webhooks", "list"]
+        case .removeWebhook: return ["webhooks", "remove"] + (call.parameters["webhook_id"].map { [$0] } ?? [])
+        case .resendWebhook:
+            return ["webhooks", "resend"] + (call.parameters["webhook_id"].map { [$0] } ?? [])
+                + option("after", "after")
         case .listApps: return ["apps", "list"]
         case .showApp: return ["apps", "show"] + (call.parameters["app_id"].map { [$0] } ?? [])
         // The record is in the file.

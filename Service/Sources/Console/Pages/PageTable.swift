@@ -8,14 +8,17 @@ enum PageTable {
         [
             NowPage(), AppListPage(), AppPage(), AppChangePage(), HistoryPage(), HistoryDownloadPage(),
             RefusalListPage(), RefusalPage(), RefusalErasePage(), DeviceListPage(), DevicePage(), AuditPage(),
-            AuditVerificationPage(), AccountPage(),
+            AuditVerificationPage(), AccessPage(), CredentialCreationPage(), CredentialRevocationPage(),
+            SigningKeyRotationPage(), SigningKeyRevocationPage(), AccountPage(),
         ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
+        + WebhookAction.allCases.map { WebhookActionPage(change: $0) }
 
     /// The links at the top, each shown to people who may make its call.
     static let navigation: [(title: String, path: String, needs: AdminRoute?)] = [
         ("Now", "", nil), ("Apps", "/apps", .listApps), ("History", "/history", .showHistory),
         ("Refusals", "/refusals", .listEvidence), ("Devices", "/devices", .listDevices),
         ("Audit", "/audit", .queryAudit),
+        ("Access", "/access", .listSigningKeys),
     ]
 
     /// The page of a path, and the values of its parameters, decoded; nil: there is none.
