@@ -46,7 +46,7 @@ extension Templates {
         {{#webhooks}}
         <h2>Webhooks</h2>
         {{#isEmpty}}
-        <div class="empty"><p>No program receives events. Add one: <code>synheart-auth webhooks add https://…</code></p></div>
+        <div class="empty"><p>No program receives events. Add one: <code>synheart-auth webhooks add URL</code></p></div>
         {{/isEmpty}}
         {{^isEmpty}}
         <table class="cards">
