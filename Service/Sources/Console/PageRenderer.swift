@@ -62,7 +62,8 @@ struct PageRenderer: Sendable {
             "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
                 + "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
         ),
-        ("X-Frame-Options", "DENY"), ("Referrer-Policy", "no-referrer"),
+        // Not `no-referrer`: under it browsers send forms with `Origin: null` (Fetch, "append a request Origin header").
+        ("X-Frame-Options", "DENY"), ("Referrer-Policy", "same-origin"),
         ("Cross-Origin-Opener-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
         (
             "Permissions-Policy",

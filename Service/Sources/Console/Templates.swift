@@ -3,8 +3,8 @@ enum Templates {
     /// The templates of pages, each within the layout.
     static let all: [String: String] = [
         "sign-in": signIn, "account": account, "refusal": refusal, "change": change, "now": now, "devices": devices,
-        "device": device, "audit": audit, "audit-verification": auditVerification, "history": history,
-        "refusals": refusals, "recorded-refusal": recordedRefusal, "apps": apps, "app": app,
+        "device": device, "decisions": decisions, "audit": audit, "audit-verification": auditVerification,
+        "history": history, "refusals": refusals, "recorded-refusal": recordedRefusal, "apps": apps, "app": app,
         "app-change": appChange, "app-confirmation": appConfirmation, "access": access,
         "created-credential": createdCredential,
     ]

@@ -17,14 +17,16 @@ import Testing
         let paths = [
             "/console", "/console/", "/console/sign-in", "/console/account", "/console/devices", "/console/audit",
             "/console/audit/verification", "/console/devices/\(Desk.app)/\(device)",
-            "/console/devices/\(Desk.app)/\(device)/revoke", "/console/nowhere",
+            "/console/devices/\(Desk.app)/\(device)/revoke", "/console/nowhere", "/console/history", "/console/refusals",
+            "/console/apps", "/console/apps/\(Desk.app)", "/console/apps/\(Desk.app)/change", "/console/access",
+            "/console/access/credentials/create",
         ]
         for path in paths {
             let answer = await browser.get(path)
             #expect(answer.body != nil, "\(path)")
             #expect(answer.header("Content-Security-Policy") == Self.policy)
             #expect(answer.header("X-Frame-Options") == "DENY")
-            #expect(answer.header("Referrer-Policy") == "no-referrer")
+            #expect(answer.header("Referrer-Policy") == "same-origin")
             #expect(answer.header("Cross-Origin-Opener-Policy") == "same-origin")
             #expect(answer.header("Cross-Origin-Resource-Policy") == "same-origin")
             #expect(answer.header("Permissions-Policy") != nil)

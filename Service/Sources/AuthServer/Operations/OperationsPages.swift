@@ -33,7 +33,7 @@ package struct PageRequest: Sendable {
     package var origin: String?
     /// `Sec-Fetch-Site`; nil: there is none.
     package var fetchSite: String?
-    /// Whether the connection is over TLS.
+    /// Whether the browser speaks TLS: to this listener, or to a trusted proxy that says so.
     package var isTLS = false
     /// Whether the page's script refreshes it, without the person.
     package var isRefresh = false

@@ -32,7 +32,7 @@ extension OperationsResponder {
         page.origin = Self.joined(headers[values: .origin])
         page.fetchSite = HTTPField.Name("Sec-Fetch-Site").flatMap { Self.joined(headers[values: $0]) }
         page.isRefresh = HTTPField.Name(PageRequest.refreshHeader).map { headers.contains($0) } ?? false
-        page.isTLS = request.head.scheme == "https"
+        page.isTLS = provenance.scheme == "https"
         if request.method == .post { page.form = try await form(of: request, over: connection) }
         return page
     }

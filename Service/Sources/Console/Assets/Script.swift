@@ -40,6 +40,19 @@ enum Script {
           for (const form of document.querySelectorAll("form.filters")) {
             for (const select of form.querySelectorAll("select")) select.addEventListener("change", () => form.requestSubmit());
           }
+          // All devices of the page can be selected at once.
+          const bulk = document.getElementById("bulk");
+          if (bulk) {
+            const button = document.createElement("button");
+            button.type = "button";
+            button.textContent = "Select all";
+            button.addEventListener("click", () => {
+              const boxes = [...bulk.elements].filter((box) => box.type === "checkbox");
+              const all = boxes.every((box) => box.checked);
+              for (const box of boxes) box.checked = !all;
+            });
+            bulk.prepend(button);
+          }
           // A command can be copied.
           for (const block of document.querySelectorAll(".commands pre")) {
             const button = document.createElement("button");

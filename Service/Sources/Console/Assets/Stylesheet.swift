@@ -130,6 +130,7 @@ enum Stylesheet {
         button.danger, .button.danger { border-color: var(--bad); color: var(--bad); font-weight: 600; }
         button.primary:hover { filter: brightness(1.1); }
         .buttons { display: flex; flex-wrap: wrap; gap: .5rem; }
+        .bulk { margin-bottom: .75rem; }
         td.buttons .button { min-height: 2.25rem; padding: .25rem .75rem; }
 
         /* Tables */

@@ -7,8 +7,8 @@ enum PageTable {
     static let all: [any ConsolePage] =
         [
             NowPage(), AppListPage(), AppPage(), AppChangePage(), HistoryPage(), HistoryDownloadPage(),
-            RefusalListPage(), RefusalPage(), RefusalErasePage(), DeviceListPage(), DevicePage(), AuditPage(),
-            AuditVerificationPage(), AccessPage(), CredentialCreationPage(), CredentialRevocationPage(),
+            RefusalListPage(), RefusalPage(), RefusalErasePage(), DeviceListPage(), DevicePage(), BulkDecisionPage(),
+            AuditPage(), AuditVerificationPage(), AccessPage(), CredentialCreationPage(), CredentialRevocationPage(),
             SigningKeyRotationPage(), SigningKeyRevocationPage(), AccountPage(),
         ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
         + WebhookAction.allCases.map { WebhookActionPage(change: $0) }
@@ -17,8 +17,7 @@ enum PageTable {
     static let navigation: [(title: String, path: String, needs: AdminRoute?)] = [
         ("Now", "", nil), ("Apps", "/apps", .listApps), ("History", "/history", .showHistory),
         ("Refusals", "/refusals", .listEvidence), ("Devices", "/devices", .listDevices),
-        ("Audit", "/audit", .queryAudit),
-        ("Access", "/access", .listSigningKeys),
+        ("Audit", "/audit", .queryAudit), ("Access", "/access", .listSigningKeys),
     ]
 
     /// The page of a path, and the values of its parameters, decoded; nil: there is none.
