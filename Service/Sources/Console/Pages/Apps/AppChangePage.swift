@@ -32,7 +32,8 @@ struct AppChangePage: ConsolePage {
         let call = AdminCall(.changeApp, ["app_id": Self.app(visit)], body: record)
         do throws(CallRefused) {
             guard visit.request.form["confirm"] != nil else {
-                let effect = try await Effect.of(record, on: Self.app(visit), visit)
+                let effect = try await Effect.of(
+                    record, on: Self.app(visit), visit, pages: Effect.pagesBeforeChange)
                 return .page(Self.confirmation(draft, call, effect, visit))
             }
             _ = try await visit.call(call, ifMatch: draft.tag)

@@ -3,8 +3,8 @@ internal import StrictJSON
 
 /// What another record would decide about an app's devices, from the admin API's what-if.
 struct Effect: Sendable {
-    /// One page of the API has 1000 devices. A page of the console waits for ten.
-    private static let maximumPages = 10
+    /// The pages of the API before a change, of 1000 devices each.
+    static let pagesBeforeChange = 10
 
     private struct Finding: Sendable {
         let members: JSONValue
@@ -21,11 +21,18 @@ struct Effect: Sendable {
 
     /// Judges the newest devices under a record.
     ///
+    /// - Parameters:
+    ///   - record: the other record.
+    ///   - app: the app.
+    ///   - visit: whose call it is.
+    ///   - pages: the most pages of the API, of 1000 devices each.
     /// - Throws: `CallRefused`, also if the record is not valid.
-    static func of(_ record: JSONObject, on app: String, _ visit: Visit) async throws(CallRefused) -> Effect {
+    static func of(
+        _ record: JSONObject, on app: String, _ visit: Visit, pages: Int
+    ) async throws(CallRefused) -> Effect {
         var effect = Effect(app: app)
         var cursor: JSONValue = .null
-        for _ in 0..<maximumPages {
+        for _ in 0..<pages {
             let body = JSONObject([("record", .object(record)), ("cursor", cursor)])
             let page = try await visit.call(AdminCall(.whatIf, ["app_id": app], body: body))
             effect.add(page)

@@ -101,7 +101,8 @@ enum RollOut {
     ) async throws(CallRefused) -> PageValue {
         guard var draft = record.object else { return .none }
         draft["mode"] = "enforce"
-        return try await Effect.of(draft, on: app, visit).value
+        // Each visit of the page asks this, so it is one page.
+        return try await Effect.of(draft, on: app, visit, pages: 1).value
     }
 }
 
