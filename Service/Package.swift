@@ -204,8 +204,11 @@ let package = Package(
 
         // Pages for people on the operations listener. They call the admin API, and nothing else.
         room(
-            "Console", ["AuthServer", "AuthService", bytes, contract, json, crypto, mustache],
-            tests: ["AuthServer", "AuthService", bytes, contract, json, "StoreConformance", crypto]),
+            "Console", ["AuthServer", "AuthService", "AttestationInspection", bytes, contract, json, crypto, mustache],
+            tests: [
+                "AuthServer", "AuthService", "AttestationInspection", testKit, bytes, contract, json,
+                "StoreConformance", crypto,
+            ]),
 
         // A sidecar in front of a backend: it verifies what it forwards.
         room(

@@ -17,6 +17,11 @@ struct PageRenderer: Sendable {
 
     /// - Parameter visit: nil: nobody is signed in.
     func answer(_ page: Page, _ visit: Visit?, at now: UnixTime) -> PageAnswer {
+        if let file = page.download {
+            let disposition = ("Content-Disposition", "attachment; filename=\"\(file.name)\"")
+            return PageAnswer(
+                body: file.bytes, contentType: file.contentType, headers: Self.headers + [disposition])
+        }
         var values = page.values
         values["page"] = Self.frame(page, visit, at: now)
         let text = library.render(PageValue.object(values).rendered, withTemplate: page.template) ?? ""

@@ -4,12 +4,15 @@ enum Templates {
     static let all: [String: String] = [
         "sign-in": signIn, "account": account, "refusal": refusal, "change": change, "now": now, "devices": devices,
         "device": device, "decisions": decisions, "audit": audit, "audit-verification": auditVerification,
+        "history": history, "refusals": refusals, "recorded-refusal": recordedRefusal, "apps": apps, "app": app,
+        "app-change": appChange, "app-confirmation": appConfirmation, "access": access,
+        "created-credential": createdCredential,
     ]
 
     /// The parts that several pages share.
     static let partials: [String: String] = [
         "layout": layout, "time": time, "token": token, "commands": commands, "chart": chart,
-        "event": event,
+        "event": event, "stacked": stacked, "patterns": patterns, "diff": diff, "effect": effect, "rollOut": rollOut,
     ]
 
     /// A page within the layout.

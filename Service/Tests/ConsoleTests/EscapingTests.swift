@@ -66,7 +66,7 @@ import Testing
             var pages: [[String]] = []
             for path in [
                 "/console", "/console/devices", "/console/devices/\(Desk.app)/\(device)", "/console/audit",
-                "/console/account", "/console/audit/verification?check=yes",
+                "/console/account", "/console/audit/verification?check=yes", "/console/history",
             ] {
                 let answer = await browser.get(path)
                 #expect(answer.status == 200, "\(path)")
@@ -81,8 +81,13 @@ import Testing
     @Test(arguments: Self.attacks)
     func `hostile text of a query changes no page`(attack: String) async throws {
         let browser = try await Desk().signedIn(.viewer)
-        for path in ["/console/devices", "/console/audit", "/console/audit/verification", "/console/sign-in"] {
-            for name in ["app", "device", "status", "platform", "cursor", "before", "head", "next", "check"] {
+        for path in [
+            "/console/devices", "/console/audit", "/console/audit/verification", "/console/sign-in", "/console/history",
+        ] {
+            for name in [
+                "app", "device", "status", "platform", "cursor", "before", "head", "next", "check", "period", "by",
+                "kind", "code", "version",
+            ] {
                 func tags(_ value: String) async -> [String] {
                     var request = browser.request("GET", path)
                     request.query = PageFields([(name, value)])

@@ -17,7 +17,10 @@ import Testing
         let paths = [
             "/console", "/console/", "/console/sign-in", "/console/account", "/console/devices", "/console/audit",
             "/console/audit/verification", "/console/devices/\(Desk.app)/\(device)",
-            "/console/devices/\(Desk.app)/\(device)/revoke", "/console/nowhere",
+            "/console/devices/\(Desk.app)/\(device)/revoke", "/console/nowhere", "/console/history",
+            "/console/refusals",
+            "/console/apps", "/console/apps/\(Desk.app)", "/console/apps/\(Desk.app)/change", "/console/access",
+            "/console/access/credentials/create",
         ]
         for path in paths {
             let answer = await browser.get(path)

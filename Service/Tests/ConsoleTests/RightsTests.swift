@@ -79,9 +79,15 @@ import Testing
     }
 
     @Test func `every link of the navigation leads to a page`() async throws {
-        let browser = try await Desk().signedIn(.viewer)
-        for link in PageTable.navigation {
-            #expect(await browser.get("/console" + link.path).status == 200, "\(link.title)")
+        let desk = try await Desk()
+        for role in [CredentialRole.viewer, .operator, .admin] {
+            let browser = try await desk.signedIn(role)
+            let first = await browser.get("/console").text
+            for link in PageTable.navigation {
+                let isShown = first.contains("href=\"/console\(link.path)\"")
+                let status = await browser.get("/console" + link.path).status
+                #expect(status == (isShown ? 200 : 403), "\(link.title) \(role)")
+            }
         }
     }
 }

@@ -22,7 +22,8 @@ enum Assets {
         }
     }
 
-    static let stylesheet = Asset("console", "css", "text/css; charset=utf-8", Stylesheet.text)
+    static let stylesheet = Asset(
+        "console", "css", "text/css; charset=utf-8", Stylesheet.text + "\n" + Stylesheet.further)
     static let script = Asset("console", "js", "text/javascript; charset=utf-8", Script.text)
 
     /// The file of a path below `/console`; nil: there is none.

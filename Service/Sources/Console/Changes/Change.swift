@@ -1,4 +1,5 @@
 internal import AuthServer
+internal import StrictJSON
 
 /// A change that a person is about to make: one call of the admin API.
 struct Change: Sendable {
@@ -55,9 +56,13 @@ struct ChangeField: Sendable {
 protocol ChangePage: ConsolePage {
     /// The change with these fields: of the query when it is shown, of the form when it is confirmed.
     func change(_ visit: Visit, _ fields: PageFields) async throws -> Change
+    /// A page with what no later call answers, such as a secret. Nil: the next page tells that the change is made.
+    func result(_ answer: JSONValue, _ visit: Visit) -> Page?
 }
 
 extension ChangePage {
+    func result(_ answer: JSONValue, _ visit: Visit) -> Page? { nil }
+
     func show(_ visit: Visit) async throws -> Page {
         Self.page(try await change(visit, visit.request.query), visit)
     }
@@ -67,7 +72,8 @@ extension ChangePage {
         // The person asked to see the call with other fields.
         if visit.request.form["preview"] != nil { return .page(Self.page(change, visit)) }
         do {
-            _ = try await visit.call(change.call, ifMatch: change.tag)
+            let answer = try await visit.call(change.call, ifMatch: change.tag)
+            if let page = result(answer, visit) { return .page(page) }
         } catch {
             return .page(Self.page(change, visit, refused: error))
         }

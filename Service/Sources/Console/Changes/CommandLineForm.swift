@@ -14,6 +14,7 @@ enum CommandLineForm {
             call.query.first { $0.name == member }.map { ["--\(name)", $0.value] } ?? []
         }
         let app = call.parameters["app_id"].map { ["--app", $0] } ?? []
+        let evidence = app + (call.parameters["evidence_id"].map { [$0] } ?? [])
         let device = app + (call.parameters["device_id"].map { [$0] } ?? [])
         switch call.route {
         case .revokeDevice: return ["devices", "revoke"] + device + option("reason", "reason")
@@ -33,6 +34,35 @@ enum CommandLineForm {
         case .queryAudit:
             return ["audit", "list"] + queried("app", "app_id") + queried("device", "device_id")
                 + queried("before", "before") + queried("limit", "limit")
+        case .listCredentials: return ["credentials", "list"]
+        case .createCredential:
+            let apps = (body["apps"]?.array ?? []).compactMap(\.string).flatMap { ["--app", $0] }
+            let days = body["expires_in_seconds"]?.integer.map { ["--days", String($0 / 86_400)] } ?? []
+            return ["credentials", "create"] + option("name", "name") + option("role", "role") + apps + days
+        case .revokeCredential:
+            return ["credentials", "revoke"] + (call.parameters["credential_id"].map { [$0] } ?? [])
+        case .listSigningKeys: return ["signing-keys", "list"]
+        case .rotateSigningKeys: return ["signing-keys", "rotate"]
+        case .revokeSigningKey: return ["signing-keys", "revoke"] + (call.parameters["kid"].map { [$0] } ?? [])
+        case .listWebhooks: return ["webhooks", "list"]
+        case .removeWebhook: return ["webhooks", "remove"] + (call.parameters["webhook_id"].map { [$0] } ?? [])
+        case .resendWebhook:
+            return ["webhooks", "resend"] + (call.parameters["webhook_id"].map { [$0] } ?? [])
+                + option("after", "after")
+        case .listApps: return ["apps", "list"]
+        case .showApp: return ["apps", "show"] + (call.parameters["app_id"].map { [$0] } ?? [])
+        // The record is in the file.
+        case .changeApp: return ["apps", "change", "--file", "app.json"]
+        case .listEvidence:
+            return ["evidence", "list"] + queried("app", "app_id") + queried("before", "cursor")
+                + queried("limit", "limit")
+        case .exportEvidence: return ["evidence", "export"] + evidence + ["--output", "refusal.json"]
+        case .eraseEvidence: return ["evidence", "delete"] + evidence
+        case .showHistory:
+            let named = ["since", "until", "app_id", "by", "step"]
+            guard call.query.allSatisfy({ named.contains($0.name) }) else { return nil }
+            return ["statistics"] + queried("since", "since") + queried("until", "until") + queried("app", "app_id")
+                + queried("by", "by") + queried("step", "step")
         case .verifyAudit: return ["audit", "verify"] + queried("head", "head")
         case .showAuditHead: return ["audit", "head"]
         default: return nil

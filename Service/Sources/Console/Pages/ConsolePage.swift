@@ -33,11 +33,27 @@ struct Page: Sendable {
     var status = 200
     /// Seconds after which the script reads the parts of the page marked `data-live` again; nil: it does not.
     var refresh: Int?
+    /// A file in place of the page; nil: there is none.
+    var download: Download?
 
     init(_ title: String, _ template: String, _ values: [String: PageValue], status: Int = 200, refresh: Int? = nil) {
         (self.title, self.template, self.values) = (title, template, values)
         (self.status, self.refresh) = (status, refresh)
     }
+
+    /// A file, which browsers save.
+    init(download: Download) {
+        self.init(download.name, "", [:])
+        self.download = download
+    }
+}
+
+/// A file that a browser saves.
+struct Download: Sendable {
+    /// ASCII letters, digits, points and hyphens.
+    let name: String
+    let contentType: String
+    let bytes: [UInt8]
 }
 
 /// The result of a form.

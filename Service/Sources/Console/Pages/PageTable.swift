@@ -6,13 +6,18 @@ enum PageTable {
     /// Every page behind the sign-in.
     static let all: [any ConsolePage] =
         [
-            NowPage(), DeviceListPage(), DevicePage(), BulkDecisionPage(), AuditPage(), AuditVerificationPage(),
-            AccountPage(),
+            NowPage(), AppListPage(), AppPage(), AppChangePage(), HistoryPage(), HistoryDownloadPage(),
+            RefusalListPage(), RefusalPage(), RefusalErasePage(), DeviceListPage(), DevicePage(), BulkDecisionPage(),
+            AuditPage(), AuditVerificationPage(), AccessPage(), CredentialCreationPage(), CredentialRevocationPage(),
+            SigningKeyRotationPage(), SigningKeyRevocationPage(), AccountPage(),
         ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
+        + WebhookAction.allCases.map { WebhookActionPage(change: $0) }
 
     /// The links at the top, each shown to people who may make its call.
     static let navigation: [(title: String, path: String, needs: AdminRoute?)] = [
-        ("Now", "", nil), ("Devices", "/devices", .listDevices), ("Audit", "/audit", .queryAudit),
+        ("Now", "", nil), ("Apps", "/apps", .listApps), ("History", "/history", .showHistory),
+        ("Refusals", "/refusals", .listEvidence), ("Devices", "/devices", .listDevices),
+        ("Audit", "/audit", .queryAudit), ("Access", "/access", .listSigningKeys),
     ]
 
     /// The page of a path, and the values of its parameters, decoded; nil: there is none.

@@ -74,23 +74,12 @@ struct WhatIfCommand: AdministrationCommand {
                 continue
             }
             let file = try EvidenceFile(parsing: JSONValue.object(document).bytes)
-            guard let changes = changes(of: file.format, record, report.policies) else {
+            guard let changes = EvidenceFile.Changes(of: file.format, by: record, policies: report.policies) else {
                 report.add(id, from: file.verdict.code, to: "refused", "no such platform")
                 continue
             }
             let verdict = try file.replay(changes)
             report.add(id, from: file.verdict.code, to: verdict.outcome.rawValue, verdict.code)
         }
-    }
-
-    /// What the record changes of a replay; nil: the record lacks the platform.
-    private func changes(of format: String, _ record: JSONObject, _ policies: JSONObject) -> EvidenceFile.Changes? {
-        let kind = EvidenceFormat(rawValue: format)?.policy ?? .ios
-        guard let policy = policies[kind.rawValue], let app = record[kind.platform]?.object else { return nil }
-        var changes = EvidenceFile.Changes()
-        changes.policy = policy
-        changes.packages = app["packages"]?.array?.compactMap(\.string)
-        changes.furtherRoots = app["trust_anchors"]?.array?.compactMap(\.string) ?? []
-        return changes
     }
 }

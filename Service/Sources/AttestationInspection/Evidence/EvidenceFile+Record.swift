@@ -1,0 +1,20 @@
+package import StrictJSON
+internal import Verification
+
+extension EvidenceFile.Changes {
+    /// What an app record changes of a replay.
+    ///
+    /// - Parameters:
+    ///   - format: the format of the evidence.
+    ///   - record: the record, as the admin API has it.
+    ///   - policies: the record's policies by kind, as an answer of the route what-if has them.
+    /// - Returns: nil if the record lacks the platform.
+    package init?(of format: String, by record: JSONObject, policies: JSONObject) {
+        let kind = EvidenceFormat(rawValue: format)?.policy ?? .ios
+        guard let policy = policies[kind.rawValue], let app = record[kind.platform]?.object else { return nil }
+        self.init()
+        self.policy = policy
+        packages = app["packages"]?.array?.compactMap(\.string)
+        furtherRoots = app["trust_anchors"]?.array?.compactMap(\.string) ?? []
+    }
+}

@@ -1,0 +1,30 @@
+extension Stylesheet {
+    /// The colours of a chart's groups, and what the pages about history, refusals and app records add.
+    static let further = #"""
+        :root {
+          --group-0: #1d5fa7; --group-1: #b3261e; --group-2: #1a6e3c; --group-3: #8a5300; --group-4: #55407a;
+          --group-5: #00696e; --group-6: #9c2f6d; --group-7: #4a5a10; --group-8: #6b7078;
+        }
+        @media (prefers-color-scheme: dark) {
+          :root {
+            --group-0: #8bbdf2; --group-1: #ff9a91; --group-2: #7fd19b; --group-3: #f0b95c; --group-4: #bda6ea;
+            --group-5: #6fd0d4; --group-6: #f08cc4; --group-7: #c3d46a; --group-8: #a8aeb7;
+          }
+        }
+        .group-0 { fill: var(--group-0); } .group-1 { fill: var(--group-1); } .group-2 { fill: var(--group-2); }
+        .group-3 { fill: var(--group-3); } .group-4 { fill: var(--group-4); } .group-5 { fill: var(--group-5); }
+        .group-6 { fill: var(--group-6); } .group-7 { fill: var(--group-7); } .group-8 { fill: var(--group-8); }
+        .ink { stroke: var(--surface); stroke-width: 1.5; fill: none; }
+        .dot { fill: var(--surface); }
+        .swatch { display: inline-flex; align-items: center; gap: .4rem; overflow-wrap: anywhere; }
+        .swatch svg { display: inline-block; width: 14px; height: 14px; flex: none; }
+        .scroll { overflow-x: auto; }
+        textarea.code { font-family: var(--mono); font-size: .875rem; min-height: 28rem; tab-size: 2; white-space: pre; }
+        .diff { padding: .75rem 0; }
+        .diff span { display: block; padding: 0 1rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+        .diff .added { background: var(--good-ground); }
+        .diff .removed { background: var(--bad-ground); }
+        .secret { border: 2px solid var(--warn); user-select: all; overflow-wrap: anywhere; white-space: pre-wrap; }
+
+        """#
+}

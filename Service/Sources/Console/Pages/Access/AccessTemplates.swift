@@ -1,0 +1,85 @@
+extension Templates {
+    static let access = #"""
+        <h1>Access</h1>
+        {{#credentials}}
+        <h2>Credentials</h2>
+        {{#create}}
+        <div class="buttons"><a class="button" href="{{.}}">Create a credential</a></div>
+        {{/create}}
+        <table class="cards">
+        <caption class="hidden">Credentials</caption>
+        <thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Apps</th><th scope="col">State</th><th scope="col">Created</th><th scope="col">Expires</th><th scope="col">Revoke</th></tr></thead>
+        <tbody>
+        {{#rows}}
+        <tr>
+        <th scope="row">{{name}} <code>{{id}}</code>{{#isOwn}} <span class="tag">yours</span>{{/isOwn}}</th>
+        <td data-label="Role">{{role}}</td>
+        <td data-label="Apps">{{apps}}</td>
+        <td data-label="State">{{state}}</td>
+        <td data-label="Created">{{#created}}{{>time}}{{/created}}</td>
+        <td data-label="Expires">{{#expires}}{{>time}}{{/expires}}{{#soon}} <span class="tag warn">soon</span>{{/soon}}</td>
+        <td data-label="Revoke" class="buttons">{{#revoke}}<a class="button danger" href="{{.}}">Revoke<span class="hidden"> {{id}}</span></a>{{/revoke}}</td>
+        </tr>
+        {{/rows}}
+        </tbody>
+        </table>
+        <p class="soft">A credential cannot be prolonged. Create another one, replace it where it is used, then revoke the old one.</p>
+        {{/credentials}}
+        <h2>Keys that sign device tokens</h2>
+        {{#rotate}}
+        <div class="buttons"><a class="button" href="{{.}}">Rotate</a></div>
+        {{/rotate}}
+        <table class="cards">
+        <caption class="hidden">Signing keys</caption>
+        <thead><tr><th scope="col">Key</th><th scope="col">Use</th><th scope="col">Created</th><th scope="col">Revoke</th></tr></thead>
+        <tbody>
+        {{#keys}}
+        <tr>
+        <th scope="row"><code>{{kid}}</code></th>
+        <td data-label="Use">{{use}}</td>
+        <td data-label="Created">{{#created}}{{>time}}{{/created}}</td>
+        <td data-label="Revoke" class="buttons">{{#revoke}}<a class="button danger" href="{{.}}">Revoke<span class="hidden"> {{kid}}</span></a>{{/revoke}}</td>
+        </tr>
+        {{/keys}}
+        </tbody>
+        </table>
+        {{#webhooks}}
+        <h2>Webhooks</h2>
+        {{#isEmpty}}
+        <div class="empty"><p>No program receives events. Add one: <code>synheart-auth webhooks add URL</code></p></div>
+        {{/isEmpty}}
+        {{^isEmpty}}
+        <table class="cards">
+        <caption class="hidden">Webhooks</caption>
+        <thead><tr><th scope="col">Receiver</th><th scope="col">Apps</th><th scope="col">Events</th><th scope="col">State</th><th scope="col" class="number">Delivered up to</th><th scope="col">Change</th></tr></thead>
+        <tbody>
+        {{#rows}}
+        <tr>
+        <th scope="row">{{url}} <code>{{id}}</code></th>
+        <td data-label="Apps">{{apps}}</td>
+        <td data-label="Events">{{events}}</td>
+        <td data-label="State">{{#enabled}}{{#failing}}<span class="tag warn">fails</span> since {{>time}}: {{failure}}{{/failing}}{{^failing}}delivers{{/failing}}{{/enabled}}{{^enabled}}off{{/enabled}}</td>
+        <td data-label="Delivered up to" class="number">{{position}}</td>
+        <td data-label="Change" class="buttons">{{#buttons}}<a class="button{{#danger}} danger{{/danger}}" href="{{path}}">{{label}}<span class="hidden"> {{id}}</span></a> {{/buttons}}</td>
+        </tr>
+        {{/rows}}
+        </tbody>
+        </table>
+        {{/isEmpty}}
+        {{/webhooks}}
+        {{#commands}}
+        <details><summary>The signing keys in a terminal</summary>
+        {{>commands}}
+        </details>
+        {{/commands}}
+        """#
+
+    static let createdCredential = #"""
+        <h1>{{page.title}}</h1>
+        <p class="headline warn">This is the only time that its text is shown. Copy it to where it is used now.</p>
+        <p>Credential <code>{{id}}</code> for {{name}}, role {{role}}{{#expires}}, until {{>time}}{{/expires}}.</p>
+        <div class="commands"><pre class="secret" tabindex="0"><code>{{text}}</code></pre></div>
+        <p>Do not reload this page: that would create another credential. If the text is lost, revoke the credential.</p>
+        <p><a class="button" href="/console/access">I have copied it</a></p>
+        """#
+}

@@ -1,0 +1,145 @@
+internal import AuthServer
+internal import StrictJSON
+
+/// Changes an app's record: a form, then what the change would do, then the change.
+struct AppChangePage: ConsolePage {
+    let path = "/apps/{app_id}/change"
+    let needs: AdminRoute? = .changeApp
+
+    func show(_ visit: Visit) async throws -> Page {
+        let answer = try await visit.answer(AdminCall(.showApp, ["app_id": Self.app(visit)]))
+        var draft = RecordDraft(answer)
+        // A link can begin with another mode.
+        if let mode = visit.request.query["mode"], ["enforce", "observe"].contains(mode),
+            var record = answer.body.object
+        {
+            record["mode"] = .string(mode)
+            draft.text = RecordDraft.text(.object(record))
+        }
+        return Self.form(draft, visit)
+    }
+
+    func submit(_ visit: Visit) async throws -> PageResult {
+        var draft = RecordDraft(visit.request.form)
+        let record: JSONObject
+        do throws(RecordDraft.Problem) {
+            record = try draft.record()
+        } catch {
+            return .page(Self.form(draft, visit, problem: error.message, status: 400))
+        }
+        // The person wants to go on editing.
+        if visit.request.form["edit"] != nil { return .page(Self.form(draft, visit)) }
+        let call = AdminCall(.changeApp, ["app_id": Self.app(visit)], body: record)
+        do throws(CallRefused) {
+            guard visit.request.form["confirm"] != nil else {
+                let effect = try await Effect.of(
+                    record, on: Self.app(visit), visit, pages: Effect.pagesBeforeChange)
+                return .page(Self.confirmation(draft, call, effect, visit))
+            }
+            _ = try await visit.call(call, ifMatch: draft.tag)
+        } catch {
+            guard error.status == 412 else {
+                return .page(
+                    Self.form(draft, visit, problem: "\(error.message) (\(error.code))", status: error.status))
+            }
+            let current = RecordDraft(try await visit.answer(AdminCall(.showApp, ["app_id": Self.app(visit)])))
+            let meanwhile = LineDiff.value(from: draft.shownBase, to: current.text)
+            (draft.tag, draft.base) = (current.tag, current.base)
+            return .page(Self.form(draft, visit, meanwhile: meanwhile, status: 412))
+        }
+        visit.tell(
+            Notice(sentence: "The record is changed.", commands: visit.commands(call, ifMatch: draft.tag)))
+        return .redirect(PagePath.of("apps", Self.app(visit)))
+    }
+
+    private static func app(_ visit: Visit) -> String { visit.parameters["app_id"] ?? "" }
+
+    private static func values(_ draft: RecordDraft, _ visit: Visit) -> [String: PageValue] {
+        [
+            "app": .text(app(visit)), "path": .text(PagePath.of("apps", app(visit))),
+            "action": .text(visit.request.path), "tag": .text(draft.tag), "base": .lines(draft.base),
+            "record": .lines(draft.text),
+        ]
+    }
+
+    /// - Parameter meanwhile: what others changed since the person began; nil: nothing that is known.
+    private static func form(
+        _ draft: RecordDraft, _ visit: Visit, problem: String? = nil, meanwhile: PageValue = .none, status: Int = 200
+    ) -> Page {
+        var values = values(draft, visit)
+        values["problem"] = .optional(problem)
+        values["meanwhile"] = meanwhile
+        return Page("Change \(app(visit))", "app-change", values, status: status)
+    }
+
+    private static func confirmation(
+        _ draft: RecordDraft, _ call: AdminCall, _ effect: Effect, _ visit: Visit
+    ) -> Page {
+        var values = values(draft, visit)
+        let record = call.body.map { RecordDraft.text(.object($0)) } ?? ""
+        values["record"] = .lines(record)
+        values["diff"] = LineDiff.value(from: draft.shownBase, to: record)
+        values["effect"] = effect.value
+        values["commands"] = visit.commands(call, ifMatch: draft.tag).value
+        return Page("Change \(app(visit))?", "app-confirmation", values)
+    }
+}
+
+extension Templates {
+    static let appChange = #"""
+        <p class="crumbs"><a href="{{path}}">{{app}}</a></p>
+        <h1>Change the record of {{app}}</h1>
+        {{#meanwhile}}
+        <div class="problem" role="alert">
+        <p>Somebody changed the record meanwhile, so nothing was changed now. This is what they changed. Bring it into your draft below, or
+        it would be undone.</p>
+        {{>diff}}
+        </div>
+        {{/meanwhile}}
+        {{#problem}}
+        <p class="problem" role="alert" id="problem">{{.}}</p>
+        {{/problem}}
+        <p>Secrets are masked. A mask that you leave as it is keeps its secret. The next page shows what the change would do.</p>
+        <form method="post" action="{{action}}" autocomplete="off">
+        {{>token}}
+        <input type="hidden" name="tag" value="{{tag}}">
+        <input type="hidden" name="base" value="{{base}}">
+        <div class="field">
+        <label for="record">Record, JSON</label>
+        <textarea id="record" name="record" class="code" spellcheck="false" rows="30" required{{#problem}} aria-describedby="problem" aria-invalid="true"{{/problem}}>{{record}}</textarea>
+        </div>
+        <div class="buttons">
+        <button class="primary">What would it do?</button>
+        <a class="button" href="{{path}}">Cancel</a>
+        </div>
+        </form>
+        """#
+
+    static let appConfirmation = #"""
+        <p class="crumbs"><a href="{{path}}">{{app}}</a></p>
+        <h1>{{page.title}}</h1>
+        <h2>What changes</h2>
+        {{#diff}}
+        {{>diff}}
+        {{/diff}}
+        <h2>What it would do</h2>
+        {{#effect}}
+        {{>effect}}
+        {{/effect}}
+        <form method="post" action="{{action}}" class="buttons">
+        {{>token}}
+        <input type="hidden" name="tag" value="{{tag}}">
+        <input type="hidden" name="base" value="{{base}}">
+        <input type="hidden" name="record" value="{{record}}">
+        <button name="confirm" value="yes" class="primary">Change the record</button>
+        <button name="edit" value="yes">Edit again</button>
+        <a class="button" href="{{path}}">Cancel</a>
+        </form>
+        <p class="soft">It takes effect at this node at once, and at others within seconds. To undo it, change the record back.</p>
+        <h2>The same change in a terminal</h2>
+        <p>The command takes the record from a file, and replaces whichever version there is.</p>
+        {{#commands}}
+        {{>commands}}
+        {{/commands}}
+        """#
+}

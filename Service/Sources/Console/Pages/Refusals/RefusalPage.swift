@@ -1,0 +1,121 @@
+internal import AttestationInspection
+internal import AuthContract
+internal import AuthServer
+internal import StrictJSON
+
+/// One recorded refusal, replayed check by check. The export is an audit event, so the page does not refresh itself.
+struct RefusalPage: ConsolePage {
+    let path = "/refusals/{app_id}/{evidence_id}"
+    let needs: AdminRoute? = .exportEvidence
+    /// The recorded refusals in which others of the same kind are counted.
+    private static let maximumOthers = 1000
+
+    func show(_ visit: Visit) async throws -> Page {
+        let (app, id) = (visit.parameters["app_id"] ?? "", visit.parameters["evidence_id"] ?? "")
+        let call = AdminCall(.exportEvidence, ["app_id": app, "evidence_id": id])
+        let document = try await visit.call(call)
+        let file: EvidenceFile
+        let verdict: Verdict
+        do {
+            file = try EvidenceFile(parsing: document.bytes)
+            verdict = try file.replay()
+        } catch {
+            throw PageRefusal(
+                status: 500, title: "The refusal cannot be replayed", message: "Another version recorded it: \(error)")
+        }
+        let device = file.about["device_id"]?.string
+        let recorded = file.about["recorded_at"]?.string
+        let isSame = file.verdict.agrees(with: verdict)
+        return Page(
+            "Refusal \(file.verdict.code ?? file.verdict.outcome.rawValue)", "recorded-refusal",
+            [
+                "id": .text(id), "app": .text(app), "code": .optional(file.verdict.code),
+                "step": .optional(file.verdict.step), "format": .text(file.format),
+                "occasion": PageValue(file.about["occasion"]),
+                "recorded": Moment.value(recorded, now: visit.now),
+                "device": device.map { ["id": .text($0), "path": .text(PagePath.of("devices", app, $0))] } ?? .none,
+                "same": .flag(isSame), "again": .text(Self.words(verdict)),
+                "checks": .list(verdict.checks.map(Self.value)), "chain": Self.chain(verdict.facts, at: recorded),
+                "facts": .lines(ObjectTree.render(.object(verdict.facts))),
+                "today": try await Self.today(file, app, visit), "others": try await Self.others(file, app, visit),
+                "erase": .optional(
+                    visit.may(.eraseEvidence, of: app) ? PagePath.of("refusals", app, id, "erase") : nil),
+                "commands": visit.commands(call).value,
+            ])
+    }
+
+    /// A verdict in a few words, such as `refused with NONCE_MISMATCH by the check nonce`.
+    static func words(_ verdict: Verdict) -> String {
+        switch verdict.outcome {
+        case .verified: "verified"
+        case .couldNotCheck: "not decided: something that the checks need is missing"
+        case .refused:
+            "refused" + (verdict.code.map { " with \($0)" } ?? "") + (verdict.step.map { " by the check \($0)" } ?? "")
+        }
+    }
+
+    private static func value(_ check: Verdict.Check) -> PageValue {
+        let tone =
+            switch check.outcome {
+            case .passed: "good"
+            case .unchecked: "warn"
+            case .failed: "bad"
+            }
+        return [
+            "name": .text(check.name), "outcome": .text(check.outcome.rawValue), "tone": .text(tone),
+            "detail": .optional(check.detail), "failed": .flag(check.outcome == .failed),
+        ]
+    }
+
+    /// The certificates that the object has, its own first, with their dates.
+    ///
+    /// - Parameter recorded: when the refusal was recorded.
+    static func chain(_ facts: JSONObject, at recorded: String?) -> PageValue {
+        let certificates = facts["certificates"]?.array ?? leaf(facts).map { [$0] } ?? []
+        guard !certificates.isEmpty else { return .none }
+        let time = recorded.flatMap { try? UnixTime(iso8601: $0) }
+        return .list(
+            certificates.map { certificate in
+                let (start, end) = (certificate["not_before"]?.string, certificate["not_after"]?.string)
+                let starts = start.flatMap { try? UnixTime(iso8601: $0) }
+                let ends = end.flatMap { try? UnixTime(iso8601: $0) }
+                var state: String?
+                if let time, let starts, time < starts { state = "not valid yet when it was refused" }
+                if let time, let ends, time > ends { state = "expired when it was refused" }
+                return [
+                    "subject": PageValue(certificate["subject"]), "issuer": PageValue(certificate["issuer"]),
+                    "from": .optional(start), "to": .optional(end), "state": .optional(state),
+                    "hash": PageValue(certificate["sha256"]),
+                ]
+            })
+    }
+
+    /// The certificate of an App Attest key: its report has the dates alone.
+    private static func leaf(_ facts: JSONObject) -> JSONValue? {
+        guard let start = facts["leaf_not_before"], let end = facts["leaf_not_after"] else { return nil }
+        return ["subject": "Certificate of the key", "not_before": start, "not_after": end]
+    }
+
+    /// What the app's record of today would decide.
+    private static func today(_ file: EvidenceFile, _ app: String, _ visit: Visit) async throws -> PageValue {
+        let record = try await visit.call(AdminCall(.showApp, ["app_id": app]))
+        let answer = try await visit.call(
+            AdminCall(.whatIf, ["app_id": app], body: JSONObject([("record", record), ("limit", 1)])))
+        guard let policies = answer["policies"]?.object, let members = record.object,
+            let changes = EvidenceFile.Changes(of: file.format, by: members, policies: policies)
+        else { return .text("refused, because the record no longer has the platform") }
+        guard let verdict = try? file.replay(changes) else { return .text("not decided") }
+        return .text(words(verdict))
+    }
+
+    /// How many others of the app were refused by the same check with the same code.
+    private static func others(_ file: EvidenceFile, _ app: String, _ visit: Visit) async throws -> PageValue {
+        let list = AdminCall(.listEvidence, query: [("app_id", app), ("limit", String(maximumOthers))])
+        let all = try await visit.call(list)["evidence"]?.elements ?? []
+        let same = all.filter {
+            $0["format"]?.string == file.format && $0["code"]?.string == file.verdict.code
+                && $0["step"]?.string == file.verdict.step
+        }
+        return .number(Int64(max(0, same.count - 1)))
+    }
+}

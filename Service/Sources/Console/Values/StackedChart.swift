@@ -1,0 +1,116 @@
+internal import AuthContract
+
+/// Counts over time by group, as stacked bars. Each group has a pattern besides its colour. The page has the same numbers as a table.
+struct StackedChart: Sendable {
+    /// The groups that have a pattern of their own. One more pattern is for all others.
+    static let maximumGroups = 8
+
+    /// One group, from the bottom up.
+    struct Group: Sendable {
+        let name: String
+        let counts: [Int64]
+        /// The number of its pattern: 0 to ``StackedChart/maximumGroups``, the last for all others.
+        let pattern: Int
+
+        var total: Int64 { counts.reduce(0, +) }
+    }
+
+    /// The part of its ids that other charts of the page do not have.
+    let key: String
+    let title: String
+    let start: UnixTime
+    /// Seconds of a step.
+    let step: Int64
+    let groups: [Group]
+    /// The highest sum that the chart has room for. Charts beside each other have the same.
+    let ceiling: Int64
+
+    private static let width = 720.0
+    private static let height = 200.0
+
+    /// The highest sum of a step.
+    static func peak(_ groups: [Group]) -> Int64 {
+        let length = groups.map(\.counts.count).max() ?? 0
+        return (0..<length).map { slot in groups.reduce(0) { $0 + $1.count(at: slot) } }.max() ?? 0
+    }
+
+    /// For the partial `stacked`.
+    var value: PageValue {
+        let length = groups.map(\.counts.count).max() ?? 0
+        let (from, to) = (utc(0), utc(length))
+        let peak = Self.peak(groups)
+        let sum = groups.reduce(0) { $0 + $1.total }
+        let listed = groups.map { "\($0.name) \($0.total.grouped)" }.joined(separator: ", ")
+        return [
+            "key": .text(key), "title": .text(title), "from": .text(from), "to": .text(to), "peak": .number(peak),
+            "description": .text(
+                "From \(from) to \(to): \(sum.grouped) in total; \(listed.isEmpty ? "none" : listed)."),
+            "width": .text(String(Int(Self.width))), "height": .text(String(Int(Self.height))),
+            "bars": .list((0..<length).flatMap { bars(at: $0, of: length) }),
+            "legend": .list(
+                groups.map {
+                    ["pattern": .text(String($0.pattern)), "name": .text($0.name), "total": .number($0.total)]
+                }),
+        ]
+    }
+
+    private func utc(_ slot: Int) -> String { Moment(time: start + Int64(slot) * step, now: start).utc }
+
+    private func bars(at slot: Int, of length: Int) -> [PageValue] {
+        let width = Self.width / Double(length)
+        var bottom = Self.height
+        return groups.compactMap { group in
+            let count = group.count(at: slot)
+            guard count > 0, ceiling > 0 else { return nil }
+            let height = max(1, Self.height * Double(count) / Double(ceiling))
+            bottom -= height
+            return [
+                "pattern": .text(String(group.pattern)), "x": Self.text(Double(slot) * width + 0.5),
+                "y": Self.text(max(0, bottom)), "width": Self.text(max(1, width - 1)), "height": Self.text(height),
+                "label": .text("\(utc(slot)): \(count.grouped) \(group.name)"),
+            ]
+        }
+    }
+
+    /// A coordinate with one digit after the point.
+    private static func text(_ number: Double) -> PageValue {
+        let tenths = Int64((number * 10).rounded())
+        return .text("\(tenths / 10).\(tenths % 10)")
+    }
+}
+
+extension StackedChart.Group {
+    /// The count of a step; 0 outside of the counts.
+    func count(at slot: Int) -> Int64 { counts.indices.contains(slot) ? counts[slot] : 0 }
+}
+
+extension Templates {
+    static let stacked = #"""
+        <figure class="chart">
+        <svg viewBox="0 0 {{width}} {{height}}" role="img" aria-labelledby="{{key}}-title {{key}}-text" preserveAspectRatio="none">
+        <title id="{{key}}-title">{{title}}</title>
+        <desc id="{{key}}-text">{{description}}</desc>
+        {{#bars}}
+        <rect fill="url(#pattern-{{pattern}})" x="{{x}}" y="{{y}}" width="{{width}}" height="{{height}}"><title>{{label}}</title></rect>
+        {{/bars}}
+        </svg>
+        <p class="axis"><span>{{from}}</span><span>highest: {{peak}}</span><span>{{to}}</span></p>
+        <figcaption>{{#legend}}<span class="swatch"><svg width="14" height="14" aria-hidden="true"><rect fill="url(#pattern-{{pattern}})" width="14" height="14"/></svg> {{name}}: {{total}}</span> {{/legend}}</figcaption>
+        </figure>
+        """#
+
+    /// The patterns of groups, once on a page with charts.
+    static let patterns = #"""
+        <svg class="hidden" width="0" height="0" aria-hidden="true" focusable="false"><defs>
+        <pattern id="pattern-0" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="group-0" width="8" height="8"/></pattern>
+        <pattern id="pattern-1" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="group-1" width="8" height="8"/><path class="ink" d="M0 8 8 0"/></pattern>
+        <pattern id="pattern-2" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="group-2" width="8" height="8"/><circle class="dot" cx="4" cy="4" r="1.8"/></pattern>
+        <pattern id="pattern-3" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="group-3" width="8" height="8"/><path class="ink" d="M0 4H8"/></pattern>
+        <pattern id="pattern-4" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="group-4" width="8" height="8"/><path class="ink" d="M4 0V8"/></pattern>
+        <pattern id="pattern-5" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="group-5" width="8" height="8"/><path class="ink" d="M0 0 8 8M0 8 8 0"/></pattern>
+        <pattern id="pattern-6" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="group-6" width="8" height="8"/><path class="ink" d="M0 0 8 8"/></pattern>
+        <pattern id="pattern-7" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="group-7" width="8" height="8"/><rect class="dot" width="4" height="4"/></pattern>
+        <pattern id="pattern-8" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="group-8" width="8" height="8"/><path class="ink" d="M0 4H8M4 0V8"/></pattern>
+        </defs></svg>
+        """#
+}

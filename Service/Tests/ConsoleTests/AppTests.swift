@@ -1,0 +1,191 @@
+import AuthContract
+import AuthServer
+import AuthService
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import Console
+
+/// Pages about apps: the record, its change, and conflicts.
+@Suite struct AppTests {
+    private static let path = "/console/apps/\(Desk.app)"
+
+    /// The fields of the change form, with the record changed.
+    private static func draft(
+        _ desk: Desk, _ change: (inout JSONObject) -> Void
+    ) async throws -> [(String, String)] {
+        let id = try await desk.credential(.admin).id
+        let credential = try #require(try await desk.pages.credential(id))
+        let answer = await desk.pages.answer(AdminCall(.showApp, ["app_id": Desk.app]), by: credential)
+        var record = try #require(answer.body.object)
+        change(&record)
+        return [
+            ("record", JSONValue.object(record).text(.pretty)), ("tag", try #require(answer.entityTag)),
+            ("base", answer.body.text()),
+        ]
+    }
+
+    private static func name(_ desk: Desk) async throws -> String? {
+        try await desk.service.apps.record(AppID(Desk.app))?.name
+    }
+
+    @Test func `a change is checked, shown and then made`() async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.admin)
+        let fields = try await Self.draft(desk) { $0["name"] = "Renamed" }
+        let shown = try await browser.submit(Self.path + "/change", fields)
+        #expect(shown.status == 200)
+        #expect(shown.text.contains("<span class=\"added\">+   &quot;name&quot;: &quot;Renamed&quot;,</span>"))
+        #expect(shown.text.contains("class=\"removed\""))
+        #expect(shown.text.contains("If-Match: "))
+        #expect(try await Self.name(desk) == Desk.app)
+        let made = try await browser.submit(Self.path + "/change", fields + [("confirm", "yes")])
+        #expect(made.location == Self.path)
+        #expect(try await Self.name(desk) == "Renamed")
+        #expect(try await desk.codes().first == "app.changed")
+        #expect(await browser.get(Self.path).text.contains("The record is changed."))
+    }
+
+    @Test func `a conflict changes nothing, shows what changed meanwhile, and can then be resolved`() async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.admin)
+        let fields = try await Self.draft(desk) { $0["name"] = "Mine" }
+        let others = try await Self.draft(desk) { $0["name"] = "Theirs" }
+        #expect(try await browser.submit(Self.path + "/change", others + [("confirm", "yes")]).status == 303)
+        let answer = try await browser.submit(Self.path + "/change", fields + [("confirm", "yes")])
+        #expect(answer.status == 412)
+        #expect(try await Self.name(desk) == "Theirs")
+        #expect(answer.text.contains("<span class=\"added\">+   &quot;name&quot;: &quot;Theirs&quot;,</span>"))
+        // The draft is kept, for the version of now.
+        #expect(answer.text.contains("&quot;name&quot;: &quot;Mine&quot;"))
+        let again = try await Self.draft(desk) { $0["name"] = "Mine" }
+        #expect(answer.text.contains(again[1].1.replacing("\"", with: "&quot;")))
+        #expect(try await browser.submit(Self.path + "/change", again + [("confirm", "yes")]).status == 303)
+        #expect(try await Self.name(desk) == "Mine")
+    }
+
+    @Test func `a form without a version changes nothing`() async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.admin)
+        let fields = try await Self.draft(desk) { $0["name"] = "Mine" }
+        let without = fields.filter { $0.0 != "tag" } + [("confirm", "yes")]
+        #expect(try await browser.submit(Self.path + "/change", without).status == 400)
+        #expect(try await browser.submit(Self.path + "/change", without + [("tag", "*")]).status == 400)
+        #expect(try await Self.name(desk) == Desk.app)
+    }
+
+    @Test(arguments: [
+        "", "{", "[]", "{\"app_id\": 1}", "{\"app_id\": \"com.example.other\", \"ios\": {}}", "{\"a\": 1, \"a\": 2}",
+    ])
+    func `a record that is not valid is refused beside the draft`(text: String) async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.admin)
+        for further in [[], [("confirm", "yes")]] {
+            var fields = try await Self.draft(desk) { _ in }
+            fields[0].1 = text
+            let answer = try await browser.submit(Self.path + "/change", fields + further)
+            #expect(answer.status >= 400)
+            #expect(answer.text.contains("id=\"problem\"") && answer.text.contains("<textarea"))
+        }
+        #expect(try await Self.name(desk) == Desk.app)
+    }
+
+    @Test func `a change that would refuse devices says which`() async throws {
+        let desk = try await Desk()
+        let device = try await desk.addDevice()
+        let browser = try await desk.signedIn(.admin)
+        let fields = try await Self.draft(desk) { $0["enabled"] = false }
+        let page = try await browser.submit(Self.path + "/change", fields).text
+        #expect(page.contains("would be decided about otherwise.") && page.contains(device))
+        #expect(page.contains("UNKNOWN_APP"))
+    }
+
+    @Test(arguments: [CredentialRole.viewer, .operator, .admin])
+    func `only an admin is offered a change`(role: CredentialRole) async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(role)
+        let page = await browser.get(Self.path)
+        #expect(page.status == 200)
+        #expect(page.text.contains("href=\"\(Self.path)/change\"") == (role == .admin))
+        #expect(await browser.get(Self.path + "/change").status == (role == .admin ? 200 : 403))
+    }
+
+    @Test func `the link to another mode begins a draft and changes nothing`() async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.admin)
+        let before = try await desk.codes()
+        let page = await browser.get(Self.path + "/change?mode=observe").text
+        #expect(page.contains("&quot;mode&quot;: &quot;observe&quot;"))
+        #expect(try await desk.codes() == before)
+    }
+
+    @Test func `the roll-out counts what would be refused, by version`() async throws {
+        let desk = try await Desk()
+        let app = try AppID(Desk.app)
+        func verdict(_ code: String, _ version: String) -> CountedVerdict {
+            CountedVerdict(
+                appID: app, kind: .verification, platform: .ios, code: code, scheme: .one, version: version)
+        }
+        let time = desk.clock.now - 3600
+        let counts = [
+            verdict("verified", "2.0"): 97 as Int64, verdict("observed_NONCE_REPLAY", "2.0"): 3,
+            verdict("verified", "1.0"): 1,
+        ]
+        try await desk.stores.add(VerdictBatch(id: "batch", minute: time - time.seconds % 60, counts: counts))
+        let page = await (try await desk.signedIn(.viewer)).get(Self.path).text
+        #expect(page.contains("verified: 98") && page.contains("observed_NONCE_REPLAY: 3"))
+        #expect(page.contains(">3.0 %<") && page.contains(">0 %<"))
+    }
+
+    @Test func `the table of a record has every member once, everyday ones first`() throws {
+        let record = try AppRecord(
+            JSONFields([
+                "app_id": "com.example.app", "build_channel": "dev",
+                "ios": ["app_ids": ["TEAMID1234.com.example.app"]],
+            ]))
+        let mask = try #require(record.json(secrets: .plain)["ios"])
+        #expect(mask.object != nil)
+        let rows = RecordRow.all(.object(record.json(secrets: .plain)))
+        #expect(Set(rows.map(\.name)).count == rows.count)
+        for name in ["app_id", "mode", "ios.app_ids", "signature.minimum_scheme", "keys.maximum_age_days"] {
+            #expect(rows.contains { $0.name == name }, "\(name)")
+        }
+        #expect(!rows.contains { $0.name.hasPrefix("android.") })
+        #expect(rows.contains { !$0.isEveryday } && rows.allSatisfy { !$0.meaning.isEmpty })
+    }
+
+    @Test func `hostile text of a record changes no page`() async throws {
+        func tags(_ text: String) async throws -> [[String]] {
+            let desk = try await Desk()
+            let browser = try await desk.signedIn(.admin)
+            let fields = try await Self.draft(desk) { $0["name"] = .string(text) }
+            let shown = try await browser.submit(Self.path + "/change", fields)
+            let made = try await browser.submit(Self.path + "/change", fields + [("confirm", "yes")])
+            #expect(shown.status == 200 && made.status == 303)
+            var pages = [Markup.tags(shown.text)]
+            _ = await browser.get("/console")
+            for path in ["/console/apps", Self.path, Self.path + "/change"] {
+                pages.append(Markup.tags(await browser.get(path).text))
+            }
+            return pages
+        }
+        let harmless = try await tags("harmless")
+        for attack in EscapingTests.attacks { #expect(try await tags(attack) == harmless, "\(attack)") }
+    }
+
+    @Test(arguments: EscapingTests.attacks + ["a\u{202E}b", "\u{1F600}", "Über", "a\nb"])
+    func `a record comes back from its text area as it was`(text: String) throws {
+        let record: JSONValue = ["name": .string(text)]
+        let shown = VisibleText.of(RecordDraft.text(record), keepsLines: true)
+        #expect(try JSONValue(parsing: shown) == record)
+    }
+
+    @Test func `a difference has the lines that changed and their neighbours`() throws {
+        let old = "a\nb\nc\nd\ne\nf\ng"
+        let lines = try #require(LineDiff.lines(from: old, to: "a\nb\nc\nD\ne\nf\ng\nh"))
+        #expect(lines.filter { $0.kind != .same }.map(\.text) == ["d", "D", "h"])
+        #expect(lines.filter { $0.kind != .added }.map(\.text).joined(separator: "\n") == old)
+        #expect(LineDiff.lines(from: old, to: String(repeating: "x\n", count: 10_000)) == nil)
+    }
+}
