@@ -204,9 +204,13 @@ let package = Package(
 
         // Pages for people on the operations listener. They call the admin API, and nothing else.
         room(
-            "Console", ["AuthServer", "AuthService", "AttestationInspection", bytes, contract, json, crypto, mustache],
+            "Console",
+            [
+                "AuthServer", "AuthService", "AttestationInspection", "Verification", bytes, contract, json, crypto,
+                mustache,
+            ],
             tests: [
-                "AuthServer", "AuthService", "AttestationInspection", testKit, bytes, contract, json,
+                "AuthServer", "AuthService", "AttestationInspection", "Verification", testKit, bytes, contract, json,
                 "StoreConformance", crypto,
             ]),
 

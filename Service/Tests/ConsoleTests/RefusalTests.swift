@@ -8,6 +8,7 @@ import Foundation
 import StoreConformance
 import StrictJSON
 import Testing
+import Verification
 
 @testable import AuthService
 

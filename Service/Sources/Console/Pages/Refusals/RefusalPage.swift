@@ -2,6 +2,7 @@ internal import AttestationInspection
 internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
+internal import Verification
 
 /// One recorded refusal, replayed check by check. The export is an audit event, so the page does not refresh itself.
 struct RefusalPage: ConsolePage {
