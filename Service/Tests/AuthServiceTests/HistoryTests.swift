@@ -218,7 +218,7 @@ struct HistoryTests {
         #expect(try await written() == [])
         #expect(try await written(by: 3600) == [3])
         #expect(try await written(by: 86_400) == [3])
-        clock.advance(VerdictHistory.hoursKept)
+        clock.advance(VerdictHistory.hoursKept - VerdictHistory.minutesKept + VerdictHistory.hour)
         await history.expire()
         #expect(try await written(by: 3600) == [])
         #expect(try await written(by: 86_400) == [3], "the day has not ended 90 days ago")
