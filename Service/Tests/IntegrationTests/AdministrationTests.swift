@@ -94,7 +94,11 @@ import Testing
         func webhooks(_ arguments: String...) async throws -> Binary.Result {
             try await Binary.run(["webhooks"] + arguments + ["--database", database])
         }
+        let provisioned = try await Binary.run(
+            ["apps", "add", "--file", "-", "--database", database], input: DevelopmentDevice.app)
+        try #require(provisioned.status == 0, "\(provisioned.errors)")
         let added = try await webhooks("add", url, "--event", "device.revoked", "--json")
+        try #require(added.status == 0, "\(added.errors)")
         let id = try #require(try JSONValue(parsing: added.output).object?["id"]?.string, "\(added.errors)")
         for (word, isEnabled) in [("disable", false), ("disable", false), ("enable", true)] {
             #expect(try await webhooks(word, id).output == "\(word)d \(id)\n")
