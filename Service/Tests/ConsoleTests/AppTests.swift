@@ -65,6 +65,18 @@ import Testing
         #expect(try await Self.name(desk) == "Mine")
     }
 
+    @Test func `line feeds of a browser are no change`() async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.admin)
+        let fields = try await Self.draft(desk) { $0["name"] = "Mine" }
+            .map { ($0.0, $0.1.replacing("\n", with: "\r\n")) }
+        let edited = try await browser.submit(Self.path + "/change", fields + [("edit", "yes")])
+        #expect(edited.status == 200 && !edited.text.contains("\\u{d}"))
+        let shown = try await browser.submit(Self.path + "/change", fields).text
+        #expect(shown.contains("&quot;Mine&quot;,</span>") && !shown.contains("\\u{d}"))
+        #expect(!shown.contains("<span class=\"added\">+ {</span>"))
+    }
+
     @Test func `a form without a version changes nothing`() async throws {
         let desk = try await Desk()
         let browser = try await desk.signedIn(.admin)

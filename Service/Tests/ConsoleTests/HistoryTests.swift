@@ -61,6 +61,8 @@ import Testing
         let page = await desk.pageText("/console/history?period=\(period.value)&compare=yes")
         #expect(!page.contains("role=\"alert\""))
         #expect(page.contains("verified: 7"))
+        #expect(page.contains("id=\"before-title\"") == period.isComparable)
+        #expect(page.contains("no time before the last 90 days") == (period.value == "90-days"))
     }
 
     @Test func `two periods have the same groups, and the change of each`() async throws {

@@ -64,7 +64,8 @@ enum Script {
               button.textContent = "Copied";
               setTimeout(() => { button.textContent = "Copy"; }, 2000);
             });
-            block.before(button);
+            if (block.previousElementSibling) block.previousElementSibling.append(button);
+            else block.before(button);
           }
         })();
         """#

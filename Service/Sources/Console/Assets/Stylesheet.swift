@@ -7,7 +7,7 @@ enum Stylesheet {
           --accent: #1d5fa7; --on-accent: #ffffff; --good: #1a6e3c; --warn: #8a5300; --bad: #b3261e; --dark: #55407a;
           --good-ground: #e7f4eb; --warn-ground: #fdf1dc; --bad-ground: #fceae8; --plain-ground: #eff0ee;
           --mono: ui-monospace, "SF Mono", "Cascadia Mono", "Roboto Mono", Menlo, Consolas, monospace;
-          --radius: 8px; --gap: 1rem;
+          --radius: 8px; --edge: max(1rem, 3vw, 50vw - 42rem + 3vw);
         }
         @media (prefers-color-scheme: dark) {
           :root {
@@ -20,7 +20,7 @@ enum Stylesheet {
         html { -webkit-text-size-adjust: 100%; }
         body {
           margin: 0; min-height: 100vh; display: flex; flex-direction: column;
-          background: var(--ground); color: var(--text);
+          background: var(--ground); color: var(--text); overflow-wrap: break-word;
           font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif;
         }
         h1 { font-size: 1.6rem; line-height: 1.25; margin: .25rem 0 1rem; overflow-wrap: anywhere; }
@@ -42,7 +42,7 @@ enum Stylesheet {
 
         /* Frame */
         .top {
-          display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.5rem; padding: .5rem max(1rem, 3vw);
+          display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.5rem; padding: .5rem var(--edge);
           background: var(--surface); border-bottom: 1px solid var(--line);
         }
         .brand { font-weight: 650; color: var(--text); text-decoration: none; padding: .5rem 0; }
@@ -50,15 +50,17 @@ enum Stylesheet {
         .top ul { display: flex; flex-wrap: wrap; gap: .25rem; list-style: none; margin: 0; padding: 0; }
         .top nav a {
           display: block; padding: .5rem .75rem; color: var(--text); text-decoration: none;
-          border-bottom: 3px solid transparent;
+          border-block: 3px solid transparent;
         }
         .top nav a:hover { background: var(--plain-ground); }
         .top nav a[aria-current] { border-bottom-color: var(--accent); font-weight: 600; }
-        .person { color: var(--text); text-decoration: none; padding: .5rem 0; overflow-wrap: anywhere; }
-        .person span:first-child { text-decoration: underline; text-underline-offset: .15em; }
+        .person {
+          display: flex; gap: .35rem; max-width: min(100%, 24rem); color: var(--text); text-decoration: none; padding: .5rem 0;
+        }
+        .person span:first-child { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; text-decoration: underline; text-underline-offset: .15em; }
         .role { color: var(--soft); }
-        main { flex: 1; width: 100%; max-width: 84rem; margin: 0 auto; padding: 1.25rem max(1rem, 3vw) 3rem; }
-        .bottom { padding: 1rem max(1rem, 3vw); border-top: 1px solid var(--line); color: var(--soft); font-size: .875rem; }
+        main { flex: 1; width: 100%; padding: 1.25rem var(--edge) 3rem; }
+        .bottom { padding: 1rem var(--edge); border-top: 1px solid var(--line); color: var(--soft); font-size: .875rem; }
         .bottom p { margin: 0; max-width: none; }
         .narrow { max-width: 36rem; margin: 6vh auto 0; }
         .crumbs { margin: 0; font-size: .9rem; }
@@ -112,13 +114,15 @@ enum Stylesheet {
           border: 1px solid var(--soft); border-radius: var(--radius);
         }
         input[type=checkbox], input[type=radio] { width: 1.15rem; height: 1.15rem; vertical-align: -.15em; }
+        ::placeholder { color: var(--soft); opacity: 1; }
         [aria-invalid=true] { border-color: var(--bad) !important; }
         .hint { color: var(--soft); font-size: .9rem; margin: .25rem 0 0; }
         .field { margin: 0 0 1rem; }
-        .change, .narrow form { max-width: 36rem; }
+        .change .field, .narrow form { max-width: 36rem; }
         .narrow button { margin-top: 1rem; }
         .filters { display: flex; flex-wrap: wrap; gap: .75rem; align-items: end; margin-bottom: 1.25rem; }
         .filters .field { flex: 1 1 11rem; max-width: 22rem; margin: 0; }
+        .filters .check { display: flex; align-items: center; gap: .5rem; min-height: 2.75rem; margin: 0; }
         .filters .wide { flex-basis: 28rem; max-width: none; }
         button, .button {
           display: inline-flex; align-items: center; justify-content: center; min-height: 2.75rem; padding: .5rem 1rem;
@@ -127,21 +131,30 @@ enum Stylesheet {
         }
         button:hover, .button:hover { background: var(--plain-ground); }
         button.primary { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }
-        button.danger, .button.danger { border-color: var(--bad); color: var(--bad); font-weight: 600; }
-        button.primary:hover { filter: brightness(1.1); }
-        .buttons { display: flex; flex-wrap: wrap; gap: .5rem; }
-        .bulk { margin-bottom: .75rem; }
-        td.buttons .button { min-height: 2.25rem; padding: .25rem .75rem; }
+        .button.danger { border-color: var(--bad); color: var(--bad); font-weight: 600; }
+        button.danger { background: var(--bad); border-color: var(--bad); color: var(--surface); font-weight: 600; }
+        button.primary:hover, button.danger:hover { filter: brightness(1.1); }
+        .buttons { display: flex; flex-wrap: wrap; gap: .5rem; margin-bottom: .75rem; }
+        .facts + .buttons { margin-top: 1rem; }
+        table + p { margin-top: .75rem; }
+        td.buttons { display: table-cell; }
+        td.buttons .button { margin-bottom: .25rem; white-space: nowrap; min-height: 2.25rem; padding: .25rem .6rem; }
 
         /* Tables */
         table { width: 100%; border-collapse: collapse; background: var(--surface); font-variant-numeric: tabular-nums; }
+        table:not(:has(tbody tr)) { display: none; }
         table { border: 1px solid var(--line); border-radius: var(--radius); }
-        th, td { padding: .6rem .75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+        th, td { padding: .6rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+        th.buttons { display: table-cell; min-width: 11.5rem; }
         thead th { font-size: .875rem; color: var(--soft); font-weight: 600; white-space: nowrap; }
-        tbody th { font-weight: 500; overflow-wrap: anywhere; }
+        tbody th { min-width: 14rem; font-weight: 500; overflow-wrap: anywhere; }
         tbody tr:last-child > * { border-bottom: 0; }
         tbody tr:hover { background: var(--plain-ground); }
         td small { display: block; }
+        td time { white-space: nowrap; }
+        .record { table-layout: fixed; }
+        .record td, .record th, .long { overflow-wrap: anywhere; }
+        .long { min-width: 10rem; }
         .number { text-align: right; }
         .facts { margin: 0; }
         .facts > div {
@@ -162,6 +175,7 @@ enum Stylesheet {
         .event.good::before { background: var(--good); border-color: var(--good); }
         .event.bad::before { background: var(--bad); border-color: var(--bad); border-radius: 0; }
         .event p { margin: 0; max-width: none; overflow-wrap: anywhere; }
+        details.detail { margin: 0; overflow-wrap: anywhere; }
         .detail .value { font-family: var(--mono); font-size: .85em; }
 
         /* Charts */
@@ -191,17 +205,20 @@ enum Stylesheet {
         }
         pre code { overflow-wrap: normal; }
         .commands p { margin: .75rem 0 .25rem; color: var(--soft); }
-        .copy { float: right; min-height: 0; padding: .1rem .6rem; margin: .35rem; font-size: .8125rem; }
+        .copy { min-height: 1.75rem; padding: 0 .6rem; margin-left: .5rem; font-size: .8125rem; }
 
         @media (max-width: 44rem) {
           table.cards, .cards tbody, .cards tr, .cards th, .cards td { display: block; width: 100%; }
           .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+          tbody th { min-width: 0; }
           .cards tr { border-bottom: 1px solid var(--line); padding: .5rem 0; }
           .cards tr:last-child { border-bottom: 0; }
           .cards tbody th, .cards td { border: 0; padding: .2rem .75rem; text-align: left; }
-          .cards td { display: grid; grid-template-columns: 7.5rem 1fr; gap: .5rem; }
-          .cards td::before { content: attr(data-label); color: var(--soft); font-size: .875rem; }
-          .cards td.buttons { display: flex; }
+          .cards td { position: relative; min-height: 1.9rem; padding-left: 8rem; overflow-wrap: anywhere; }
+          .cards td::before {
+            content: attr(data-label); position: absolute; left: .75rem; width: 7rem; color: var(--soft); font-size: .875rem;
+          }
+          .cards td:empty { display: none; }
           .facts > div { grid-template-columns: 1fr; gap: 0; }
           .top nav { order: 3; flex-basis: 100%; }
           .person { margin-left: auto; }

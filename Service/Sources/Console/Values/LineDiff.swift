@@ -46,7 +46,7 @@ enum LineDiff {
     /// For the partial `diff`. Lines far from a change are left out.
     static func value(from old: String, to new: String) -> PageValue {
         guard let lines = lines(from: old, to: new) else {
-            return ["same": .flag(false), "long": .flag(true), "lines": []]
+            return ["same": .flag(false), "long": .flag(true), "differs": .flag(false), "lines": []]
         }
         let changed = lines.indices.filter { lines[$0].kind != .same }
         var shown = Set<Int>()
@@ -60,7 +60,10 @@ enum LineDiff {
             values.append(value(sign, line.text, line.kind.rawValue))
             last = index
         }
-        return ["same": .flag(changed.isEmpty), "long": .flag(false), "lines": .list(values)]
+        return [
+            "same": .flag(changed.isEmpty), "long": .flag(false), "differs": .flag(!changed.isEmpty),
+            "lines": .list(values),
+        ]
     }
 
     private static func value(_ sign: String, _ text: String, _ kind: String) -> PageValue {
@@ -76,6 +79,8 @@ extension Templates {
         {{#long}}
         <p>The texts are too long to be compared here.</p>
         {{/long}}
+        {{#differs}}
         <pre class="diff" tabindex="0" aria-label="Lines with + are new, lines with - are gone"><code>{{#lines}}<span class="{{kind}}">{{sign}} {{text}}</span>{{/lines}}</code></pre>
+        {{/differs}}
         """#
 }

@@ -24,6 +24,8 @@ struct StackedChart: Sendable {
     let groups: [Group]
     /// The highest sum that the chart has room for. Charts beside each other have the same.
     let ceiling: Int64
+    /// The number of steps, also if there are no counts.
+    let length: Int
 
     private static let width = 720.0
     private static let height = 200.0
@@ -36,7 +38,6 @@ struct StackedChart: Sendable {
 
     /// For the partial `stacked`.
     var value: PageValue {
-        let length = groups.map(\.counts.count).max() ?? 0
         let (from, to) = (utc(0), utc(length))
         let peak = Self.peak(groups)
         let sum = groups.reduce(0) { $0 + $1.total }

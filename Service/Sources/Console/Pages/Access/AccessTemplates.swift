@@ -51,14 +51,14 @@ extension Templates {
         {{^isEmpty}}
         <table class="cards">
         <caption class="hidden">Webhooks</caption>
-        <thead><tr><th scope="col">Receiver</th><th scope="col">Apps</th><th scope="col">Events</th><th scope="col">State</th><th scope="col" class="number">Delivered up to</th><th scope="col">Change</th></tr></thead>
+        <thead><tr><th scope="col">Receiver</th><th scope="col">Apps</th><th scope="col">Events</th><th scope="col">State</th><th scope="col" class="number">Delivered up to</th><th scope="col" class="buttons">Change</th></tr></thead>
         <tbody>
         {{#rows}}
         <tr>
         <th scope="row">{{url}} <code>{{id}}</code></th>
         <td data-label="Apps">{{apps}}</td>
         <td data-label="Events">{{events}}</td>
-        <td data-label="State">{{#enabled}}{{#failing}}<span class="tag warn">fails</span> since {{>time}}: {{failure}}{{/failing}}{{^failing}}delivers{{/failing}}{{/enabled}}{{^enabled}}off{{/enabled}}</td>
+        <td data-label="State">{{#enabled}}{{#failing}}<span class="tag warn">fails</span> {{failure}}<br>since {{>time}}{{/failing}}{{^failing}}delivers{{/failing}}{{/enabled}}{{^enabled}}off{{/enabled}}</td>
         <td data-label="Delivered up to" class="number">{{position}}</td>
         <td data-label="Change" class="buttons">{{#buttons}}<a class="button{{#danger}} danger{{/danger}}" href="{{path}}">{{label}}<span class="hidden"> {{id}}</span></a> {{/buttons}}</td>
         </tr>

@@ -55,7 +55,7 @@ extension Templates {
         {{#apps}}
         <tr>
         <th scope="row"><a href="{{path}}">{{id}}</a></th>
-        <td data-label="Name">{{name}}</td>
+        <td data-label="Name" class="long">{{name}}</td>
         <td data-label="Channel">{{channel}}</td>
         <td data-label="Platforms">{{platforms}}</td>
         <td data-label="Mode">{{mode}}</td>

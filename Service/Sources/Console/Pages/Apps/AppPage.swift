@@ -122,7 +122,7 @@ extension Templates {
         {{>rollOut}}
         {{/rollOut}}
         <h2>Record</h2>
-        <table class="cards">
+        <table class="cards record">
         <caption class="hidden">Members that everybody sets</caption>
         <thead><tr><th scope="col">Member</th><th scope="col">Value</th><th scope="col">Meaning</th></tr></thead>
         <tbody>
@@ -132,7 +132,7 @@ extension Templates {
         </tbody>
         </table>
         <details><summary>Advanced members</summary>
-        <table class="cards">
+        <table class="cards record">
         <caption class="hidden">Members whose defaults are right for most apps</caption>
         <thead><tr><th scope="col">Member</th><th scope="col">Value</th><th scope="col">Meaning</th></tr></thead>
         <tbody>

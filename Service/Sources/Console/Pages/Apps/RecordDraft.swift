@@ -12,10 +12,13 @@ struct RecordDraft: Sendable {
 
     /// The draft of a form. A form without a version has an empty one, which the admin API refuses. So has one whose version is `*`.
     init(_ form: PageFields) {
-        text = form["record"] ?? ""
+        text = Self.lines(form["record"])
         tag = form["tag"].flatMap { $0.hasPrefix("\"") ? $0 : nil } ?? ""
-        base = form["base"] ?? ""
+        base = Self.lines(form["base"])
     }
+
+    /// Browsers send each line feed of a form as CR LF (HTML, "constructing the entry list").
+    private static func lines(_ text: String?) -> String { (text ?? "").replacing("\r\n", with: "\n") }
 
     /// A draft that is the record of an answer.
     init(_ answer: AdminAnswer) {

@@ -26,7 +26,8 @@ enum RollOut {
                 values["chart"] =
                     StackedChart(
                         key: "roll-out", title: "Requests to other services: verified, and what would be refused",
-                        start: since, step: step, groups: groups, ceiling: StackedChart.peak(groups)
+                        start: since, step: step, groups: groups, ceiling: StackedChart.peak(groups),
+                        length: Int(days * 86_400 / step)
                     ).value
                 values["versions"] = versions(try await visit.call(call(app, since, by: "version,code")))
             }

@@ -25,6 +25,8 @@ enum EventRow {
         return [
             "name": .text(name.replacing("_", with: " ")),
             "value": .text(text.count > 2000 ? text.prefix(2000) + "…" : text),
+            // Such as an app's record: it would fill the page.
+            "start": text.count > 200 ? .text(text.prefix(60) + "…") : .none,
         ]
     }
 
@@ -84,7 +86,12 @@ extension Templates {
         <p><strong>{{words}}</strong> <code>{{code}}</code>{{#app}} · {{.}}{{/app}}{{#path}} · <a href="{{.}}"><code>{{device}}</code></a>{{/path}}</p>
         <p class="soft">{{#at}}{{>time}}{{/at}} · by <code>{{actor}}</code> · event {{sequence}}</p>
         {{#details}}
+        {{#start}}
+        <details class="detail"><summary>{{name}}: <span class="value">{{.}}</span></summary><p class="value">{{value}}</p></details>
+        {{/start}}
+        {{^start}}
         <p class="detail"><span class="soft">{{name}}:</span> <span class="value">{{value}}</span></p>
+        {{/start}}
         {{/details}}
         </li>
         """#

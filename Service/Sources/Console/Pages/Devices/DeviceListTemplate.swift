@@ -31,7 +31,7 @@ extension Templates {
         <table class="cards">
         <caption class="hidden">Devices, newest first</caption>
         <thead><tr><th scope="col">Device</th><th scope="col">App</th><th scope="col">Platform</th><th scope="col">Status</th>
-        <th scope="col">Assurance</th><th scope="col">Registered</th><th scope="col">Last seen</th>{{#isQueue}}<th scope="col">Decide</th>{{/isQueue}}</tr></thead>
+        <th scope="col">Assurance</th><th scope="col">Registered</th><th scope="col">Last seen</th>{{#isQueue}}<th scope="col" class="buttons">Decide</th>{{/isQueue}}</tr></thead>
         <tbody>
         {{#devices}}
         <tr>

@@ -16,6 +16,7 @@ struct HistoryPage: ConsolePage {
         values["download"] = .text(PagePath.of("history", "csv", query: question.query))
         values["isFiltered"] = .flag(question.isFiltered)
         values["compares"] = .flag(question.compares)
+        values["isIncomparable"] = .flag(question.isIncomparable)
         let empty: [String: PageValue] = ["problem": .none, "charts": [], "rows": [], "steps": .none, "isEmpty": true]
         values.merge(empty) { $1 }
         do {
@@ -40,7 +41,7 @@ struct HistoryPage: ConsolePage {
         func chart(_ key: String, _ title: String, _ start: UnixTime, _ groups: HistoryGroups) -> PageValue {
             StackedChart(
                 key: key, title: title, start: start, step: question.period.step, groups: groups.groups,
-                ceiling: ceiling
+                ceiling: ceiling, length: Int(question.period.seconds / question.period.step)
             ).value
         }
         let label = question.period.label

@@ -13,6 +13,9 @@ struct HistoryQuestion: Sendable {
         /// Seconds of a bar. A day has whole hours, because minutes are kept for 48 hours, which is less than two days that begin
         /// at a whole step.
         let step: Int64
+
+        /// Counts are kept for 90 days, so nothing is known of the time before these.
+        var isComparable: Bool { 2 * seconds <= 90 * 86_400 }
     }
 
     static let periods = [
@@ -36,6 +39,8 @@ struct HistoryQuestion: Sendable {
     let group: String
     /// Whether the period before is shown, too.
     let compares: Bool
+    /// Whether the person asked for the period before, which is not known.
+    let isIncomparable: Bool
     let app: String?
     private let filters: [(name: String, value: String?)]
     /// The first second of the period, a whole step.
@@ -46,7 +51,8 @@ struct HistoryQuestion: Sendable {
         let period = Self.periods.first { $0.value == fields["period"] } ?? Self.periods[1]
         self.period = period
         group = Self.groups.first { $0.value == fields["by"] }?.value ?? "code"
-        compares = fields["compare"] == "yes"
+        compares = fields["compare"] == "yes" && period.isComparable
+        isIncomparable = fields["compare"] == "yes" && !period.isComparable
         self.app = app
         filters = Self.filterNames.map { name in
             (name, fields[name].map { $0.trimmed }.flatMap { $0.isEmpty ? nil : $0 })

@@ -21,6 +21,9 @@ extension Templates {
         <label class="check"><input type="checkbox" name="compare" value="yes"{{#compares}} checked{{/compares}}> With the time before</label>
         <button>Show</button>
         </form>
+        {{#isIncomparable}}
+        <p class="soft">Counts are kept for 90 days, so there is no time before the last 90 days to compare with.</p>
+        {{/isIncomparable}}
         {{#problem}}
         <p class="problem" role="alert">{{.}}</p>
         {{/problem}}

@@ -20,8 +20,8 @@ extension Templates {
         {{/chart}}
         <table class="cards">
         <caption class="hidden">Requests in the last hour, by app</caption>
-        <thead><tr><th scope="col">App</th><th scope="col">Verified</th><th scope="col">Refused</th><th scope="col">Observed</th>
-        <th scope="col">Not judged</th><th scope="col">Most frequent codes</th></tr></thead>
+        <thead><tr><th scope="col">App</th><th scope="col" class="number">Verified</th><th scope="col" class="number">Refused</th>
+        <th scope="col" class="number">Observed</th><th scope="col" class="number">Not judged</th><th scope="col">Most frequent codes</th></tr></thead>
         <tbody>
         {{#apps}}
         <tr><th scope="row">{{app}}</th><td data-label="Verified" class="number">{{accepted}}</td>
@@ -57,7 +57,7 @@ extension Templates {
         <h2 id="devices">Devices</h2>
         <table class="cards">
         <caption class="hidden">Devices by app and status</caption>
-        <thead><tr><th scope="col">App</th>{{#statuses}}<th scope="col">{{.}}</th>{{/statuses}}</tr></thead>
+        <thead><tr><th scope="col">App</th>{{#statuses}}<th scope="col" class="number">{{.}}</th>{{/statuses}}</tr></thead>
         <tbody>
         {{#devices}}
         <tr><th scope="row"><a href="{{path}}">{{app}}</a></th>{{#counts}}<td data-label="{{status}}" class="number"><a href="{{path}}" aria-label="{{count}} {{status}} devices of {{app}}">{{count}}</a></td>{{/counts}}</tr>

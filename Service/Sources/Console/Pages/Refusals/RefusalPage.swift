@@ -74,22 +74,28 @@ struct RefusalPage: ConsolePage {
     static func chain(_ facts: JSONObject, at recorded: String?) -> PageValue {
         let certificates = facts["certificates"]?.array ?? leaf(facts).map { [$0] } ?? []
         guard !certificates.isEmpty else { return .none }
-        let time = recorded.flatMap { try? UnixTime(iso8601: $0) }
+        let refused = time(recorded)
         return .list(
             certificates.map { certificate in
-                let (start, end) = (certificate["not_before"]?.string, certificate["not_after"]?.string)
-                let starts = start.flatMap { try? UnixTime(iso8601: $0) }
-                let ends = end.flatMap { try? UnixTime(iso8601: $0) }
+                let (starts, ends) = (time(certificate["not_before"]?.string), time(certificate["not_after"]?.string))
                 var state: String?
-                if let time, let starts, time < starts { state = "not valid yet when it was refused" }
-                if let time, let ends, time > ends { state = "expired when it was refused" }
+                if let refused, let starts, refused < starts { state = "not valid yet when it was refused" }
+                if let refused, let ends, refused > ends { state = "expired when it was refused" }
                 return [
                     "subject": PageValue(certificate["subject"]), "issuer": PageValue(certificate["issuer"]),
-                    "from": .optional(start), "to": .optional(end), "state": .optional(state),
+                    "from": .optional(utc(starts)), "to": .optional(utc(ends)), "state": .optional(state),
                     "hash": PageValue(certificate["sha256"]),
                 ]
             })
     }
+
+    /// A time of a report, which may have a fraction of a second.
+    private static func time(_ text: String?) -> UnixTime? {
+        guard let text, text.hasSuffix("Z") else { return nil }
+        return try? UnixTime(iso8601: text.prefix(19) + "Z")
+    }
+
+    private static func utc(_ time: UnixTime?) -> String? { time.map { Moment(time: $0, now: $0).utc } }
 
     /// The certificate of an App Attest key: its report has the dates alone.
     private static func leaf(_ facts: JSONObject) -> JSONValue? {

@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""The console as people and attackers meet it, in Chromium. `run` installs what this needs and says how to call it.
+
+Pages are found by following links from the first one, so that a new page is checked without being named here.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import sys
+import tempfile
+import time
+import urllib.parse
+
+import rules
+from attacks import Attacks
+from browser import browser
+from scene import APP, SEEN, UNLIMITED, Scene, hostile
+from service import running
+from visitor import COOKIE, Visitor, different, pattern, walk
+
+# Pages that must be among those that are found.
+PAGES = {"/console", "/console/devices", "/console/devices/{app}/{id}", "/console/apps/{app}/decisions", "/console/audit",
+         "/console/audit/verification", "/console/account", "/console/apps", "/console/apps/{app}", "/console/apps/{app}/change",
+         "/console/history", "/console/history/csv", "/console/refusals", "/console/refusals/{app}/{id}", "/console/access",
+         "/console/refusals/{app}/{id}/erase", "/console/access/credentials/create", "/console/access/credentials/{id}/revoke",
+         "/console/access/signing-keys/rotate", "/console/access/signing-keys/{id}/revoke"}
+PAGES |= {f"/console/access/webhooks/{{id}}/{change}" for change in ("disable", "resend", "remove")}
+PAGES |= {f"/console/devices/{{app}}/{{id}}/{change}" for change in (
+    "approve", "reject", "revoke", "force-rotation", "lift-rotation", "lower-scheme")}
+OTHERS = [("/console/history?by=version&compare=yes&period=90-days", "history-versions", 200),
+          ("/console/history?by=app_id&period=hour&kind=device", "history-apps", 200), ("/console/nowhere", "refusal-unknown", 404),
+          (f"/console/apps/{APP}/decisions?decision=approve", "refusal-nothing-selected", 400)]
+HEADERS = {"cache-control": "no-store", "x-frame-options": "DENY", "x-content-type-options": "nosniff",
+           "cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin"}
+POLICY = {"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'", "script-src 'self'", "style-src 'self'"}
+
+
+class Report:
+    """One line a check."""
+
+    def __init__(self):
+        self.failed = 0
+
+    def check(self, name, faults):
+        faults = list(dict.fromkeys(faults))
+        self.failed += bool(faults)
+        print(f"{'FAULT' if faults else 'ok   '} {name}", *(f"      {fault}" for fault in faults), sep="\n", flush=True)
+
+
+class Check:
+    def __init__(self, scene, browser, screenshots):
+        self.scene, self.browser, self.screenshots, self.report = scene, browser, screenshots, Report()
+        self.origin = f"http://{scene.node.operations}"
+        self.seen = collections.Counter()
+
+    def sign_in(self, window, role):
+        """By keyboard alone: the field has the focus."""
+        window.open(f"{self.origin}/console")
+        # Browsers give the focus with the first picture of a page.
+        deadline = time.monotonic() + 10
+        while window.run("() => document.activeElement.id") != "credential":
+            assert time.monotonic() < deadline, "the field has no focus"
+        window.type(self.scene.credentials[role])
+        window.loading(lambda: window.press("Enter"))
+
+    def visitor(self, role):
+        visitor = Visitor(self.scene.node.operations)
+        assert visitor.sign_in(self.scene.credentials[role]).status == 303, role
+        return visitor
+
+    # Looking
+
+    def page(self, window, path, name, statuses=(200,)):
+        """The faults of one page, as it is with or without script."""
+        window.forget()
+        answer = window.open(self.origin + path)
+        if answer["status"] not in statuses:
+            yield f"{answer['status']}"
+        yield from self.shown(window, answer, name)
+
+    def shown(self, window, answer, name):
+        headers = {field.lower(): value for field, value in answer["headers"].items()}
+        yield from (f"{field}: {headers.get(field)}" for field, value in HEADERS.items() if headers.get(field) != value)
+        policy = {part.strip() for part in headers.get("content-security-policy", "").split(";")}
+        yield from (f"content security policy without {part}" for part in POLICY - policy)
+        if any("unsafe" in part or "*" in part for part in policy):
+            yield f"content security policy: {policy}"
+        yield from rules.looks(window, self.screenshots / name, rules.SCHEMES if window.has_scripts else rules.SCHEMES[:1])
+        yield from rules.focus(window)
+        text = window.run("() => document.body.textContent")
+        for field in [*self.scene.credentials, *SEEN]:
+            self.seen[field] += f"{field}'\"><canary-x" in text
+        yield from rules.happened(window, self.origin)
+
+    def look(self, window, found, stage="", modes=(True, False)):
+        """All different pages, with script and without."""
+        for scripts in modes:
+            window.scripts(scripts)
+            mode = "" if scripts else " without script"
+            for path, name in different(found):
+                file = f"{stage}{name}{mode}".replace(" ", "-")
+                self.report.check(f"{stage}{path}{mode}", self.page(window, path, file))
+        window.scripts(True)
+
+    def others(self, window):
+        """Pages that no link leads to."""
+        for path, name, status in OTHERS:
+            self.report.check(path, self.page(window, path, name, [status]))
+
+    # Doing
+
+    def by_keyboard(self, window):
+        """Signs in, approves a pending device and signs out, without a pointer and without script."""
+        window.scripts(False)
+        self.sign_in(window, "operator")
+        if cookie := next((cookie for cookie in window.cookies() if cookie["name"] == COOKIE), None):
+            wanted = {"secure": True, "httpOnly": True, "sameSite": "Strict", "path": "/", "session": True, "domain": "127.0.0.1"}
+            yield from (f"the cookie has {name} {cookie.get(name)}" for name, value in wanted.items() if cookie.get(name) != value)
+        else:
+            yield "the browser has no cookie"
+        device = self.scene.pending.pop()
+        steps = ["Devices", "Show", device.device, "Approve", "Approve the device"]
+        for step in steps:
+            if step == "Show":
+                self.to(window, "pending", "status")
+                window.press("p")
+            if not self.to(window, step):
+                yield f"the keyboard does not reach {step} at {window.run('() => location.href')}"
+                return
+            window.loading(lambda: window.press("Enter"))
+        if self.scene.operator.administer("GET", f"/apps/{device.app}/devices/{device.device}")["status"] != "registered":
+            yield "the device was not approved"
+        yield from rules.happened(window, self.origin)
+        window.scripts(True)
+
+    @staticmethod
+    def to(window, text, name=None):
+        """Goes on by the Tab key to what has this text, or to the field of this name."""
+        for _ in range(150):
+            window.press("Tab")
+            at = window.run("() => [document.activeElement.textContent.trim(), document.activeElement.name]")
+            if at[1] == name if name else at[0] == text:
+                return True
+        return False
+
+    def forms(self, found):
+        """The forms that change something, with their pages. Leaves out those that end what this check needs."""
+        for path, answer in sorted(found.items(), key=lambda item: "?" not in item[0]):
+            for form in answer.document.forms if answer.document else []:
+                action = urllib.parse.urljoin(path, form.action)
+                if form.method == "post" and not action.endswith("/sign-out") and not self.scene.used & set(action.split("/")):
+                    yield path, action, form
+
+    def act(self, window, found):
+        """Sends a form of each kind, with script and without, and looks at what comes."""
+        kinds = collections.defaultdict(list)
+        for path, action, _ in self.forms(found):
+            kinds[pattern(action)].append((path, action))
+        used = set()
+        # Decisions about all that wait come after those about one.
+        for kind, places in sorted(kinds.items(), reverse=True):
+            for scripts in (True, False):
+                # What has been decided about has no further decision.
+                fresh = next((place for place in places if not used & set(place[1].split("/"))), places[-1])
+                used |= {part for part in fresh[1].split("/") if pattern(f"/{part}") == "/{id}"}
+                window.scripts(scripts)
+                mode = "" if scripts else " without script"
+                self.report.check(f"POST {fresh[1]}{mode}", self.send(window, *fresh, f"post-{kind}{mode.replace(' ', '-')}"))
+        window.scripts(True)
+
+    def send(self, window, path, action, name):
+        """Fills in and sends a form; where the answer asks once more, confirms it."""
+        window.open(self.origin + path)
+        name = name.replace("/console/", "").replace("/", "-").replace("{", "").replace("}", "")
+        for step in ("", "-confirmed"):
+            window.forget()
+            answer = window.loading(lambda: window.run("""(action, text) => {
+              const form = [...document.forms].find((form) => new URL(form.action).pathname === action);
+              for (const field of form.querySelectorAll("input:not([type]), input[type=text]")) {
+                field.value ||= text.slice(0, field.maxLength > 0 ? field.maxLength : 99);
+              }
+              (form.querySelector("button.primary, button.danger") || form.querySelector("button")).click();
+            }""", action, hostile("reason")))
+            if answer["status"] not in (200, 400, 409, 412, 422):
+                yield f"{answer['status']}"
+            yield from self.shown(window, answer, name + step)
+            if not window.run("() => document.querySelector('button[name=confirm]') !== null"):
+                return
+
+    def conflict(self, window):
+        """Edits a record twice, as a browser sends its lines; then somebody else changes it meanwhile."""
+        path = f"/console/apps/{APP}/change"
+        window.open(f"{self.origin}{path}?mode=observe")
+        for button in ("main form button", "button[name=edit]", "main form button"):
+            self.click(window, button)
+        if not window.run("() => document.querySelector('button[name=confirm]') !== null"):
+            yield "what was edited twice cannot be confirmed"
+            return
+        record = self.scene.operator.administer("GET", f"/apps/{APP}")
+        self.scene.operator.administer("PUT", f"/apps/{APP}", record | {"name": hostile("meanwhile")})
+        window.forget()
+        answer = self.click(window, "button[name=confirm]")
+        if answer["status"] != 412:
+            yield f"the change of another person: {answer['status']}"
+        # Their name has come, the old one has gone, with two lines around.
+        if (lines := window.run("() => document.querySelectorAll('.diff span:not(.same)').length")) != 2:
+            yield f"{lines} lines differ"
+        yield from self.shown(window, answer, "app-conflict")
+
+    @staticmethod
+    def click(window, button):
+        return window.loading(lambda: window.run("(button) => { document.querySelector(button).click(); }", button))
+
+    # Roles
+
+    def roles(self):
+        """Nobody sees a link or a button that is refused; and what a role does not see is refused."""
+        visitors = {role: self.visitor(role) for role in self.scene.credentials if role != "service"}
+        found = {role: walk(visitor) for role, visitor in visitors.items()}
+        # All links first: forms take things away from others.
+        faults = {role: [*self.links(visitor, found[role], found["admin"])] for role, visitor in visitors.items()}
+        for role, visitor in visitors.items():
+            self.report.check(f"the role {role}", faults[role] + [*self.sent(visitor, found[role])])
+
+    @staticmethod
+    def links(visitor, found, admins):
+        for path, answer in found.items():
+            # A form without a selection says so.
+            if answer.status >= 400 and (answer.status != 400 or "device=" in path):
+                yield f"{path}: {answer.status}"
+        for kind in {pattern(path) for path in admins} - {pattern(path) for path in found}:
+            path = next(path for path in admins if pattern(path) == kind)
+            for method in ("GET", "POST"):
+                if (status := visitor.ask(method, path, "token=x" if method == "POST" else None).status) not in (403, 404):
+                    yield f"{method} {path} is not shown, and answers {status}"
+
+    def sent(self, visitor, found):
+        tried = set()
+        for _, action, form in self.forms(found):
+            if pattern(action) not in tried:
+                tried.add(pattern(action))
+                status = visitor.ask("POST", action, form.query(next((each for each in form.buttons if each), None))).status
+                if status in (401, 403, 404, 405) or status >= 500:
+                    yield f"POST {action}: {status}"
+
+    # All of it
+
+    def run(self):
+        with self.browser.page() as window:
+            self.report.check("the sign-in page", self.page(window, "/console/sign-in", "sign-in"))
+            self.sign_in(window, "admin")
+            self.look(window, walk(self.visitor("admin")), "empty ", [True])
+            self.scene.fill()
+            # The service started anew, so sessions have ended.
+            self.sign_in(window, "admin")
+            admin = self.visitor("admin")
+            found = walk(admin)
+            self.report.check("the pages", [f"no link leads to {page}" for page in sorted(PAGES - {pattern(path) for path in found})]
+                              + [f"{path}: {answer.status}" for path, answer in found.items() if answer.status != 200])
+            self.look(window, found)
+            self.others(window)
+            with self.browser.page() as other:
+                self.report.check("by keyboard alone", self.by_keyboard(other))
+            self.act(window, walk(admin))
+            self.report.check("a conflict of two changes", self.conflict(window))
+            self.scene.wait(3)
+            self.roles()
+            for name, faults in Attacks(self.scene, window, self.origin).all(self.sign_in):
+                self.report.check(name, faults)
+        self.report.check("values of others are shown", [f"no page showed {field}" for field in sorted(SEEN) if not self.seen[field]])
+        return self.report.failed
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("--screenshots", type=pathlib.Path)
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--self-test", action="store_true")
+    options = parser.parse_args()
+    begun = time.monotonic()
+    if options.large:
+        import large
+        sys.exit(large.run(options.binary))
+    with browser() as driven:
+        found, lost = rules.self_test(driven)
+        if options.self_test:
+            print("\n".join(found))
+        if lost:
+            sys.exit("\n".join(f"the rules do not notice: {fault}" for fault in lost))
+        if options.self_test:
+            return
+        with tempfile.TemporaryDirectory() as temporary, running(options.binary, UNLIMITED) as node:
+            screenshots = options.screenshots or pathlib.Path(temporary)
+            os.makedirs(screenshots, exist_ok=True)
+            failed = Check(Scene(node), driven, screenshots.resolve()).run()
+            count = len(list(screenshots.glob("*.png")))
+    print(f"{count} screenshots, {time.monotonic() - begun:.0f} s")
+    sys.exit(f"{failed} checks failed" if failed else 0)
+
+
+main()

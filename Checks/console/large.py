@@ -1,0 +1,57 @@
+"""How long each page takes over a million devices, 200,000 audit events and the 90 days of history of scene.py. A page has 50 ms."""
+
+import statistics
+import tempfile
+import time
+
+from scene import APP, QUEUE, UNLIMITED, Scene
+from service import Node
+from visitor import Visitor, pattern, walk
+
+DEVICES, EVENTS, LIMIT, TIMES = 1_000_000, 200_000, 0.05, 15
+# Copies of a registered device, a second apart. One in a hundred waits, was rejected or revoked.
+FILL = f"""
+    CREATE TEMP TABLE numbers AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {DEVICES}) SELECT i FROM n;
+    CREATE TEMP TABLE model AS SELECT * FROM devices WHERE app_id = '{APP}' AND status = 'registered' AND attested_key_id IS NULL LIMIT 1;
+    CREATE TEMP TABLE copies AS SELECT i, lower(hex(randomblob(16))) AS h FROM numbers;
+    INSERT INTO devices (device_id, app_id, platform, status, key, key_thumbprint, assurance, registered_at, last_seen, highest_scheme,
+                         admitted_under_observation)
+    SELECT substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-4' || substr(h, 14, 3) || '-8' || substr(h, 18, 3) || '-' || substr(h, 21, 12),
+           CASE i % 4 WHEN 0 THEN '{QUEUE}' ELSE app_id END, CASE i % 2 WHEN 0 THEN 'ios' ELSE 'android' END,
+           CASE i % 300 WHEN 0 THEN 'pending' WHEN 100 THEN 'rejected' WHEN 200 THEN 'revoked' ELSE status END, key, h, assurance,
+           registered_at - i, last_seen - i % 86400, highest_scheme, 0 FROM copies, model;
+    INSERT INTO audit SELECT last + i, 'device.registered', at, 'device', '{APP}', device_id, '{{}}', zeroblob(32)
+    FROM numbers, (SELECT max(sequence) AS last, max(at) AS at FROM audit), (SELECT device_id FROM model) WHERE i <= {EVENTS};
+    ANALYZE;
+"""
+
+
+def run(binary):
+    """Prints the median of each page, and returns the number of those that take too long."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        node = Node(binary, folder, UNLIMITED).start()
+        try:
+            scene = Scene(node)
+            scene.fill()
+            scene.restart(f"BEGIN; {FILL} COMMIT;")
+            visitor = Visitor(node.operations)
+            visitor.sign_in(scene.credentials["admin"])
+            slow, done = 0, {}
+            for path, answer in walk(visitor, most=2).items():
+                # A check of the whole log reads it all, when a person asks for it.
+                if "check=" in path or answer.status != 200 or not answer.is_page:
+                    continue
+                times = []
+                for _ in range(TIMES):
+                    begun = time.monotonic()
+                    visitor.ask("GET", path)
+                    times.append(time.monotonic() - begun)
+                median = statistics.median(times)
+                if median > done.get(pattern(path), (0,))[0]:
+                    done[pattern(path)] = median, path
+            for kind, (median, path) in sorted(done.items()):
+                slow += median > LIMIT
+                print(f"{'SLOW' if median > LIMIT else 'ok  '} {median * 1000:6.1f} ms  {kind}  {path}")
+            return f"{slow} kinds of pages take more than {LIMIT * 1000:.0f} ms" if slow else 0
+        finally:
+            node.stop()
