@@ -80,12 +80,12 @@ package struct Console: OperationsPages {
         if session.notice != nil, !request.isRefresh, request.method == "GET" { sessions.tell(nil, in: id) }
         let visit = Visit(
             request: request, service: service, credential: credential, session: session,
-            tell: { [sessions] in sessions.tell($0, in: id) })
+            sessionID: id, sessions: sessions)
         return (id, visit)
     }
 
     private static func requireOwnForm(_ visit: Visit) throws(PageRefusal) {
-        guard visit.session.made(visit.request.form["token"]) else {
+        guard visit.session.number(of: visit.request.form["token"]) != nil else {
             throw PageRefusal(
                 status: 403, title: "That form is out of date",
                 message: "It was made for another session. Open the page again, and repeat the change.")
@@ -168,6 +168,7 @@ package struct Console: OperationsPages {
         case 403: .forbidden
         case 404: .notFound
         case 405: .methodNotAllowed
+        case 409: .conflict
         case 503: .serviceUnavailable
         case 500: .internalError
         default: .invalidRequest

@@ -1,9 +1,10 @@
 import AuthContract
 import AuthServer
 import AuthService
-import Console
 import StoreConformance
 import Testing
+
+@testable import Console
 
 /// Forms are accepted from the pages of the session, and from nowhere else.
 @Suite struct FormTests {
@@ -115,5 +116,45 @@ import Testing
         let answer = try await browser.submit("/console/devices/\(Desk.app)/\(device)/approve")
         #expect(answer.status == 409)
         #expect(answer.text.contains("role=\"alert\""))
+    }
+
+    @Test func `a form makes its change once, also the one that shows a secret`() async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.admin)
+        let path = "/console/access/credentials/create"
+        let token = try await browser.token(at: path)
+        let fields = [("name", "Ada"), ("role", "viewer"), ("app", ""), ("days", "7"), ("token", token)]
+        // A preview uses nothing up.
+        #expect(await browser.post(path, fields + [("preview", "yes")]).status == 200)
+        #expect(await browser.post(path, fields).text.contains("sya_"))
+        let again = await browser.post(path, fields)
+        #expect(again.status == 409 && again.text.contains("This change was made already"))
+        #expect(try await desk.service.credentials.list().count { $0.name == "Ada" } == 1)
+        // Another page has another number.
+        let other = try await browser.token(at: path)
+        #expect(other != token)
+        #expect(await browser.post(path, fields.dropLast() + [("token", other)]).status == 200)
+        // A token without a number was made by nobody.
+        for wrong in [String(token.prefix { $0 != "." }), token.prefix { $0 != "." } + ".", token + ".1"] {
+            #expect(await browser.post(path, fields.dropLast() + [("token", wrong)]).status == 403)
+        }
+    }
+
+    @Test func `a form whose change was refused can be sent again`() async throws {
+        let browser = try await Desk().signedIn(.admin)
+        let path = "/console/access/credentials/create"
+        let fields = [("name", "x"), ("app", ""), ("token", try await browser.token(at: path))]
+        #expect(await browser.post(path, fields + [("role", "service")]).status == 400)
+        #expect(await browser.post(path, fields + [("role", "viewer")]).status == 200)
+        #expect(await browser.post(path, fields + [("role", "viewer")]).status == 409)
+    }
+
+    @Test func `a session keeps the numbers of its last 64 changes`() {
+        let sessions = ConsoleSessions(random: SystemRandom())
+        let id = sessions.start("c", at: UnixTime(0))
+        for number in 0..<65 { #expect(sessions.take(String(number), in: id)) }
+        for number in 1..<65 { #expect(!sessions.take(String(number), in: id)) }
+        #expect(sessions.take("0", in: id))
+        #expect(!sessions.take("0", in: "another"))
     }
 }
