@@ -157,4 +157,39 @@ import Testing
         #expect(sessions.take("0", in: id))
         #expect(!sessions.take("0", in: "another"))
     }
+
+    @Test(arguments: [
+        (ErrorCode.unsupportedMediaType, 415, "takes forms alone"), (.payloadTooLarge, 413, "too large"),
+        (.serviceUnavailable, 503, "Too many forms"), (.invalidRequest, 400, "Fields"),
+    ])
+    func `a form that cannot be read is answered with a page`(code: ErrorCode, status: Int, words: String) async throws
+    {
+        let desk = try await Desk()
+        let refusal = Refusal(code, "test", retryAfter: code == .serviceUnavailable ? 1 : nil, hint: "Fields")
+        let request = Browser(desk).request("POST", "/console/audit")
+        let answer = desk.console.answer(request, refusedWith: refusal, at: desk.clock.now)
+        #expect(answer.status == status && answer.text.contains(words) && answer.text.hasPrefix("<!doctype html>"))
+        #expect(answer.refusal?.code == code)
+        #expect(answer.header("Retry-After") == (code == .serviceUnavailable ? "1" : nil))
+    }
+
+    @Test func `two pages are worked on, four wait, and a further one is refused`() async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.viewer)
+        let queue = desk.console.queue
+        for _ in 0..<2 { #expect(await queue.enter()) }
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<4 { group.addTask { await queue.enter() } }
+            while queue.waiting < 4 { await Task.yield() }
+            let answer = await browser.get("/console")
+            #expect(answer.status == 429 && answer.header("Retry-After") == "1")
+            #expect(answer.refusal?.code == .rateLimited && answer.text.contains("<h1>"))
+            // Neither people who sign in nor styles wait.
+            #expect(await browser.get("/console/sign-in").status == 200)
+            for _ in 0..<4 { queue.leave() }
+            for await isIn in group { #expect(isIn) }
+        }
+        for _ in 0..<2 { queue.leave() }
+        #expect(await browser.get("/console").status == 200)
+    }
 }
