@@ -1,12 +1,14 @@
 package import AuthContract
 package import AuthServer
-internal import AuthService
+package import AuthService
 
 /// The console: pages for the people who answer for apps. Whatever a page reads or changes is a call of the admin API with the
 /// credential of the person who signed in.
 package struct Console: OperationsPages {
     private let sessions: ConsoleSessions
     private let renderer: PageRenderer
+    /// The pages of people who are signed in.
+    let queue = PageQueue()
 
     /// A console without sessions.
     ///
@@ -28,6 +30,8 @@ package struct Console: OperationsPages {
                 nil, at: service.now, logged: Refusal(.forbidden, "the form came from another origin"))
         }
         if path == SignIn.path { return await signIn(request, service) }
+        // The person decides on the sign-in page whether to follow a link from elsewhere.
+        if request.isReadFromElsewhere { return SignIn.redirect(from: request) }
         var person: Visit?
         do {
             guard let (id, visit) = try await visit(request, service) else { return SignIn.redirect(from: request) }
@@ -36,10 +40,46 @@ package struct Console: OperationsPages {
             guard let (page, parameters) = PageTable.find(path) else {
                 throw PageRefusal(status: 404, title: "There is no such page", message: "The address may be mistyped.")
             }
+            guard await queue.enter() else {
+                throw PageRefusal(
+                    status: 429, title: "Too many pages are asked for",
+                    message:
+                        "The service works on a few pages at once, so that devices do not wait. Try again in a moment.",
+                    retryAfter: 1)
+            }
+            defer { queue.leave() }
             return await answer(page, parameters, visit)
         } catch {
             return refusal(Self.explained(error), person, at: service.now)
         }
+    }
+
+    package func answer(_ request: PageRequest, refusedWith refusal: Refusal, at now: UnixTime) -> PageAnswer {
+        let explained =
+            switch refusal.code {
+            case .payloadTooLarge:
+                // Also the form of a person whose session has ended meanwhile.
+                (
+                    "The form is too large",
+                    "Sign in and try again. A record that is still too large is changed with synheart-auth apps change."
+                )
+            case .unsupportedMediaType:
+                (
+                    "That is not a form",
+                    "A page takes forms alone: application/x-www-form-urlencoded, without a parameter."
+                )
+            case .serviceUnavailable: ("Too many forms are being received", "Try again in a moment.")
+            default: ("That form cannot be read", refusal.hint ?? refusal.code.message)
+            }
+        return self.refusal(
+            PageRefusal(
+                status: refusal.code.httpStatus, title: explained.0, message: explained.1,
+                retryAfter: refusal.retryAfter),
+            nil, at: now, logged: refusal)
+    }
+
+    package func isSignedIn(_ request: PageRequest, at now: UnixTime) -> Bool {
+        SessionCookie.id(in: request).flatMap { sessions.use($0, at: now, prolongs: false) } != nil
     }
 
     private func answer(_ page: any ConsolePage, _ parameters: [String: String], _ visit: Visit) async -> PageAnswer {
@@ -79,13 +119,13 @@ package struct Console: OperationsPages {
         }
         if session.notice != nil, !request.isRefresh, request.method == "GET" { sessions.tell(nil, in: id) }
         let visit = Visit(
-            request: request, service: service, credential: credential, session: session,
-            tell: { [sessions] in sessions.tell($0, in: id) })
+            request: request, service: service, credential: credential, session: session, sessionID: id,
+            sessions: sessions)
         return (id, visit)
     }
 
     private static func requireOwnForm(_ visit: Visit) throws(PageRefusal) {
-        guard visit.session.made(visit.request.form["token"]) else {
+        guard visit.session.number(of: visit.request.form["token"]) != nil else {
             throw PageRefusal(
                 status: 403, title: "That form is out of date",
                 message: "It was made for another session. Open the page again, and repeat the change.")
@@ -158,6 +198,7 @@ package struct Console: OperationsPages {
         let page = Page(
             refusal.title, "refusal", ["message": .text(refusal.message)], status: refusal.status)
         var answer = renderer.answer(page, visit, at: now)
+        if let wait = refusal.retryAfter { answer.headers.append(("Retry-After", String(wait))) }
         answer.route = PageRequest.base
         answer.refusal = logged ?? Refusal(Self.code(refusal.status), "\(refusal.title): \(refusal.message)")
         return answer
@@ -168,6 +209,8 @@ package struct Console: OperationsPages {
         case 403: .forbidden
         case 404: .notFound
         case 405: .methodNotAllowed
+        case 409: .conflict
+        case 429: .rateLimited
         case 503: .serviceUnavailable
         case 500: .internalError
         default: .invalidRequest
@@ -181,7 +224,8 @@ package struct Console: OperationsPages {
             return PageRefusal(status: refused.status, title: "The service refused that", message: refused.message)
         case let refusal as Refusal:
             return PageRefusal(
-                status: refusal.code.httpStatus, title: "The service cannot answer now", message: refusal.code.message)
+                status: refusal.code.httpStatus, title: "The service cannot answer now", message: refusal.code.message,
+                retryAfter: refusal.retryAfter)
         default:
             return PageRefusal(status: 500, title: "The page failed", message: "The service's log has the reason.")
         }

@@ -46,7 +46,7 @@ struct PageRenderer: Sendable {
             "refresh": page.refresh.map { .text(String($0)) } ?? .none, "links": .list(links),
             "person": visit.map { ["name": .text($0.credential.name), "role": .text($0.credential.role.rawValue)] }
                 ?? .none,
-            "token": .optional(visit?.session.formToken),
+            "token": .optional(visit?.session.newToken()),
             "notice": visit?.session.notice.map {
                 ["sentence": .text($0.sentence), "commands": $0.commands.value]
             } ?? .none,

@@ -4,7 +4,8 @@ enum Templates {
     static let all: [String: String] = [
         "sign-in": signIn, "account": account, "refusal": refusal, "change": change, "now": now, "devices": devices,
         "device": device, "decisions": decisions, "audit": audit, "audit-verification": auditVerification,
-        "history": history, "refusals": refusals, "recorded-refusal": recordedRefusal, "apps": apps, "app": app,
+        "history": history, "refusals": refusals, "recorded-refusal": recordedRefusal,
+        "closed-refusal": closedRefusal, "apps": apps, "app": app,
         "app-change": appChange, "app-confirmation": appConfirmation, "access": access,
         "created-credential": createdCredential,
     ]

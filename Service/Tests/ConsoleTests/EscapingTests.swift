@@ -66,7 +66,7 @@ import Testing
             var pages: [[String]] = []
             for path in [
                 "/console", "/console/devices", "/console/devices/\(Desk.app)/\(device)", "/console/audit",
-                "/console/account", "/console/audit/verification?check=yes", "/console/history",
+                "/console/account", "/console/audit/verification", "/console/history",
             ] {
                 let answer = await browser.get(path)
                 #expect(answer.status == 200, "\(path)")
@@ -110,7 +110,14 @@ import Testing
     }
 
     @Test func `the lines of a command stay`() {
-        #expect(VisibleText.of("a \\\n\tb", keepsLines: true) == "a \\\n\\u{9}b")
+        #expect(VisibleText.of("a \\\n\tb\r", keepsLines: true) == "a \\\n\tb\\u{d}")
+    }
+
+    @Test func `a command has its invisible characters as escapes of JSON`() {
+        let call = AdminCall(
+            .changeApp, ["app_id": Desk.app], body: JSONObject([("name", "a\u{A0}b\u{200D}\u{1F600}c\u{7F}")]))
+        let curl = CallCommands(call, origin: "http://localhost").curl
+        #expect(curl.contains(#"{"name":"a\u00a0b\u200d\ud83d\ude00c\u007f"}"#))
     }
 
     @Test(arguments: ["it's", "$(reboot)", "a b", "`id`", "", "a\nb", "!x", "\\", "*"])

@@ -1,9 +1,10 @@
 import AuthContract
 import AuthServer
 import AuthService
-import Console
 import StoreConformance
 import Testing
+
+@testable import Console
 
 /// Forms are accepted from the pages of the session, and from nowhere else.
 @Suite struct FormTests {
@@ -115,5 +116,80 @@ import Testing
         let answer = try await browser.submit("/console/devices/\(Desk.app)/\(device)/approve")
         #expect(answer.status == 409)
         #expect(answer.text.contains("role=\"alert\""))
+    }
+
+    @Test func `a form makes its change once, also the one that shows a secret`() async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.admin)
+        let path = "/console/access/credentials/create"
+        let token = try await browser.token(at: path)
+        let fields = [("name", "Ada"), ("role", "viewer"), ("app", ""), ("days", "7"), ("token", token)]
+        // A preview uses nothing up.
+        #expect(await browser.post(path, fields + [("preview", "yes")]).status == 200)
+        #expect(await browser.post(path, fields).text.contains("sya_"))
+        let again = await browser.post(path, fields)
+        #expect(again.status == 409 && again.text.contains("This change was made already"))
+        #expect(try await desk.service.credentials.list().count { $0.name == "Ada" } == 1)
+        // Another page has another number.
+        let other = try await browser.token(at: path)
+        #expect(other != token)
+        #expect(await browser.post(path, fields.dropLast() + [("token", other)]).status == 200)
+        // A token without a number was made by nobody.
+        for wrong in [String(token.prefix { $0 != "." }), token.prefix { $0 != "." } + ".", token + ".1"] {
+            #expect(await browser.post(path, fields.dropLast() + [("token", wrong)]).status == 403)
+        }
+    }
+
+    @Test func `a form whose change was refused can be sent again`() async throws {
+        let browser = try await Desk().signedIn(.admin)
+        let path = "/console/access/credentials/create"
+        let fields = [("name", "x"), ("app", ""), ("token", try await browser.token(at: path))]
+        #expect(await browser.post(path, fields + [("role", "service")]).status == 400)
+        #expect(await browser.post(path, fields + [("role", "viewer")]).status == 200)
+        #expect(await browser.post(path, fields + [("role", "viewer")]).status == 409)
+    }
+
+    @Test func `a session keeps the numbers of its last 64 changes`() {
+        let sessions = ConsoleSessions(random: SystemRandom())
+        let id = sessions.start("c", at: UnixTime(0))
+        for number in 0..<65 { #expect(sessions.take(String(number), in: id)) }
+        for number in 1..<65 { #expect(!sessions.take(String(number), in: id)) }
+        #expect(sessions.take("0", in: id))
+        #expect(!sessions.take("0", in: "another"))
+    }
+
+    @Test(arguments: [
+        (ErrorCode.unsupportedMediaType, 415, "takes forms alone"), (.payloadTooLarge, 413, "too large"),
+        (.serviceUnavailable, 503, "Too many forms"), (.invalidRequest, 400, "Fields"),
+    ])
+    func `a form that cannot be read is answered with a page`(code: ErrorCode, status: Int, words: String) async throws
+    {
+        let desk = try await Desk()
+        let refusal = Refusal(code, "test", retryAfter: code == .serviceUnavailable ? 1 : nil, hint: "Fields")
+        let request = Browser(desk).request("POST", "/console/audit")
+        let answer = desk.console.answer(request, refusedWith: refusal, at: desk.clock.now)
+        #expect(answer.status == status && answer.text.contains(words) && answer.text.hasPrefix("<!doctype html>"))
+        #expect(answer.refusal?.code == code)
+        #expect(answer.header("Retry-After") == (code == .serviceUnavailable ? "1" : nil))
+    }
+
+    @Test func `two pages are worked on, four wait, and a further one is refused`() async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.viewer)
+        let queue = desk.console.queue
+        for _ in 0..<2 { #expect(await queue.enter()) }
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<4 { group.addTask { await queue.enter() } }
+            while queue.waiting < 4 { await Task.yield() }
+            let answer = await browser.get("/console")
+            #expect(answer.status == 429 && answer.header("Retry-After") == "1")
+            #expect(answer.refusal?.code == .rateLimited && answer.text.contains("<h1>"))
+            // Neither people who sign in nor styles wait.
+            #expect(await browser.get("/console/sign-in").status == 200)
+            for _ in 0..<4 { queue.leave() }
+            for await isIn in group { #expect(isIn) }
+        }
+        for _ in 0..<2 { queue.leave() }
+        #expect(await browser.get("/console").status == 200)
     }
 }

@@ -1,6 +1,7 @@
 import AuthContract
 import AuthServer
 import AuthService
+import StoreConformance
 import StrictJSON
 import Testing
 
@@ -19,6 +20,23 @@ import Testing
         let page = await (try await desk.signedIn(.viewer)).get("/console").text
         #expect(page.contains(#"<h1 class="headline bad">The check replay fails: "#))
         #expect(page.contains("the store is down"))
+    }
+
+    @Test(arguments: [
+        (MemoryStores.Call.sumVerdicts, "requests", "No request was judged"),
+        (.count, "devices", "There are no apps yet"),
+    ])
+    func `a part that cannot be read says so, and the others are shown`(
+        call: MemoryStores.Call, part: String, wrong: String
+    ) async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.viewer)
+        await desk.stores.fail(call)
+        let page = await browser.get("/console")
+        #expect(page.status == 200)
+        #expect(page.text.contains("<h1 class=\"headline bad\">This page is not complete: "))
+        #expect(try #require(page.text.components(after: "<h2 id=\"\(part)\">")).contains("<p class=\"problem\">"))
+        #expect(!page.text.contains(wrong) && page.text.contains("<span class=\"name\">replay</span>"))
     }
 
     @Test func `a credential that ends soon is named to those who may see it`() async throws {

@@ -58,7 +58,12 @@ import Verification
         let browser = Browser(desk)
         try await browser.signIn(text)
         #expect(await browser.get("/console/refusals").text.contains("/console/refusals/\(Desk.app)/\(id)"))
-        let page = await browser.get("/console/refusals/\(Desk.app)/\(id)")
+        let before = try await desk.codes()
+        let closed = await browser.get("/console/refusals/\(Desk.app)/\(id)")
+        #expect(closed.status == 200 && !closed.text.contains("CATEGORY_NOT_ALLOWED"))
+        #expect(await browser.post("/console/refusals/\(Desk.app)/\(id)", []).status == 403)
+        #expect(try await desk.codes() == before)
+        let page = try await browser.submit("/console/refusals/\(Desk.app)/\(id)")
         #expect(page.status == 200)
         #expect(page.text.contains("Refusal CATEGORY_NOT_ALLOWED"))
         #expect(page.text.contains("<strong>extensions</strong></span> <span class=\"state\">failed</span>"))
@@ -75,7 +80,7 @@ import Verification
         var document = try Self.evidence().json
         document["policy"] = ["ios": ["app_ids": [.string(Self.appID)]]]
         let id = try await Self.keep(document, in: desk)
-        let page = await (try await desk.signedIn(.operator)).get("/console/refusals/\(Desk.app)/\(id)").text
+        let page = try await (try await desk.signedIn(.operator)).submit("/console/refusals/\(Desk.app)/\(id)").text
         #expect(page.contains("The same checks now say:") && !page.contains("refuse it again"))
     }
 
@@ -88,13 +93,13 @@ import Verification
         #expect(await viewer.get(path).status == 403)
         #expect(await viewer.get("/console").text.contains("/console/refusals") == false)
         let person = try await desk.signedIn(.operator)
-        #expect(await person.get(path).text.contains(path + "/erase") == false)
+        #expect(try await person.submit(path).text.contains(path + "/erase") == false)
         #expect(await person.get(path + "/erase").status == 403)
         let admin = try await desk.signedIn(.admin)
-        #expect(await admin.get(path).text.contains("href=\"\(path)/erase\""))
+        #expect(try await admin.submit(path).text.contains("href=\"\(path)/erase\""))
         #expect(try await admin.submit(path + "/erase").status == 303)
         #expect(try await desk.codes().first == "evidence.erased")
-        #expect(await admin.get(path).status == 404)
+        #expect(try await admin.submit(path).status == 404)
     }
 
     @Test func `a credential for another app has no refusal`() async throws {
@@ -116,8 +121,10 @@ import Verification
             let id = try await Self.keep(document, code: text, step: text, in: desk)
             let browser = try await desk.signedIn(.operator)
             var pages: [[String]] = []
-            for path in ["/console/refusals", "/console/refusals/\(Desk.app)/\(id)"] {
-                let answer = await browser.get(path)
+            let path = "/console/refusals/\(Desk.app)/\(id)"
+            for answer in [
+                await browser.get("/console/refusals"), await browser.get(path), try await browser.submit(path),
+            ] {
                 #expect(answer.status == 200)
                 pages.append(Markup.tags(answer.text))
             }
@@ -129,7 +136,7 @@ import Verification
     @Test func `a document that is no evidence is explained`() async throws {
         let desk = try await Desk()
         let id = try await Self.keep(JSONObject([("synheart_evidence", 2)]), in: desk)
-        let answer = await (try await desk.signedIn(.operator)).get("/console/refusals/\(Desk.app)/\(id)")
+        let answer = try await (try await desk.signedIn(.operator)).submit("/console/refusals/\(Desk.app)/\(id)")
         #expect(answer.status == 500 && answer.text.contains("cannot be replayed"))
     }
 }

@@ -73,6 +73,39 @@ import Testing
         #expect(try await desk.codes().count { $0 == "security.event" } == 1)
     }
 
+    @Test func `a credential signs in 10 times a minute, and further sign-ins are no events`() async throws {
+        let desk = try await Desk()
+        let text = try await desk.credential(.viewer).text
+        for _ in 0..<10 { try await Browser(desk).signIn(text) }
+        let answer = await Browser(desk).post("/console/sign-in", [("credential", text)])
+        #expect(answer.status == 429 && answer.header("Set-Cookie") == nil)
+        #expect(answer.header("Retry-After") == "6")
+        #expect(try await desk.codes().count { $0 == "console.signed_in" } == 10)
+        _ = try await desk.signedIn(.viewer)
+        desk.clock.advance(6)
+        try await Browser(desk).signIn(text)
+    }
+
+    @Test(arguments: ["same-site", "cross-site", "cross-site, same-origin", "unknown"], ["GET", "HEAD"])
+    func `a page that was asked for from elsewhere is offered and not shown`(site: String, method: String) async throws
+    {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.viewer)
+        for path in ["/console", "/console/audit"] {
+            var request = browser.request(method, path)
+            request.fetchSite = site
+            let answer = await desk.console.answer(request, with: desk.pages)
+            #expect(answer.status == 303)
+            let offer = await browser.get(try #require(answer.location)).text
+            #expect(offer.contains("<a href=\"\(path)\">Continue to the page</a>"))
+        }
+        for site in ["same-origin", "none"] {
+            var request = browser.request(method, "/console/audit")
+            request.fetchSite = site
+            #expect(await desk.console.answer(request, with: desk.pages).status == 200)
+        }
+    }
+
     @Test func `a session id that a browser had before the sign-in is not used`() async throws {
         let desk = try await Desk()
         let browser = Browser(desk)
@@ -179,7 +212,7 @@ import Testing
         let first = Browser(desk)
         try await first.signIn(text)
         for _ in 0..<20 {
-            desk.clock.advance(1)
+            desk.clock.advance(6)
             try await Browser(desk).signIn(text)
         }
         #expect(await first.get("/console").status == 303)

@@ -1,4 +1,4 @@
-internal import AuthContract
+package import AuthContract
 package import AuthService
 internal import StrictJSON
 
@@ -6,14 +6,21 @@ internal import StrictJSON
 package protocol OperationsPages: Sendable {
     /// Answers a request. Whatever it reads or changes, it does by calls of the admin API.
     func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer
+    /// The page for a request whose form was refused, such as a form that is too large. The request has no form.
+    func answer(_ request: PageRequest, refusedWith refusal: Refusal, at now: UnixTime) -> PageAnswer
+    /// Whether a person is signed in, who may send a larger form.
+    func isSignedIn(_ request: PageRequest, at now: UnixTime) -> Bool
 }
 
 /// A request for a page, parsed.
 package struct PageRequest: Sendable {
     /// The path below which all pages are.
     package static let base = "/console"
-    /// The largest body of a form, in bytes.
-    package static let maximumForm = 64 * 1024
+    /// The largest body of a form of a person who is signed in, in bytes: an app record and its fields.
+    package static let maximumForm = 320 * 1024
+    /// The largest body of any other form, in bytes. The budget of all forms does not count so few, so nobody fills it without a
+    /// session.
+    package static let maximumFormOfStrangers = BodyBudget.uncounted
     /// The request header of the pages' script when it refreshes a page by itself. Such a request does not prolong a session.
     package static let refreshHeader = "X-Synheart-Refresh"
 
@@ -63,7 +70,8 @@ package struct PageFields: Sendable, Hashable {
     /// Fields of these values.
     package init(_ fields: [(String, String)] = []) { all = fields.map { Field(name: $0.0, value: $0.1) } }
 
-    /// Parses fields. Refuses too many of them, long names, and escapes that are not those of UTF-8 text.
+    /// Parses fields. Refuses too many of them, long names, and escapes that are not those of UTF-8 text. Browsers send each line end
+    /// of a text as CR LF: in a value it is LF again.
     ///
     /// - Throws: `INVALID_REQUEST`.
     package init(parsing text: String) throws(Refusal) {
@@ -93,6 +101,7 @@ package struct PageFields: Sendable, Hashable {
                 guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
                     let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
                 else { return nil }
+                if value == 0x0A, bytes.last == 0x0D { bytes.removeLast() }
                 bytes.append(value)
                 rest = rest.dropFirst(2)
             default: bytes.append(byte)

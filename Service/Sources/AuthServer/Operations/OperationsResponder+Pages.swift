@@ -9,7 +9,20 @@ extension OperationsResponder {
     func page(
         _ pages: any OperationsPages, _ request: Request, _ target: RequestTarget, over connection: ConnectionContext
     ) async throws -> PageAnswer {
-        let page = try await pageRequest(request, target, over: connection)
+        var page = try pageRequest(request, target, over: connection)
+        let room = forms.share()
+        defer { room.release() }
+        if request.method == .post {
+            let now = service.clock.now
+            let isSignedIn = pages.isSignedIn(page, at: now)
+            do {
+                page.form = try await form(
+                    of: request, upTo: isSignedIn ? PageRequest.maximumForm : PageRequest.maximumFormOfStrangers,
+                    within: room, over: connection)
+            } catch let error as Refusal {
+                return pages.answer(page, refusedWith: error, at: now)
+            }
+        }
         let service = PageService(
             service: service, administration: administration, readiness: readiness,
             certificates: { [settings] in settings.tls.named })
@@ -18,7 +31,7 @@ extension OperationsResponder {
 
     private func pageRequest(
         _ request: Request, _ target: RequestTarget, over connection: ConnectionContext
-    ) async throws -> PageRequest {
+    ) throws -> PageRequest {
         guard [.get, .head, .post].contains(request.method) else {
             throw MethodRefusal(allowed: ["GET", "HEAD", "POST"])
         }
@@ -33,33 +46,37 @@ extension OperationsResponder {
         page.fetchSite = HTTPField.Name("Sec-Fetch-Site").flatMap { Self.joined(headers[values: $0]) }
         page.isRefresh = HTTPField.Name(PageRequest.refreshHeader).map { headers.contains($0) } ?? false
         page.isTLS = provenance.scheme == "https"
-        if request.method == .post { page.form = try await form(of: request, over: connection) }
         return page
     }
 
-    private func form(of request: Request, over connection: ConnectionContext) async throws -> PageFields {
+    private func form(
+        of request: Request, upTo limit: Int, within room: BodyBudget.Share, over connection: ConnectionContext
+    ) async throws -> PageFields {
         let type = "application/x-www-form-urlencoded"
         guard request.headers[.contentType]?.lowercased() == type else {
             throw Refusal(.unsupportedMediaType, "Content-Type is not \(type)")
         }
-        let room = BodyBudget(bytes: PageRequest.maximumForm).share()
-        let bytes = try await request.bytes(upTo: PageRequest.maximumForm, within: room, over: connection)
+        let bytes = try await request.bytes(upTo: limit, within: room, over: connection)
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw Refusal(.invalidRequest, "the form is not UTF-8", hint: "The form is not UTF-8")
         }
         return try PageFields(parsing: text)
     }
 
-    /// The cookies of a request (RFC 6265 section 4.2.1). A part without `=` is no cookie.
+    /// The cookies of a request (RFC 6265 section 4.2.1). A part without `=` is no cookie. Only the ends of a name are trimmed: a name
+    /// with a space inside is another name, which browsers let any page of the domain set.
     static func cookies(_ fields: [String]) -> [String: [String]] {
         var cookies: [String: [String]] = [:]
-        for pair in fields.flatMap({ $0.split(separator: ";") }).prefix(100) {
+        for pair in fields.flatMap({ $0.split(separator: ";") }) {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2 else { continue }
-            cookies[parts[0].filter { $0 != " " }, default: []].append(String(parts[1]))
+            let name = parts[0].drop(while: isBlank).reversed().drop(while: isBlank).reversed()
+            cookies[String(name), default: []].append(String(parts[1]))
         }
         return cookies
     }
+
+    private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
 
     private static func joined(_ values: [String]) -> String? {
         values.isEmpty ? nil : values.joined(separator: ", ")

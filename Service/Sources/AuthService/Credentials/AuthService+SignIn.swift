@@ -6,7 +6,8 @@ internal import StrictJSON
 extension AuthService {
     /// The credential with this text. The audit log then says that a person signed in.
     ///
-    /// Attempts are limited as those of the admin API are. A refused attempt is in the audit log too, at most once a minute.
+    /// Attempts are limited as those of the admin API are, and one credential signs in 10 times a minute, because each sign-in is an event
+    /// of the audit log, which cannot be pruned. A refused attempt is in the audit log too, at most once a minute.
     ///
     /// - Parameters:
     ///   - text: what the person typed.
@@ -25,6 +26,9 @@ extension AuthService {
         } catch {
             await record(error, from: address)
             throw error
+        }
+        if let wait = signIns.wait(of: credential, at: clock.now) {
+            throw Refusal(.rateLimited, "too many sign-ins of one credential", retryAfter: wait)
         }
         try await append(.consoleSignedIn, by: credential, [("address", .string(address.network))])
         return credential
@@ -49,7 +53,7 @@ extension AuthService {
 
     private func record(_ refusal: Refusal, from address: ClientAddress) async {
         guard refusal.code == .unauthorized || refusal.code == .forbidden,
-            let unrecorded = refusedSignIns.record(at: clock.now)
+            let unrecorded = signIns.recordRefused(at: clock.now)
         else { return }
         let event = AuditEvent(
             .securityEvent, at: clock.now, actor: "service",
@@ -62,15 +66,20 @@ extension AuthService {
     }
 }
 
-/// Decides which refused attempts to sign in are recorded: one a minute. The audit log cannot be pruned, so unbounded events would
-/// fill the disk.
-final class RefusedSignIns: Sendable {
+/// Bounds the events of sign-ins. The audit log cannot be pruned, so unbounded events would fill the disk.
+final class SignIns: Sendable {
     private static let minute: Int64 = 60
-    private let state = Locked<(recordedAt: UnixTime?, unrecorded: Int)>((nil, 0))
+    private let refused = Locked<(recordedAt: UnixTime?, unrecorded: Int)>((nil, 0))
+    /// By the credential's id.
+    private let admitted = TokenBuckets<String>(Rate(burst: 10, perMinute: 10), capacity: 1000)
 
-    /// Counts an attempt. Returns the number of attempts since the last recorded one; nil: this one is not recorded.
-    func record(at now: UnixTime) -> Int? {
-        state.withLock { state in
+    /// Counts a sign-in: 10 a minute for each credential. Returns the seconds until the next one if there were more; nil: it is admitted.
+    func wait(of credential: Credential, at now: UnixTime) -> Int64? { admitted.take(credential.id, now: now) }
+
+    /// Counts a refused attempt, of which one a minute is recorded. Returns the number of attempts since the last recorded one; nil: this
+    /// one is not recorded.
+    func recordRefused(at now: UnixTime) -> Int? {
+        refused.withLock { state in
             // A clock that was set back starts a new minute.
             if let last = state.recordedAt, (0..<Self.minute).contains(now - last) {
                 state.unrecorded += 1

@@ -38,7 +38,7 @@ public struct AuthService: Sendable {
     private let rotation: RotationRules
     private let tokens: TokenIssuer
     let seen = LastSeenBuffer()
-    let refusedSignIns = RefusedSignIns()
+    let signIns = SignIns()
 
     /// A service over these stores.
     ///

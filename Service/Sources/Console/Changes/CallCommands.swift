@@ -16,7 +16,7 @@ struct CallCommands: Sendable, Hashable {
         if let tag { lines.append("-H \(Shell.quoted("If-Match: \(tag)"))") }
         if let body = call.body {
             lines.append("-H 'Content-Type: application/json'")
-            lines.append("-d \(Shell.quoted(JSONValue.object(body).text()))")
+            lines.append("-d \(Shell.quoted(VisibleText.ofJSON(JSONValue.object(body).text())))")
         }
         curl = lines.joined(separator: " \\\n    ")
         cli = CommandLineForm.of(call).map { words in

@@ -72,9 +72,9 @@ extension ChangePage {
         // The person asked to see the call with other fields.
         if visit.request.form["preview"] != nil { return .page(Self.page(change, visit)) }
         do {
-            let answer = try await visit.call(change.call, ifMatch: change.tag)
+            let answer = try await visit.change(change.call, ifMatch: change.tag)
             if let page = result(answer, visit) { return .page(page) }
-        } catch {
+        } catch let error as CallRefused {
             return .page(Self.page(change, visit, refused: error))
         }
         visit.tell(Notice(sentence: change.done, commands: visit.commands(change.call, ifMatch: change.tag)))

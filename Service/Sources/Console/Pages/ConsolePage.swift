@@ -68,6 +68,8 @@ struct PageRefusal: Error, Hashable {
     let status: Int
     let title: String
     let message: String
+    /// Seconds after which to try again; nil: nothing is known.
+    var retryAfter: Int64?
 }
 
 /// The admin API refused a call.

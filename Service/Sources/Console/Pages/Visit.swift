@@ -10,10 +10,10 @@ struct Visit: Sendable {
     /// The person's credential as it is now.
     let credential: Credential
     let session: ConsoleSession
+    let sessionID: String
+    let sessions: ConsoleSessions
     /// The values of the braces in the page's path, decoded.
     var parameters: [String: String] = [:]
-    /// Leaves a notice for the next page.
-    let tell: @Sendable (Notice) -> Void
 
     var now: UnixTime { service.now }
 
@@ -45,6 +45,28 @@ struct Visit: Sendable {
         guard answer.status < 400 else { throw CallRefused(answer) }
         return answer
     }
+
+    /// Makes the call of the form that the person sent, once: not again for a second click or a reload.
+    ///
+    /// - Throws: `CallRefused`, and `PageRefusal` for a form that was used before.
+    func change(_ call: AdminCall, ifMatch tag: String? = nil) async throws -> JSONValue {
+        guard let number = session.number(of: request.form["token"]), sessions.take(number, in: sessionID) else {
+            throw PageRefusal(
+                status: 409, title: "This change was made already",
+                message: "Its form came twice, and nothing was done the second time. The audit log has the change. "
+                    + "A secret that you did not see is lost: make another, and revoke the first.")
+        }
+        do throws(CallRefused) {
+            return try await self.call(call, ifMatch: tag)
+        } catch {
+            // After another failure nobody knows whether the change was made.
+            if error.status < 500 { sessions.giveBack(number, in: sessionID) }
+            throw error
+        }
+    }
+
+    /// Leaves a notice for the next page.
+    func tell(_ notice: Notice) { sessions.tell(notice, in: sessionID) }
 
     /// A call for a terminal.
     func commands(_ call: AdminCall, ifMatch tag: String? = nil) -> CallCommands {

@@ -6,14 +6,18 @@ internal import Crypto
 struct ConsoleSession: Sendable {
     /// The credential of the person. It is read again for each request.
     let credentialID: String
-    /// In each form of the session, so that no other page can send one.
+    /// The first part of the token in each form of the session, so that no other page can send one.
     let formToken: String
     let startedAt: UnixTime
     /// The last request of the person; refreshes by the pages' script do not count.
     var lastUsedAt: UnixTime
     /// What the next page tells about the last change; nil: nothing.
     var notice: Notice?
+    /// The numbers of the last forms that made a change, the newest last.
+    fileprivate(set) var usedNumbers: [String] = []
 
+    /// The most used numbers that a session keeps.
+    static let maximumNumbers = 64
     /// Seconds without a request after which a session ends.
     static let idleLimit: Int64 = 30 * 60
     /// Seconds after which a session ends in any case.
@@ -24,9 +28,15 @@ struct ConsoleSession: Sendable {
         !(0..<Self.idleLimit).contains(now - lastUsedAt) || !(0..<Self.limit).contains(now - startedAt)
     }
 
-    /// Whether a form was made for this session.
-    func made(_ token: String?) -> Bool {
-        token.map { constantTimeEquals(Array($0.utf8), Array(formToken.utf8)) } ?? false
+    /// A token for the forms of one page: with a number, so that each form makes its change once.
+    func newToken() -> String { formToken + "." + String(UInt64.random(in: 0...(.max)), radix: 36) }
+
+    /// The number of a form that was made for this session; nil: it was not.
+    func number(of token: String?) -> String? {
+        guard let parts = token?.split(separator: ".", omittingEmptySubsequences: false), parts.count == 2,
+            1...13 ~= parts[1].utf8.count, constantTimeEquals(Array(parts[0].utf8), Array(formToken.utf8))
+        else { return nil }
+        return String(parts[1])
     }
 }
 
@@ -90,6 +100,21 @@ final class ConsoleSessions: Sendable {
 
     /// Sets or takes away what the next page tells.
     func tell(_ notice: Notice?, in id: String) { sessions.withLock { $0[Self.key(id)]?.notice = notice } }
+
+    /// Takes the number of a form that makes a change. False: it was taken before.
+    func take(_ number: String, in id: String) -> Bool {
+        sessions.withLock { sessions in
+            let key = Self.key(id)
+            guard let used = sessions[key]?.usedNumbers, !used.contains(number) else { return false }
+            sessions[key]?.usedNumbers = used.suffix(ConsoleSession.maximumNumbers - 1) + [number]
+            return true
+        }
+    }
+
+    /// Gives back the number of a form whose change was refused.
+    func giveBack(_ number: String, in id: String) {
+        sessions.withLock { $0[Self.key(id)]?.usedNumbers.removeAll { $0 == number } }
+    }
 
     /// Ends one session.
     func end(_ id: String) { sessions.withLock { $0[Self.key(id)] = nil } }

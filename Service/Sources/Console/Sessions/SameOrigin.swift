@@ -11,4 +11,10 @@ extension PageRequest {
         return origin.lowercased() == "https://\(host)".lowercased()
             || !isTLS && origin.lowercased() == "http://\(host)".lowercased()
     }
+
+    /// Whether a page of another origin led here, or names this page as an image or a script. It is never read with the session: a site of
+    /// the same domain sends the cookie.
+    var isReadFromElsewhere: Bool {
+        method != "POST" && fetchSite.map { $0 != "same-origin" && $0 != "none" } ?? false
+    }
 }

@@ -15,13 +15,19 @@ enum CSV {
         return bytes
     }
 
-    /// A cell. Spreadsheets take text that begins with one of `=+-@`, a tab or a line end as a formula: a quote before it stops that.
-    /// Invisible characters are written out, as on pages.
+    /// A cell, in quotes. Spreadsheets take text that begins with one of `=+-@` as a formula, and some of them split a cell at a
+    /// semicolon, a tab or a line end: a `'` before each such character stops that. Invisible characters are written out, as on pages.
     static func cell(_ text: String) -> String {
-        let isFormula = text.unicodeScalars.first.map { "=+-@\t\r\n＝＋－＠".unicodeScalars.contains($0) } ?? false
-        let visible = (isFormula ? "'" : "") + VisibleText.of(text)
-        let needsQuotes = visible.utf8.contains { [0x22, 0x2C, 0x0A, 0x0D].contains($0) }
-        guard needsQuotes || visible.hasPrefix(" ") || visible.hasSuffix(" ") else { return visible }
-        return "\"" + visible.replacing("\"", with: "\"\"") + "\""
+        var safe = ""
+        var isAtStart = true
+        for scalar in text.unicodeScalars {
+            if isAtStart, formulas.contains(scalar) { safe.unicodeScalars.append("'") }
+            safe.unicodeScalars.append(scalar)
+            isAtStart = ends.contains(scalar) || isAtStart && scalar.properties.isWhitespace
+        }
+        return "\"" + VisibleText.of(safe).replacing("\"", with: "\"\"") + "\""
     }
+
+    private static let formulas = "=+-@＝＋－＠".unicodeScalars
+    private static let ends = ";\t\r\n".unicodeScalars
 }

@@ -5,7 +5,7 @@ enum VisibleText {
     /// A character of HTML's syntax is also kept from joining with its neighbours: the template library escapes whole grapheme
     /// clusters, so that a quote with a combining mark after it would not be escaped.
     ///
-    /// - Parameter keepsLines: whether line feeds stay, for text that is shown with its lines.
+    /// - Parameter keepsLines: whether line feeds and tabs stay, for text that is shown with its lines.
     static func of(_ text: String, keepsLines: Bool = false) -> String {
         guard !isPlain(text) else { return text }
         var visible = ""
@@ -13,7 +13,7 @@ enum VisibleText {
             let scalars = character.unicodeScalars
             let isJoined = scalars.count > 1 && scalars.contains(where: isSyntax)
             for scalar in scalars {
-                if keepsLines, scalar == "\n" {
+                if keepsLines, scalar == "\n" || scalar == "\t" {
                     visible.unicodeScalars.append(scalar)
                 } else if isHidden(scalar) || isJoined && !scalar.isASCII {
                     visible += "\\u{\(String(scalar.value, radix: 16))}"
@@ -23,6 +23,22 @@ enum VisibleText {
             }
         }
         return visible
+    }
+
+    /// JSON text, or a draft of it, as a page can show it so that the same JSON comes back. If it has a character that cannot be seen,
+    /// it is written with JSON's escapes.
+    static func ofJSON(_ text: String) -> String {
+        guard of(text, keepsLines: true) != text else { return text }
+        var escaped = ""
+        for unit in text.utf16 {
+            switch unit {
+            case 0x0A, 0x09, 0x20...0x7E: escaped.unicodeScalars.append(Unicode.Scalar(UInt8(unit)))
+            default:
+                let digits = String(unit, radix: 16)
+                escaped += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }
+        }
+        return escaped
     }
 
     /// Most texts are printable ASCII.

@@ -18,6 +18,12 @@ import Testing
             answer.headers = [("X-Frame-Options", "DENY")]
             return answer
         }
+
+        func answer(_ request: PageRequest, refusedWith refusal: Refusal, at now: UnixTime) -> PageAnswer {
+            PageAnswer(status: refusal.code.httpStatus, body: Array("a page: \(refusal.reason)".utf8))
+        }
+
+        func isSignedIn(_ request: PageRequest, at now: UnixTime) -> Bool { request.cookies["id"] == ["7"] }
     }
 
     private static let form = ("Content-Type", "application/x-www-form-urlencoded")
@@ -61,13 +67,42 @@ import Testing
         ("application/x-www-form-urlencoded", "a=%+1", 400), ("application/x-www-form-urlencoded", "a=%FF", 400),
         ("application/x-www-form-urlencoded", String(repeating: "a&", count: 513), 400),
         ("application/x-www-form-urlencoded", String(repeating: "n", count: 65) + "=1", 400),
-        ("application/x-www-form-urlencoded", "a=" + String(repeating: "1", count: 64 * 1024), 413),
+        ("application/x-www-form-urlencoded", "a=" + String(repeating: "1", count: 16 * 1024), 413),
     ])
     func `a body that is no bounded form is refused`(type: String, body: String, status: Int) async throws {
         try await with { server in
             let answer = try await send(server, "POST", "/console", [("Content-Type", type)], body: body)
+            #expect(answer.status == status && answer.text.hasPrefix("a page: "))
+        }
+    }
+
+    @Test(
+        arguments: [
+            (16, nil, 200), (17, nil, 413), (319, "id=7", 200), (321, "id=7", 413), (17, "id=8", 413),
+        ] as [(Int, String?, Int)])
+    func `only a person who is signed in may send a large form`(
+        kibibytes: Int, cookie: String?, status: Int
+    ) async throws {
+        try await with { server in
+            let body = "a=" + String(repeating: "1", count: kibibytes * 1024 - 2)
+            let cookies = cookie.map { [("Cookie", $0)] } ?? []
+            let answer = try await send(server, "POST", "/console", [Self.form] + cookies, body: body)
             #expect(answer.status == status)
         }
+    }
+
+    @Test func `large forms one after the other have the whole budget`() async throws {
+        try await with { server in
+            for _ in 0..<5 {
+                let body = "a=" + String(repeating: "1", count: 300 * 1024)
+                let answer = try await send(server, "POST", "/console", [Self.form, ("Cookie", "id=7")], body: body)
+                #expect(answer.status == 200)
+            }
+        }
+    }
+
+    @Test func `a line end of a form is LF`() throws {
+        #expect(try PageFields(parsing: "a=1%0D%0A2%0d%0a%0D%0A3%0A%09%0D")["a"] == "1\n2\n\n3\n\t\r")
     }
 
     @Test func `the first path leads to the pages, if there are any`() async throws {
@@ -121,5 +156,14 @@ import Testing
     @Test func `a cookie that is sent twice has both values`() {
         #expect(
             OperationsResponder.cookies(["a=1; a=2", "b=3;novalue;c="]) == ["a": ["1", "2"], "b": ["3"], "c": [""]])
+    }
+
+    @Test func `a cookie is found by its whole name, however many others there are`() {
+        let name = "__Host-synheart-console"
+        let crowd = (0..<200).map { "c\($0)=" }.joined(separator: "; ")
+        #expect(OperationsResponder.cookies([crowd + ";\t \(name) =x"])[name] == ["x"])
+        for other in ["_ _Host-synheart-console", "__Host-synheart- console", "__Host-synheart-console\u{A0}"] {
+            #expect(OperationsResponder.cookies(["\(other)=x"])[name] == nil)
+        }
     }
 }

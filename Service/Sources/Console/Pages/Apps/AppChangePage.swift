@@ -20,7 +20,7 @@ struct AppChangePage: ConsolePage {
     }
 
     func submit(_ visit: Visit) async throws -> PageResult {
-        var draft = RecordDraft(visit.request.form)
+        let draft = RecordDraft(visit.request.form)
         let record: JSONObject
         do throws(RecordDraft.Problem) {
             record = try draft.record()
@@ -30,26 +30,31 @@ struct AppChangePage: ConsolePage {
         // The person wants to go on editing.
         if visit.request.form["edit"] != nil { return .page(Self.form(draft, visit)) }
         let call = AdminCall(.changeApp, ["app_id": Self.app(visit)], body: record)
-        do throws(CallRefused) {
-            guard visit.request.form["confirm"] != nil else {
-                let effect = try await Effect.of(
-                    record, on: Self.app(visit), visit, pages: Effect.pagesBeforeChange)
-                return .page(Self.confirmation(draft, call, effect, visit))
-            }
-            _ = try await visit.call(call, ifMatch: draft.tag)
-        } catch {
-            guard error.status == 412 else {
-                return .page(
-                    Self.form(draft, visit, problem: "\(error.message) (\(error.code))", status: error.status))
-            }
-            let current = RecordDraft(try await visit.answer(AdminCall(.showApp, ["app_id": Self.app(visit)])))
-            let meanwhile = LineDiff.value(from: draft.shownBase, to: current.text)
-            (draft.tag, draft.base) = (current.tag, current.base)
-            return .page(Self.form(draft, visit, meanwhile: meanwhile, status: 412))
+        let isConfirmed = visit.request.form["confirm"] != nil
+        do {
+            if isConfirmed { _ = try await visit.change(call, ifMatch: draft.tag) }
+        } catch let error as CallRefused where error.status != 412 {
+            return .page(Self.form(draft, visit, refused: error))
+        } catch is CallRefused {
+            return .page(Self.conflict(draft, record, try await Self.current(visit), visit))
         }
-        visit.tell(
-            Notice(sentence: "The record is changed.", commands: visit.commands(call, ifMatch: draft.tag)))
-        return .redirect(PagePath.of("apps", Self.app(visit)))
+        guard !isConfirmed else {
+            visit.tell(
+                Notice(sentence: "The record is changed.", commands: visit.commands(call, ifMatch: draft.tag)))
+            return .redirect(PagePath.of("apps", Self.app(visit)))
+        }
+        let current = try await Self.current(visit)
+        guard current.tag == draft.tag else { return .page(Self.conflict(draft, record, current, visit)) }
+        do throws(CallRefused) {
+            let effect = try await Effect.of(record, on: Self.app(visit), visit, pages: Effect.pagesBeforeChange)
+            return .page(Self.confirmation(draft, call, current, effect, visit))
+        } catch {
+            return .page(Self.form(draft, visit, refused: error))
+        }
+    }
+
+    private static func current(_ visit: Visit) async throws(CallRefused) -> RecordDraft {
+        RecordDraft(try await visit.answer(AdminCall(.showApp, ["app_id": app(visit)])))
     }
 
     private static func app(_ visit: Visit) -> String { visit.parameters["app_id"] ?? "" }
@@ -57,12 +62,10 @@ struct AppChangePage: ConsolePage {
     private static func values(_ draft: RecordDraft, _ visit: Visit) -> [String: PageValue] {
         [
             "app": .text(app(visit)), "path": .text(PagePath.of("apps", app(visit))),
-            "action": .text(visit.request.path), "tag": .text(draft.tag), "base": .lines(draft.base),
-            "record": .lines(draft.text),
+            "action": .text(visit.request.path), "tag": .text(draft.tag), "record": .lines(draft.text),
         ]
     }
 
-    /// - Parameter meanwhile: what others changed since the person began; nil: nothing that is known.
     private static func form(
         _ draft: RecordDraft, _ visit: Visit, problem: String? = nil, meanwhile: PageValue = .none, status: Int = 200
     ) -> Page {
@@ -72,13 +75,27 @@ struct AppChangePage: ConsolePage {
         return Page("Change \(app(visit))", "app-change", values, status: status)
     }
 
+    private static func form(_ draft: RecordDraft, _ visit: Visit, refused: CallRefused) -> Page {
+        form(draft, visit, problem: "\(refused.message) (\(refused.code))", status: refused.status)
+    }
+
+    /// The draft again, for the version of now, and what differs between both.
+    private static func conflict(
+        _ draft: RecordDraft, _ record: JSONObject, _ current: RecordDraft, _ visit: Visit
+    ) -> Page {
+        var draft = draft
+        draft.tag = current.tag
+        let difference = LineDiff.value(from: RecordDraft.text(.object(record)), to: current.text)
+        return form(draft, visit, meanwhile: difference, status: 412)
+    }
+
     private static func confirmation(
-        _ draft: RecordDraft, _ call: AdminCall, _ effect: Effect, _ visit: Visit
+        _ draft: RecordDraft, _ call: AdminCall, _ current: RecordDraft, _ effect: Effect, _ visit: Visit
     ) -> Page {
         var values = values(draft, visit)
         let record = call.body.map { RecordDraft.text(.object($0)) } ?? ""
         values["record"] = .lines(record)
-        values["diff"] = LineDiff.value(from: draft.shownBase, to: record)
+        values["diff"] = LineDiff.value(from: current.text, to: record)
         values["effect"] = effect.value
         values["commands"] = visit.commands(call, ifMatch: draft.tag).value
         return Page("Change \(app(visit))?", "app-confirmation", values)
@@ -91,8 +108,8 @@ extension Templates {
         <h1>Change the record of {{app}}</h1>
         {{#meanwhile}}
         <div class="problem" role="alert">
-        <p>Somebody changed the record meanwhile, so nothing was changed now. This is what they changed. Bring it into your draft below, or
-        it would be undone.</p>
+        <p>Somebody changed the record meanwhile, so nothing was changed now. Lines with + are in the record as it is now, lines with - in
+        your draft. Bring what others changed into your draft below, or it would be undone.</p>
         {{>diff}}
         </div>
         {{/meanwhile}}
@@ -103,7 +120,6 @@ extension Templates {
         <form method="post" action="{{action}}" autocomplete="off">
         {{>token}}
         <input type="hidden" name="tag" value="{{tag}}">
-        <input type="hidden" name="base" value="{{base}}">
         <div class="field">
         <label for="record">Record, JSON</label>
         <textarea id="record" name="record" class="code" spellcheck="false" rows="30" required{{#problem}} aria-describedby="problem" aria-invalid="true"{{/problem}}>{{record}}</textarea>
@@ -129,7 +145,6 @@ extension Templates {
         <form method="post" action="{{action}}" class="buttons">
         {{>token}}
         <input type="hidden" name="tag" value="{{tag}}">
-        <input type="hidden" name="base" value="{{base}}">
         <input type="hidden" name="record" value="{{record}}">
         <button name="confirm" value="yes" class="primary">Change the record</button>
         <button name="edit" value="yes">Edit again</button>

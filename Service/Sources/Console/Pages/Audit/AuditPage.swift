@@ -46,8 +46,15 @@ struct AuditVerificationPage: ConsolePage {
     let path = "/audit/verification"
     let needs: AdminRoute? = .verifyAudit
 
-    func show(_ visit: Visit) async throws -> Page {
-        let head = (visit.request.query["head"] ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    func show(_ visit: Visit) async throws -> Page { await page(visit, head: "", checks: false) }
+
+    func submit(_ visit: Visit) async throws -> PageResult {
+        let head = (visit.request.form["head"] ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        return .page(await page(visit, head: head, checks: true))
+    }
+
+    /// - Parameter checks: whether to check the log. That reads all of it, so a form asks for it and no link.
+    private func page(_ visit: Visit, head: String, checks: Bool) async -> Page {
         let call = AdminCall(.verifyAudit, query: [("head", head.isEmpty ? nil : head)])
         var values: [String: PageValue] = [
             "head": .text(head), "result": .none, "problem": .none, "commands": visit.commands(call).value,
@@ -59,8 +66,7 @@ struct AuditVerificationPage: ConsolePage {
                 "text": .lines(current["head"]?.string ?? ""), "sequence": PageValue(current["sequence"]),
                 "key": PageValue(current["public_key"]),
             ]
-            // A check reads the whole log, so it waits until the person asks for it.
-            if visit.request.query["check"] != nil {
+            if checks {
                 let found = try await visit.call(call)
                 values["result"] = [
                     "intact": .flag(found["intact"]?.bool ?? false), "message": PageValue(found["message"]),
@@ -120,10 +126,11 @@ extension Templates {
         {{#result}}
         <p role="status" class="headline {{#intact}}good{{/intact}}{{^intact}}bad{{/intact}}">{{#intact}}Unchanged: {{/intact}}{{^intact}}Changed: {{/intact}}{{message}}.</p>
         {{/result}}
-        <form method="get" action="/console/audit/verification" class="filters">
+        <form method="post" action="/console/audit/verification" class="filters">
+        {{>token}}
         <div class="field wide"><label for="head">A head that you kept (optional)</label>
         <input id="head" name="head" value="{{head}}" spellcheck="false" autocomplete="off"></div>
-        <button name="check" value="yes" class="primary">Check the log</button>
+        <button class="primary">Check the log</button>
         </form>
         {{#current}}
         <h2>Where the log ends now</h2>

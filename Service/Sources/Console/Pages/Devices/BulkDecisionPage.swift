@@ -22,7 +22,7 @@ struct BulkDecisionPage: ConsolePage {
 
     func submit(_ visit: Visit) async throws -> PageResult {
         let question = try Question(visit.request.form, app: visit.parameters["app_id"] ?? "")
-        let answer = try await visit.call(question.call(isDryRun: false))
+        let answer = try await visit.change(question.call(isDryRun: false))
         return .page(page(question, question.devices, answer["results"]?.elements ?? [], isDone: true, visit))
     }
 

@@ -12,35 +12,40 @@ struct NowPage: ConsolePage {
     func show(_ visit: Visit) async throws -> Page {
         let now = visit.now
         let checks = await visit.service.checks()
-        let statistics = try await visit.call(AdminCall(.showStatistics))
+        // One part that cannot be read does not hide the others, readiness above all.
+        let statistics = await Part(AdminCall(.showStatistics), visit)
         let since = (now - 3600).description
         // Longer steps, because apps and codes make many series.
-        let verdicts = Verdicts(
-            try await visit.call(
-                AdminCall(.showHistory, query: [("since", since), ("step", "300"), ("by", "app_id,code")])))
-        let history = try await visit.call(
-            AdminCall(.showHistory, query: [("since", since), ("step", "60"), ("by", "code")]))
+        let grouped = await Part(
+            AdminCall(.showHistory, query: [("since", since), ("step", "300"), ("by", "app_id,code")]), visit)
+        let history = await Part(
+            AdminCall(.showHistory, query: [("since", since), ("step", "60"), ("by", "code")]), visit)
+        let credentials =
+            visit.may(.listCredentials) ? await Part(AdminCall(.listCredentials), visit) : Part(answer: .null)
+        let verdicts = Verdicts(grouped.answer)
         var endings = Ending.of(visit.service.listenerCertificates())
-        if visit.may(.listCredentials) {
-            endings += Ending.of(credentials: try await visit.call(AdminCall(.listCredentials)), now: now)
-        }
+        endings += Ending.of(credentials: credentials.answer, now: now)
         endings.sort { $0.at < $1.at }
         let concerns =
-            Concern.of(checks, now: now) + Concern.of(verdicts) + Concern.of(statistics: statistics)
-            + Concern.of(endings, now: now)
-        let pending = statistics["devices"]?["pending"]?.integer ?? 0
+            Concern.of(checks, now: now)
+            + Set([statistics, grouped, history, credentials].compactMap(\.problem)).sorted()
+            .map { Concern(isUrgent: true, sentence: "This page is not complete: \($0)") }
+            + Concern.of(verdicts) + Concern.of(statistics: statistics.answer) + Concern.of(endings, now: now)
+        let pending = statistics.answer["devices"]?["pending"]?.integer ?? 0
         return Page(
             "Now", "now",
             [
                 "headline": .text(Self.headline(concerns)),
                 "tone": .text(concerns.contains(where: \.isUrgent) ? "bad" : concerns.isEmpty ? "good" : "warn"),
                 "concerns": .list(concerns.map(Self.value)), "checks": .list(checks.map { Self.value($0, now) }),
-                "chart": Self.chart(history).value, "apps": .list(verdicts.apps.prefix(50).map(Self.value)),
+                "chart": Self.chart(history.answer).value, "apps": .list(verdicts.apps.prefix(50).map(Self.value)),
                 "endings": .list(
                     endings.prefix(Self.maximumEndings).map {
                         ["name": .text($0.name), "at": Moment(time: $0.at, now: now).value]
                     }),
-                "devices": .list(Self.devices(statistics)),
+                "devices": .list(Self.devices(statistics.answer)),
+                "requestsProblem": .optional(grouped.problem ?? history.problem),
+                "endingsProblem": .optional(credentials.problem), "devicesProblem": .optional(statistics.problem),
                 "statuses": .list(DeviceStatus.allCases.map { .text($0.rawValue) }),
                 "pending": pending > 0
                     ? [
@@ -109,6 +114,23 @@ struct NowPage: ConsolePage {
                         ]
                     }),
             ]
+        }
+    }
+
+    /// What a call answered, or why it was refused.
+    private struct Part {
+        /// `null` if the call was refused.
+        var answer = JSONValue.null
+        var problem: String?
+
+        init(answer: JSONValue) { self.answer = answer }
+
+        init(_ call: AdminCall, _ visit: Visit) async {
+            do {
+                answer = try await visit.call(call)
+            } catch {
+                problem = error.message
+            }
         }
     }
 }

@@ -12,12 +12,15 @@ extension Templates {
         </ul>
         <section aria-labelledby="requests">
         <h2 id="requests">Requests in the last hour</h2>
+        {{#requestsProblem}}
+        <p class="problem">{{.}}</p>
+        {{/requestsProblem}}
         {{#chart}}
         {{>chart}}
         {{/chart}}
-        {{^chart}}
+        {{^chart}}{{^requestsProblem}}
         <div class="empty"><p>No request was judged in the last hour.</p></div>
-        {{/chart}}
+        {{/requestsProblem}}{{/chart}}
         <table class="cards">
         <caption class="hidden">Requests in the last hour, by app</caption>
         <thead><tr><th scope="col">App</th><th scope="col" class="number">Verified</th><th scope="col" class="number">Refused</th>
@@ -43,18 +46,24 @@ extension Templates {
         </section>
         <section aria-labelledby="ends">
         <h2 id="ends">What ends next</h2>
+        {{#endingsProblem}}
+        <p class="problem">{{.}}</p>
+        {{/endingsProblem}}
         <ul class="plain">
         {{#endings}}
         <li>{{name}}<br>{{#at}}{{>time}}{{/at}}</li>
         {{/endings}}
         </ul>
-        {{^endings}}
+        {{^endings}}{{^endingsProblem}}
         <p class="soft">Nothing that you may see here has an end.</p>
-        {{/endings}}
+        {{/endingsProblem}}{{/endings}}
         </section>
         </div>
         <section aria-labelledby="devices">
         <h2 id="devices">Devices</h2>
+        {{#devicesProblem}}
+        <p class="problem">{{.}}</p>
+        {{/devicesProblem}}
         <table class="cards">
         <caption class="hidden">Devices by app and status</caption>
         <thead><tr><th scope="col">App</th>{{#statuses}}<th scope="col" class="number">{{.}}</th>{{/statuses}}</tr></thead>
@@ -64,9 +73,9 @@ extension Templates {
         {{/devices}}
         </tbody>
         </table>
-        {{^devices}}
+        {{^devices}}{{^devicesProblem}}
         <div class="empty"><p>There are no apps yet. Add one: <code>synheart-auth apps add --file app.json</code></p></div>
-        {{/devices}}
+        {{/devicesProblem}}{{/devices}}
         </section>
         </div>
         """#

@@ -4,7 +4,7 @@ internal import AuthServer
 internal import StrictJSON
 internal import Verification
 
-/// One recorded refusal, replayed check by check. The export is an audit event, so the page does not refresh itself.
+/// One recorded refusal, replayed check by check. Opening it is an audit event, so a form does it and no link.
 struct RefusalPage: ConsolePage {
     let path = "/refusals/{app_id}/{evidence_id}"
     let needs: AdminRoute? = .exportEvidence
@@ -12,6 +12,17 @@ struct RefusalPage: ConsolePage {
     private static let maximumOthers = 1000
 
     func show(_ visit: Visit) async throws -> Page {
+        Page(
+            "Open this recorded refusal?", "closed-refusal",
+            [
+                "id": .text(visit.parameters["evidence_id"] ?? ""), "app": .text(visit.parameters["app_id"] ?? ""),
+                "action": .text(visit.request.path),
+            ])
+    }
+
+    func submit(_ visit: Visit) async throws -> PageResult { .page(try await opened(visit)) }
+
+    private func opened(_ visit: Visit) async throws -> Page {
         let (app, id) = (visit.parameters["app_id"] ?? "", visit.parameters["evidence_id"] ?? "")
         let call = AdminCall(.exportEvidence, ["app_id": app, "evidence_id": id])
         let document = try await visit.call(call)

@@ -23,7 +23,7 @@ extension Templates {
         <tbody>
         {{#refusals}}
         <tr>
-        <th scope="row"><a href="{{path}}">{{code}}</a></th>
+        <th scope="row"><form method="post" action="{{path}}">{{>token}}<button>{{code}}</button></form></th>
         <td data-label="Check"><code>{{step}}</code></td>
         <td data-label="Proof">{{format}}</td>
         <td data-label="App">{{app}}</td>
@@ -44,6 +44,20 @@ extension Templates {
         {{>commands}}
         </details>
         {{/commands}}
+        """#
+
+    static let closedRefusal = #"""
+        <p class="crumbs"><a href="/console/refusals">Refusals</a></p>
+        <h1>{{page.title}}</h1>
+        <ul class="consequences">
+        <li>Refusal {{id}} of {{app}}.</li>
+        <li>Opening it decrypts it and is an event of the audit log, because it identifies a device.</li>
+        </ul>
+        <form method="post" action="{{action}}" class="buttons">
+        {{>token}}
+        <button class="primary">Open the refusal</button>
+        <a class="button" href="/console/refusals">Cancel</a>
+        </form>
         """#
 
     static let recordedRefusal = #"""

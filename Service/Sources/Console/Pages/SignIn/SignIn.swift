@@ -16,7 +16,8 @@ enum SignIn {
             "Sign in", "sign-in",
             [
                 "problem": refused.map { .text(sentence($0)) } ?? .none,
-                "next": .text(next), "hasNext": .flag(next != PageRequest.base),
+                "next": .text(next),
+                "hasNext": .flag(asked == next && (next != PageRequest.base || request.method != "POST")),
             ], status: refused?.code.httpStatus ?? 200)
     }
 
@@ -31,7 +32,7 @@ enum SignIn {
 
     /// Sends a person to this page, and back afterwards.
     static func redirect(from request: PageRequest) -> PageAnswer {
-        let isPage = request.method == "GET" && request.path != PageRequest.base
+        let isPage = request.method != "POST" && (request.path != PageRequest.base || request.isReadFromElsewhere)
         let query = request.query.all.map { ($0.name, Optional($0.value)) }
         let asked = request.path + PagePath.query(query)
         return PageAnswer(
