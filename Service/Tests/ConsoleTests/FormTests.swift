@@ -149,6 +149,14 @@ import Testing
         #expect(await browser.post(path, fields + [("role", "viewer")]).status == 409)
     }
 
+    @Test func `the audit log is checked by a form and by no link`() async throws {
+        let browser = try await Desk().signedIn(.admin)
+        let path = "/console/audit/verification"
+        #expect(await browser.get(path + "?check=yes").text.contains("Unchanged: ") == false)
+        #expect(await browser.post(path, []).status == 403)
+        #expect(try await browser.submit(path).text.contains("Unchanged: "))
+    }
+
     @Test func `a session keeps the numbers of its last 64 changes`() {
         let sessions = ConsoleSessions(random: SystemRandom())
         let id = sessions.start("c", at: UnixTime(0))
