@@ -116,6 +116,10 @@ def pattern(path):
     return re.sub(r"(?<=/)(?=[\w-]*\d)[\w-]{8,}(?=/|$)", "{id}", path)
 
 
+# A form opens them, because that is in the audit log. The links of the answer lead on.
+OPENED = {"/console/refusals/{app}/{id}"}
+
+
 def walk(visitor, start="/console", most=30):
     """Follows all links and the forms that only ask. Returns the answers by path, at most `most` of each pattern."""
     found, waiting, counts = {}, [start], {}
@@ -130,6 +134,10 @@ def walk(visitor, start="/console", most=30):
             continue
         next_paths = [urllib.parse.urljoin(path, link) for link in answer.document.links]
         for form in answer.document.forms:
+            action = urllib.parse.urljoin(path, form.action)
+            if form.method == "post" and pattern(action) in OPENED and path != action:
+                opened = visitor.ask("POST", action, form.query(None))
+                next_paths += [action, *(urllib.parse.urljoin(action, link) for link in opened.document.links)]
             if form.method == "get":
                 queries = [form.query(button) for button in form.buttons or [None]]
                 queries += form.variants() if "?" not in path else []

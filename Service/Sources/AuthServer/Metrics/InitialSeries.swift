@@ -67,7 +67,7 @@ enum InitialSeries {
     /// Area and status of the operations listener.
     static let operations: [(area: String, status: Int)] =
         ["healthz", "metrics", "openapi"].flatMap { area in [200, 400, 405].map { (area, $0) } }
-        + [200, 303, 400, 401, 403, 404, 405, 409, 413, 415, 429, 500, 503].map { ("console", $0) }
+        + [200, 303, 400, 401, 403, 404, 405, 409, 412, 413, 415, 429, 500, 503].map { ("console", $0) }
         + [200, 400, 405, 503].map { ("readyz", $0) } + [400, 404, 500].map { ("unknown", $0) }
         + Set(
             OpenAPIDocument.operations.filter { $0.tag == "Administration" }.flatMap { operation in

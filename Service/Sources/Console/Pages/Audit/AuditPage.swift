@@ -57,7 +57,8 @@ struct AuditVerificationPage: ConsolePage {
     private func page(_ visit: Visit, head: String, checks: Bool) async -> Page {
         let call = AdminCall(.verifyAudit, query: [("head", head.isEmpty ? nil : head)])
         var values: [String: PageValue] = [
-            "head": .text(head), "result": .none, "problem": .none, "commands": visit.commands(call).value,
+            // A head is printable ASCII. What is shown otherwise than it came must not be sent again.
+            "head": .text(VisibleText.of(head) == head ? head : ""), "result": .none, "problem": .none, "commands": visit.commands(call).value,
             "current": .none,
         ]
         do {
