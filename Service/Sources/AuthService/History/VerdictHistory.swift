@@ -93,7 +93,7 @@ public final class VerdictHistory: Sendable {
     /// The sums that a query asks for.
     ///
     /// Questions are answered one after another, so that the history never holds more than one of the store's readers. Devices
-    /// need them too. Beyond ``maximumQuestions`` a question is refused at once.
+    /// need them too. While eight are answered or wait, a further one is refused at once.
     public func sums(_ query: VerdictQuery) async throws(Refusal) -> [VerdictSum] {
         guard let store else { return [] }
         let answer = questions.withLock { questions -> Task<Result<[VerdictSum], Refusal>, Never>? in
