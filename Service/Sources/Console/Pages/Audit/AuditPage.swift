@@ -58,7 +58,8 @@ struct AuditVerificationPage: ConsolePage {
         let call = AdminCall(.verifyAudit, query: [("head", head.isEmpty ? nil : head)])
         var values: [String: PageValue] = [
             // A head is printable ASCII. What is shown otherwise than it came must not be sent again.
-            "head": .text(VisibleText.of(head) == head ? head : ""), "result": .none, "problem": .none, "commands": visit.commands(call).value,
+            "head": .text(VisibleText.of(head) == head ? head : ""), "result": .none, "problem": .none,
+            "commands": visit.commands(call).value,
             "current": .none,
         ]
         do {
