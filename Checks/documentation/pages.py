@@ -31,7 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The outputs that a page shows, at least.
 PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 3, "tokens": 3, "FirstHour": 7,
          "RollOut": 9, "IncidentsOfDevices": 13, "IncidentsOfKeys": 9, "IncidentsOfMachines": 11, "RotatingSecrets": 9,
-         "Operating": 5, "BackupAndRestore": 2, "Alerts": 0, "History": 1, "NewRoots": 1, "SeveralNodes": 1, "Webhooks": 2, "Upgrades": 1, "Capacity": 2}
+         "Operating": 5, "BackupAndRestore": 2, "Alerts": 0, "History": 1, "NewRoots": 1, "SeveralNodes": 1, "Webhooks": 3, "Console": 1, "Upgrades": 1, "Capacity": 2}
 # The `console` blocks of the operators' pages, by page and first line, and why they are not run.
 NOT_RUN = {
     ("Operating", "synheart-auth audit --follow --json --after 4711"): "it goes on until it is stopped; AuditFollowTests follow the log",
