@@ -6,8 +6,12 @@ Pages are found by following links from the first one, so that a new page is che
 
 import argparse
 import collections
+import html
 import os
 import pathlib
+import re
+import shlex
+import subprocess
 import sys
 import tempfile
 import time
@@ -50,8 +54,9 @@ class Report:
 
 
 class Check:
-    def __init__(self, scene, browser, screenshots):
+    def __init__(self, scene, browser, screenshots, binary):
         self.scene, self.browser, self.screenshots, self.report = scene, browser, screenshots, Report()
+        self.binary = os.path.abspath(binary)
         self.origin = f"http://{scene.node.operations}"
         self.seen = collections.Counter()
 
@@ -221,7 +226,8 @@ class Check:
         found = {role: walk(visitor) for role, visitor in visitors.items()}
         # All links first: forms take things away from others.
         faults = {role: [*self.links(visitor, found[role], found["admin"])] for role, visitor in visitors.items()}
-        for role, visitor in visitors.items():
+        # Who may most comes last: what an administrator erased, others cannot open.
+        for role, visitor in sorted(visitors.items(), key=lambda item: item[0] == "admin"):
             self.report.check(f"the role {role}", faults[role] + [*self.sent(visitor, found[role])])
 
     @staticmethod
@@ -245,6 +251,25 @@ class Check:
                 if status in (401, 403, 404, 405) or status >= 500:
                     yield f"POST {action}: {status}"
 
+    # Commands
+
+    def commands(self, answers):
+        """The commands that pages show are commands of the binary: it may fail for want of a service or a database, not of usage."""
+        shown = {html.unescape(text) for answer in answers if answer.document
+                 for text in re.findall("<code>(synheart-auth [^<]*)</code>", answer.body.decode())}
+        # One of each kind: ids differ.
+        kinds = {re.sub(r"[0-9a-f-]{16,}|[\w-]{43}", "ID", text): text for text in shown}
+        if len(kinds) < 8:
+            yield f"{len(kinds)} commands were found"
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in [("credential", "sya_0123456789abcdef_" + "A" * 43), ("app.json", "{}")]:
+                pathlib.Path(folder, name).write_text(text)
+            for text in kinds.values():
+                command = text.replace(self.origin, "http://127.0.0.1:1").replace("synheart-auth", shlex.quote(self.binary), 1)
+                done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=60)
+                if done.returncode not in (0, 2):
+                    yield f"{done.returncode}: {text}\n{done.stderr.strip()[:300]}"
+
     # All of it
 
     def run(self):
@@ -259,6 +284,7 @@ class Check:
             found = walk(admin)
             self.report.check("the pages", [f"no link leads to {page}" for page in sorted(PAGES - {pattern(path) for path in found})]
                               + [f"{path}: {answer.status}" for path, answer in found.items() if answer.status != 200])
+            self.report.check("commands", self.commands([*found.values(), Visitor(admin.address).ask("GET", "/console/sign-in")]))
             self.look(window, found)
             self.others(window)
             with self.browser.page() as other:
@@ -295,7 +321,7 @@ def main():
         with tempfile.TemporaryDirectory() as temporary, running(options.binary, UNLIMITED) as node:
             screenshots = options.screenshots or pathlib.Path(temporary)
             os.makedirs(screenshots, exist_ok=True)
-            failed = Check(Scene(node), driven, screenshots.resolve()).run()
+            failed = Check(Scene(node), driven, screenshots.resolve(), options.binary).run()
             count = len(list(screenshots.glob("*.png")))
     print(f"{count} screenshots, {time.monotonic() - begun:.0f} s")
     sys.exit(f"{failed} checks failed" if failed else 0)

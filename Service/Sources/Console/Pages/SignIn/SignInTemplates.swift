@@ -20,7 +20,7 @@ extension Templates {
         <details>
         <summary>I have no credential</summary>
         <p>An administrator makes one for you, for the apps that you answer for:</p>
-        <pre tabindex="0"><code>synheart-auth credentials create --name 'your name' --role viewer --all-apps</code></pre>
+        <pre tabindex="0"><code>synheart-auth credentials create --name 'your name' --role viewer</code></pre>
         </details>
         </div>
         """#
