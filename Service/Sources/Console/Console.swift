@@ -40,14 +40,14 @@ package struct Console: OperationsPages {
             guard let (page, parameters) = PageTable.find(path) else {
                 throw PageRefusal(status: 404, title: "There is no such page", message: "The address may be mistyped.")
             }
-            guard await queue.enter() else {
+            guard await queue.enter(visit.credential.id) else {
                 throw PageRefusal(
                     status: 429, title: "Too many pages are asked for",
                     message:
                         "The service works on a few pages at once, so that devices do not wait. Try again in a moment.",
                     retryAfter: 1)
             }
-            defer { queue.leave() }
+            defer { queue.leave(visit.credential.id) }
             return await answer(page, parameters, visit)
         } catch {
             return refusal(Self.explained(error), person, at: service.now)
@@ -108,7 +108,7 @@ package struct Console: OperationsPages {
         return answer
     }
 
-    /// The session and the person's credential; nil: nobody is signed in.
+    /// The session and the person's credential; nil: the request has no session.
     private func visit(_ request: PageRequest, _ service: PageService) async throws -> (String, Visit)? {
         guard let id = SessionCookie.id(in: request),
             let session = sessions.use(id, at: service.now, prolongs: !request.isRefresh)

@@ -15,7 +15,7 @@ struct PageRenderer: Sendable {
         self.library = library
     }
 
-    /// - Parameter visit: nil: nobody is signed in.
+    /// - Parameter visit: nil: the request has no session.
     func answer(_ page: Page, _ visit: Visit?, at now: UnixTime) -> PageAnswer {
         if let file = page.download {
             let disposition = ("Content-Disposition", "attachment; filename=\"\(file.name)\"")

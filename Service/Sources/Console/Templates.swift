@@ -12,7 +12,8 @@ enum Templates {
 
     /// The parts that several pages share.
     static let partials: [String: String] = [
-        "layout": layout, "time": time, "token": token, "commands": commands, "chart": chart,
+        "layout": layout, "time": time, "token": token, "commands": commands, "listCommands": listCommands,
+        "chart": chart,
         "event": event, "stacked": stacked, "patterns": patterns, "diff": diff, "effect": effect, "rollOut": rollOut,
     ]
 

@@ -185,19 +185,39 @@ import Testing
         let desk = try await Desk()
         let browser = try await desk.signedIn(.viewer)
         let queue = desk.console.queue
-        for _ in 0..<2 { #expect(await queue.enter()) }
+        let others = ["a", "a", "a", "b", "b", "b"]
+        for id in others.prefix(2) { #expect(await queue.enter(id)) }
         await withTaskGroup(of: Bool.self) { group in
-            for _ in 0..<4 { group.addTask { await queue.enter() } }
+            for id in others.dropFirst(2) { group.addTask { await queue.enter(id) } }
             while queue.waiting < 4 { await Task.yield() }
             let answer = await browser.get("/console")
             #expect(answer.status == 429 && answer.header("Retry-After") == "1")
             #expect(answer.refusal?.code == .rateLimited && answer.text.contains("<h1>"))
             // Neither people who sign in nor styles wait.
             #expect(await browser.get("/console/sign-in").status == 200)
-            for _ in 0..<4 { queue.leave() }
+            for id in others.prefix(4) { queue.leave(id) }
             for await isIn in group { #expect(isIn) }
         }
-        for _ in 0..<2 { queue.leave() }
+        for id in others.suffix(2) { queue.leave(id) }
         #expect(await browser.get("/console").status == 200)
+    }
+
+    @Test func `one credential has three places, and the others are for other people`() async throws {
+        let desk = try await Desk()
+        let (id, text) = try await desk.credential(.viewer)
+        let greedy = Browser(desk)
+        try await greedy.signIn(text)
+        let queue = desk.console.queue
+        #expect(await queue.enter("somebody else"))
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<3 { group.addTask { await queue.enter(id) } }
+            while queue.waiting < 2 { await Task.yield() }
+            #expect(await greedy.get("/console").status == 429)
+            group.addTask { await queue.enter("another") }
+            while queue.waiting < 3 { await Task.yield() }
+            for one in ["somebody else", id, id, id, "another"] { queue.leave(one) }
+            for await isIn in group { #expect(isIn) }
+        }
+        #expect(await greedy.get("/console").status == 200)
     }
 }

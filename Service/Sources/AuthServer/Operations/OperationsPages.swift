@@ -18,8 +18,8 @@ package struct PageRequest: Sendable {
     package static let base = "/console"
     /// The largest body of a form of a person who is signed in, in bytes: an app record and its fields.
     package static let maximumForm = 320 * 1024
-    /// The largest body of any other form, in bytes. The budget of all forms does not count so few, so nobody fills it without a
-    /// session.
+    /// The largest body of any other form, in bytes. So small a body takes nothing from the budget of all forms: only people with a
+    /// session can fill that.
     package static let maximumFormOfStrangers = BodyBudget.uncounted
     /// The request header of the pages' script when it refreshes a page by itself. Such a request does not prolong a session.
     package static let refreshHeader = "X-Synheart-Refresh"

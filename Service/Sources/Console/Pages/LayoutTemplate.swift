@@ -67,6 +67,15 @@ extension Templates {
         </div>
         """#
 
+    /// The same list for a terminal, behind its entries.
+    static let listCommands = #"""
+        {{#commands}}
+        <details><summary>This list in a terminal</summary>
+        {{>commands}}
+        </details>
+        {{/commands}}
+        """#
+
     static let refusal = #"""
         <h1>{{page.title}}</h1>
         <p>{{message}}</p>

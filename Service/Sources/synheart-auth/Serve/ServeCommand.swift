@@ -14,7 +14,8 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             Prints `ready public=… operations=…` to standard output once all listeners accept connections. Logs are JSON lines \
             on standard error. SIGTERM or SIGINT stops the service: after server.drain_seconds it finishes requests in flight. \
-            A second one stops it at once. SIGHUP reloads the configuration.
+            A second one stops it at once. SIGHUP reloads the configuration. The operations listener has pages for \
+            people at /console, and an admin credential signs in there.
 
               synheart-auth serve --database /var/lib/synheart-auth/db.sqlite
               synheart-auth serve --config /etc/synheart-auth.yaml

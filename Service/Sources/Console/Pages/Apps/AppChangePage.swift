@@ -108,7 +108,7 @@ extension Templates {
         <h1>Change the record of {{app}}</h1>
         {{#meanwhile}}
         <div class="problem" role="alert">
-        <p>Somebody changed the record meanwhile, so nothing was changed now. Lines with + are in the record as it is now, lines with - in
+        <p>The record changed meanwhile, so your change was not made. Lines with + are in the record as it is now, lines with - in
         your draft. Bring what others changed into your draft below, or it would be undone.</p>
         {{>diff}}
         </div>

@@ -111,11 +111,7 @@ extension Templates {
         {{#older}}
         <p class="pages"><a class="button" rel="next" href="{{.}}">Older events</a></p>
         {{/older}}
-        {{#commands}}
-        <details><summary>This list in a terminal</summary>
-        {{>commands}}
-        </details>
-        {{/commands}}
+        {{>listCommands}}
         """#
 
     static let auditVerification = #"""

@@ -66,10 +66,6 @@ extension Templates {
         {{#older}}
         <p class="pages"><a class="button" rel="next" href="{{.}}">Older devices</a></p>
         {{/older}}
-        {{#commands}}
-        <details><summary>This list in a terminal</summary>
-        {{>commands}}
-        </details>
-        {{/commands}}
+        {{>listCommands}}
         """#
 }

@@ -39,11 +39,7 @@ extension Templates {
         {{#older}}
         <p class="pages"><a class="button" rel="next" href="{{.}}">Older refusals</a></p>
         {{/older}}
-        {{#commands}}
-        <details><summary>This list in a terminal</summary>
-        {{>commands}}
-        </details>
-        {{/commands}}
+        {{>listCommands}}
         """#
 
     static let closedRefusal = #"""
