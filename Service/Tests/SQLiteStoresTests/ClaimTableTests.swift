@@ -60,12 +60,15 @@ struct ClaimTableTests {
             let claim = ReplayClaim(high: numbers.next(), low: numbers.next())
             droppedTo = max(droppedTo, table.insert(claim, expiry: 700, now: 40))
         }
-        for _ in 0..<100_000 where droppedTo == .min {
+        var added = 0
+        while droppedTo == .min, added < 100_000 {
+            added += 1
             let claim = ReplayClaim(high: numbers.next(), low: numbers.next())
             droppedTo = table.insert(claim, expiry: 1700, now: 1040)
         }
         #expect(droppedTo == 700)
-        #expect(table.used < 200_000)
+        // How many fit before a shard is full depends on its secret seeds.
+        #expect(table.used < 200_000 + added)
     }
 
     @Test func `a claim of zeros is a claim`() {
