@@ -57,9 +57,9 @@ class Processes(contextlib.ExitStack):
 class Service:
     """The service with one app, over SQLite."""
 
-    def __init__(self, processes, binary, traffic):
+    def __init__(self, processes, binary, traffic, **variables):
         self.binary, self.traffic, self.folder = str(binary), str(traffic), processes.folder
-        stores = ["--database", f"{self.folder}/auth.sqlite"]
+        self.stores = stores = ["--database", f"{self.folder}/auth.sqlite"]
         record = f'{{"app_id": "{APP}", "build_channel": "dev", "development_integrity_allowed": true, ' \
                  f'"ios": {{"app_ids": ["TEAMID1234.{APP}"]}}}}'
         subprocess.run([self.binary, "apps", "add", "--file", "-", *stores], input=record, text=True, check=True, capture_output=True)
@@ -69,8 +69,12 @@ class Service:
                                    "--body", body, *stores, "--json"], text=True, check=True, capture_output=True).stdout
             self.credentials[body] = re.search(r'"credential": *"([^"]*)"', made)[1]
         self.process = processes.start("service", [self.binary, "serve", "--port", "0", "--operations-port", "0", *stores],
-                                       SYNHEART_AUTH_PROTECTION_ENROLMENT_BURST="1000000")
+                                       SYNHEART_AUTH_PROTECTION_ENROLMENT_BURST="1000000", **variables)
         self.url = ready(self.process, self.process.output, r"public=(\S+)")
+
+    def administer(self, *words):
+        """What a command on the service's stores says."""
+        return subprocess.run([self.binary, *words, *self.stores], text=True, check=True, capture_output=True).stdout
 
     def sign(self, count):
         """The beginning of the names of two files with new requests, which `GET /auth/v1/device/status` stands for."""

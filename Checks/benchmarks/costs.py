@@ -1,0 +1,104 @@
+"""See `costs`, which installs what this needs."""
+
+import collections
+import re
+import subprocess
+import sys
+import time
+
+from load import HERE, Processes, Service, ready, wrk
+
+# What a function of a part has in its mangled name, the first that fits: module and type, each after its length.
+PARTS = [
+    ("logs", r"10RequestLogV|14JSONLogHandlerV|9LogWriterC|7LogTextO|12WarningPace|8AuditHeadLog"),
+    ("metrics", r"13ServerMetricsV|15MetricsRegistryC|13VerdictCountsC|14EventLoopDelay|14ProcessMetrics|13StoreObserver"),
+    ("history", r"14VerdictHistoryC|14CountedVerdict|12HistorySlots|SQLiteHistory"),
+    ("traces", r"13RequestTracer|13TraceExporter|9TraceSpan|11TracedCalls|8OTLPBody"),
+    ("webhooks", r"7Webhook"),
+    ("audit", r"AuditLog|AuditEvent|AuditLink|AuditChain|AuditStore"),
+]
+PARTS = [(name, re.compile(pattern)) for name, pattern in PARTS]
+
+
+def part(stack):
+    """The part of a stack, whose first function is the one that runs."""
+    for function in stack:
+        for name, pattern in PARTS:
+            if pattern.search(function):
+                return name
+    return "the rest"
+
+
+def stacks(file):
+    """The functions of each sample of perf's file, the innermost first."""
+    script = subprocess.Popen(["perf", "script", "-i", file, "--no-demangle", "-F", "ip,sym"], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+    stack = []
+    for line in script.stdout:
+        words = line.split(None, 1)
+        if words:
+            stack.append(words[1].strip() if len(words) > 1 else "")
+        elif stack:
+            yield stack
+            stack = []
+    if stack:
+        yield stack
+    script.wait()
+
+
+def shares(service, processes, name, load):
+    """Of each part, the share of the service's processor time while the load runs."""
+    file = processes.folder / f"{name}.perf"
+    perf = subprocess.Popen(["perf", "record", "-q", "-F", "999", "-g", "-o", file, "-p", str(service.process.pid)],
+                            stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    requests = load()
+    perf.terminate()
+    perf.wait()
+    counts = collections.Counter(map(part, stacks(file)))
+    return requests, counts
+
+
+def loads(service, seconds):
+    """What each load is, and a function that does it and returns what came of it."""
+    count = int(seconds * 25_000)
+
+    def send(path, files):
+        done = wrk(service.url, files.replace("status", path), int(seconds), 64)
+        return f"{done['rate']:.0f}/s, {done['refused']:.0f} refused"
+
+    def register():
+        began = time.monotonic()
+        rounds = 8
+        for _ in range(rounds):
+            service.sign(2)
+        return f"{rounds * 64 / (time.monotonic() - began):.0f}/s"
+
+    signed = service.sign(count)
+    yield "GET status", lambda: send("status", signed)
+    yield "POST /verify", lambda: send("verify", signed)
+    yield "POST /verify, replayed", lambda: send("verify", signed)
+    yield "register", register
+
+
+def main():
+    binary, traffic, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    with Processes() as processes:
+        # The traces of a hundredth, and a webhook of all events, to servers that take what they get.
+        port = processes.folder / "port.out"
+        port.touch()
+        receiver = processes.start("receiver", [sys.executable, HERE / "collector.py", port])
+        address = f"http://127.0.0.1:{ready(receiver, port, r'([0-9]+)')}"
+        service = Service(processes, binary, traffic, SYNHEART_AUTH_TRACING_OTLP=address, SYNHEART_AUTH_TRACING_SAMPLE="0.01")
+        service.administer("webhooks", "add", f"{address}/events")
+        print(f"{'':24} {'samples':>8}" + "".join(f" {name:>9}" for name, _ in PARTS) + f" {'together':>9}", flush=True)
+        for name, load in loads(service, seconds):
+            result, counts = shares(service, processes, re.sub("[^a-z]", "", name), load)
+            every = sum(counts.values())
+            assert every > 100, "perf noted nothing: does the kernel allow it?"
+            found = [counts[part] / every for part, _ in PARTS]
+            print(f"{name:24} {every:8}" + "".join(f" {100 * share:8.1f}%" for share in [*found, sum(found)]) + f"   {result}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
