@@ -55,7 +55,7 @@ public enum StoreConformance {
             case .apps: appChecks
             case .devices:
                 deviceInsertionChecks + deviceChangeChecks + deviceFactChecks + rotationChecks + listingChecks
-                    + endedDeviceChecks
+                    + deviceCountChecks + endedDeviceChecks
             case .audit: auditChecks + auditArchiveChecks + noChangeNoEventChecks
             case .receipts: receiptChecks
             case .credentials: credentialChecks

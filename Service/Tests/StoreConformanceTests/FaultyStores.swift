@@ -9,6 +9,8 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
         case countsPendingAcrossApps
         /// `maximumPending` counts devices with any status.
         case countsEveryStatusAsPending
+        /// The counts of an app are those of all apps.
+        case countsDevicesOfEveryApp
         /// A refused change still appends its event.
         case appendsEventAnyway(MemoryStores.Call)
         /// A receipt is recorded if the attested key and the lease still match, even over a newer receipt.
@@ -119,7 +121,10 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
         try await memory.knownIDs(after: after, limit: limit)
     }
 
-    func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int] { try await memory.count(of: app) }
+    func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int] {
+        guard fault == .countsDevicesOfEveryApp else { return try await memory.count(of: app) }
+        return try await memory.devices(DeviceQuery(limit: 1000)).reduce(into: [:]) { $0[$1.status, default: 0] += 1 }
+    }
 
     func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int] { try await memory.riskMetrics(of: app) }
 

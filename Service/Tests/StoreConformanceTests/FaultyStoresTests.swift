@@ -22,6 +22,11 @@ struct FaultyStoresTests {
         #expect(try await isCaught(.countsEveryStatusAsPending, by: guarantee))
     }
 
+    @Test func `a store that counts the devices of all apps fails`() async throws {
+        let guarantee = "The counts of two apps' devices are those of a recount after each random change"
+        #expect(try await isCaught(.countsDevicesOfEveryApp, by: guarantee))
+    }
+
     @Test(arguments: [
         (MemoryStores.Call.insertApp, "A change of an app that is refused has no event"),
         (.saveApp, "A change of an app that is refused has no event"),

@@ -32,7 +32,7 @@ extension AdminAPI {
             query.after == nil ? .object(try await countFindings(proposed, present, of: current.appID)) : .null
         return .json(
             JSONObject([
-                ("app_id", .string(current.appID.text)), ("devices", .integer(devices.count)),
+                ("app_id", .string(current.appID.text)), ("devices", .integer(devices.count(where: WhatIf.judges))),
                 ("findings", .array(sums.json)), ("counts", counts), ("policies", .object(JSONObject(policies))),
                 ("next_cursor", cursor),
             ]))

@@ -65,10 +65,15 @@ package struct WhatIf: Sendable {
         self.now = now
     }
 
+    /// Whether there can be findings about a device: it is pending or registered.
+    package static func judges(_ device: DeviceRecord) -> Bool {
+        device.status == .registered || device.status == .pending
+    }
+
     /// The findings about a pending or registered device: at most one of each stage, the one that decides first. Other devices are not
     /// judged.
     package func findings(about device: DeviceRecord) -> [Finding] {
-        guard device.status == .registered || device.status == .pending else { return [] }
+        guard Self.judges(device) else { return [] }
         return [request(of: device), registration(of: device)].compactMap { $0 }
     }
 

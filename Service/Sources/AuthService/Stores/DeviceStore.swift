@@ -126,6 +126,9 @@ public struct DeviceQuery: Sendable {
         }
     }
 
+    /// Whether it lists one status of all apps, and not `registered`, which most devices have.
+    package var listsUnregisteredOfAllApps: Bool { appID == nil && status != nil && status != .registered }
+
     /// A query without conditions.
     public init(limit: Int = 50) { self.limit = Self.bounded(limit) }
 

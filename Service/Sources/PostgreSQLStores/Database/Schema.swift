@@ -15,6 +15,7 @@ enum Schema {
         Migration(oldest: 1, statements: totalLosses), Migration(oldest: 1, statements: history),
         Migration(oldest: 1, statements: webhooks + auditArchives + endedDevices),
         Migration(oldest: 1, statements: secondClaims), Migration(oldest: 1, statements: historySteps),
+        Migration(oldest: 1, statements: devicesNotRegistered),
     ]
 
     static var version: Int64 { Int64(migrations.count) }
@@ -40,6 +41,14 @@ enum Schema {
 
     /// What a gateway forwards. Null, as in rows of nodes of the previous version, means `headers`.
     private static let forwardedBodies = ["ALTER TABLE credentials ADD COLUMN bodies text"]
+
+    /// The lists of one status over all apps, such as the pending devices, newest first.
+    private static let devicesNotRegistered = [
+        """
+        CREATE INDEX devices_not_registered ON devices (status, registered_at DESC, device_id)
+          WHERE status <> 'registered' AND NOT forgotten
+        """
+    ]
 
     /// The version of a device's row, which must be unchanged when a decision is saved. Nodes of the previous version change
     /// rows without it. The trigger counts those changes too, so that no node overwrites the decision of another.

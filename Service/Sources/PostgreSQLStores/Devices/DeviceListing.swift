@@ -21,8 +21,11 @@ enum DeviceListing {
         }
         if let app = query.appID { require({ "app_id = \($0)" }, .text(app.text)) }
         if let status = query.status { require({ "status = \($0)" }, .text(status.rawValue)) }
+        // Without this, a plan for any parameters does not use the partial index.
+        if query.listsUnregisteredOfAllApps { conditions.append("status <> 'registered'") }
         if let platform = query.platform { require({ "platform = \($0)" }, .text(platform.rawValue)) }
-        if let from = query.registeredFrom { require({ "registered_at >= \($0)" }, .time(from)) }
+        // The time of a forgotten device is 0, so an index is not read as far as those.
+        require({ "registered_at >= \($0)" }, .integer(max(query.registeredFrom?.seconds ?? 1, 1)))
         if let before = query.registeredBefore { require({ "registered_at < \($0)" }, .time(before)) }
         if let after = query.after {
             // The index starts at the first comparison. The second one separates devices of the same second.

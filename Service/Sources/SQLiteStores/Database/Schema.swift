@@ -28,6 +28,7 @@ enum Schema {
                 sql: SQLiteWebhookStore.schema + SQLiteAuditArchiveStore.schema + SQLiteEndedDeviceStore.schema)
         }
         migrator.registerMigration("11") { try $0.execute(sql: historySteps) }
+        migrator.registerMigration("12") { try $0.execute(sql: deviceCounts + devicesNotRegistered) }
         return migrator
     }
 

@@ -22,8 +22,11 @@ enum DeviceListing {
         }
         if let app = query.appID { require("app_id = ?", [app.text]) }
         if let status = query.status { require("status = ?", [status.rawValue]) }
+        // Without this, SQLite does not see that a partial index has the rows.
+        if query.listsUnregisteredOfAllApps { conditions.append("status <> 'registered'") }
         if let platform = query.platform { require("platform = ?", [platform.rawValue]) }
-        if let from = query.registeredFrom { require("registered_at >= ?", [from.seconds]) }
+        // The time of a forgotten device is 0, so an index is not read as far as those.
+        require("registered_at >= ?", [max(query.registeredFrom?.seconds ?? 1, 1)])
         if let before = query.registeredBefore { require("registered_at < ?", [before.seconds]) }
         if let after = query.after {
             // The index starts at the first comparison. The second one separates devices of the same second.

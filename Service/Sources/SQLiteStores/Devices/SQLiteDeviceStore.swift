@@ -129,9 +129,7 @@ struct SQLiteDeviceStore: DeviceStore {
 
     func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int] {
         try await database.read { database in
-            let rows = try Row.fetchAll(
-                database, sql: "SELECT status, count(*) AS devices FROM devices WHERE app_id = ? GROUP BY status",
-                arguments: [app.text])
+            let rows = try Row.fetchAll(database, sql: Self.counts, arguments: [app.text])
             return try rows.map { StoredRow($0) }.reduce(into: [:]) { counts, row in
                 let status = try row.text("status")
                 counts[try row.parsed("status", status) { DeviceStatus(rawValue: $0) }] =
@@ -139,6 +137,8 @@ struct SQLiteDeviceStore: DeviceStore {
             }
         }
     }
+
+    static let counts = "SELECT status, devices FROM device_counts WHERE app_id = ? AND devices > 0"
 
     func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int] {
         try await database.read { database in

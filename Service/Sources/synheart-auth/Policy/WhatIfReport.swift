@@ -77,7 +77,8 @@ struct WhatIfReport {
                 ]))
         }
         try StandardOutput.print(
-            "\(devices) devices of \(app), \(newly) findings that the present record does not have")
+            "\(devices) registered or pending devices of \(app), \(newly) findings that the present record does not have"
+        )
         try output.list(
             devicesOf, columns: ["stage", "outcome", "code", "reason", "devices", "newly", "examples"],
             empty: "no device would be refused or pending")

@@ -41,6 +41,11 @@ import Testing
                 cursor = page.json["next_cursor"] ?? .null
             } while !cursor.isNull
             #expect(counts == [2, 1])
+            // A revoked device is not judged, and not counted.
+            let revoked = try #require(try await server.service.administration.list(DeviceQuery(limit: 1)).first)
+            try await server.service.administration.revoke(
+                revoked.deviceID, of: revoked.appID, reason: nil, actor: "test")
+            #expect(try await Self.call(server, viewer).json["devices"] == 2)
             // Nothing has changed.
             #expect(
                 try await server.service.apps.record(AppID(TestServer.appID))?.developmentIntegrityAllowed == true)
