@@ -196,23 +196,41 @@ class Check:
 
     def conflict(self, window):
         """Edits a record twice, as a browser sends its lines; then somebody else changes it meanwhile."""
-        path = f"/console/apps/{APP}/change"
-        window.open(f"{self.origin}{path}?mode=observe")
+        record = self.scene.operator.administer("GET", f"/apps/{APP}")
+        mode = "enforce" if record["mode"] == "observe" else "observe"
+        window.open(f"{self.origin}/console/apps/{APP}/change?mode={mode}")
         for button in ("main form button", "button[name=edit]", "main form button"):
             self.click(window, button)
         if not window.run("() => document.querySelector('button[name=confirm]') !== null"):
             yield "what was edited twice cannot be confirmed"
             return
-        record = self.scene.operator.administer("GET", f"/apps/{APP}")
         self.scene.operator.administer("PUT", f"/apps/{APP}", record | {"name": hostile("meanwhile")})
         window.forget()
         answer = self.click(window, "button[name=confirm]")
         if answer["status"] != 412:
             yield f"the change of another person: {answer['status']}"
-        # Their name has come, the old one has gone, with two lines around.
-        if (lines := window.run("() => document.querySelectorAll('.diff span:not(.same)').length")) != 2:
-            yield f"{lines} lines differ"
+        # The mode is this person's, the name is theirs, and the draft has both.
+        members = "() => [...document.querySelectorAll('.record tbody th')].map((cell) => cell.textContent)"
+        draft = "() => JSON.parse(document.querySelector('textarea').value)"
+        if sorted(window.run(members)) != ["mode", "name"] or window.run(draft)["mode"] != mode:
+            yield f"the members {window.run(members)} differ"
         yield from self.shown(window, answer, "app-conflict")
+        # Both change the name: the person chooses.
+        window.run(f"() => {{ const area = document.querySelector('textarea'); const record = ({draft})(); record.name = 'mine'; "
+                   "area.value = JSON.stringify(record); }")
+        self.scene.operator.administer("PUT", f"/apps/{APP}", record | {"name": hostile("once more")})
+        window.forget()
+        answer = self.click(window, "main form button")
+        radios = window.run("() => document.querySelectorAll('input[type=radio]').length")
+        if answer["status"] != 412 or radios != 2:
+            yield f"a member that both changed: {answer['status']}, {radios} choices"
+            return
+        yield from self.shown(window, answer, "app-conflict-choice")
+        window.run("() => { document.querySelector('input[value=mine]').click(); }")
+        answer = self.click(window, "button[name=merge]")
+        if answer["status"] != 200 or window.run(draft)["name"] != "mine":
+            yield f"the draft of both: {answer['status']}"
+        yield from self.shown(window, answer, "app-conflict-draft")
 
     @staticmethod
     def click(window, button):

@@ -24,6 +24,9 @@ extension Stylesheet {
         .diff span { display: block; padding: 0 1rem; white-space: pre-wrap; overflow-wrap: anywhere; }
         .diff .added { background: var(--good-ground); }
         .diff .removed { background: var(--bad-ground); }
+        .lines { display: block; white-space: pre-wrap; }
+        .choice { border: 0; margin: 0; padding: 0; }
+        .choice label { padding: .25rem 0; }
         .secret { border: 2px solid var(--warn); user-select: all; overflow-wrap: anywhere; white-space: pre-wrap; }
 
         """#
