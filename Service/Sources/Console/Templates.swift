@@ -8,6 +8,7 @@ enum Templates {
         "closed-refusal": closedRefusal, "apps": apps, "app": app,
         "app-change": appChange, "app-conflict": appConflict, "app-confirmation": appConfirmation, "access": access,
         "created-credential": createdCredential,
+        "set-up": setUp, "first-device": firstDevice,
     ]
 
     /// The parts that several pages share.
@@ -15,7 +16,7 @@ enum Templates {
         "layout": layout, "time": time, "token": token, "commands": commands, "listCommands": listCommands,
         "chart": chart,
         "event": event, "stacked": stacked, "patterns": patterns, "diff": diff, "effect": effect, "rollOut": rollOut,
-        "differences": differences, "recordForm": recordForm,
+        "differences": differences, "recordForm": recordForm, "fields": fields,
     ]
 
     /// A page within the layout.

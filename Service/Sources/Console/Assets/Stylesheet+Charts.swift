@@ -26,6 +26,9 @@ extension Stylesheet {
         .diff .removed { background: var(--bad-ground); }
         .lines { display: block; white-space: pre-wrap; }
         .choice { border: 0; margin: 0; padding: 0; }
+        .steps { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; padding: 0 0 0 1.25rem; margin: 0 0 1rem; color: var(--soft); }
+        .steps li { margin-right: 1rem; }
+        .steps [aria-current] { color: var(--text); font-weight: 600; }
         .choice label { padding: .25rem 0; }
         .secret { border: 2px solid var(--warn); user-select: all; overflow-wrap: anywhere; white-space: pre-wrap; }
 
