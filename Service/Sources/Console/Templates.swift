@@ -16,7 +16,7 @@ enum Templates {
         "layout": layout, "time": time, "token": token, "commands": commands, "listCommands": listCommands,
         "chart": chart,
         "event": event, "stacked": stacked, "patterns": patterns, "diff": diff, "effect": effect, "rollOut": rollOut,
-        "differences": differences, "recordForm": recordForm, "fields": fields,
+        "differences": differences, "recordForm": recordForm, "fields": fields, "markers": markers,
     ]
 
     /// A page within the layout.

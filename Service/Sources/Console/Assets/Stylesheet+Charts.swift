@@ -16,6 +16,10 @@ extension Stylesheet {
         .group-6 { fill: var(--group-6); } .group-7 { fill: var(--group-7); } .group-8 { fill: var(--group-8); }
         .ink { stroke: var(--surface); stroke-width: 1.5; fill: none; }
         .dot { fill: var(--surface); }
+        .chart svg.marks { height: 1.25rem; }
+        .marks text { fill: var(--text); font-size: .8125rem; }
+        .marker { stroke: var(--text); stroke-width: 1.5; stroke-dasharray: 4 3; }
+        .numbered { list-style: decimal; padding-left: 2rem; overflow-wrap: anywhere; }
         .swatch { display: inline-flex; align-items: center; gap: .4rem; overflow-wrap: anywhere; }
         .swatch svg { display: inline-block; width: 14px; height: 14px; flex: none; }
         .scroll { overflow-x: auto; }
