@@ -27,6 +27,7 @@ from visitor import COOKIE, Visitor, different, pattern, walk
 # Pages that must be among those that are found.
 PAGES = {"/console", "/console/devices", "/console/devices/{app}/{id}", "/console/apps/{app}/decisions", "/console/audit",
          "/console/audit/verification", "/console/account", "/console/apps", "/console/apps/{app}", "/console/apps/{app}/change",
+         "/console/set-up", "/console/apps/{app}/first-device",
          "/console/history", "/console/history/csv", "/console/refusals", "/console/refusals/{app}/{id}", "/console/access",
          "/console/refusals/{app}/{id}/erase", "/console/access/credentials/create", "/console/access/credentials/{id}/revoke",
          "/console/access/signing-keys/rotate", "/console/access/signing-keys/{id}/revoke"}
@@ -196,23 +197,66 @@ class Check:
 
     def conflict(self, window):
         """Edits a record twice, as a browser sends its lines; then somebody else changes it meanwhile."""
-        path = f"/console/apps/{APP}/change"
-        window.open(f"{self.origin}{path}?mode=observe")
+        record = self.scene.operator.administer("GET", f"/apps/{APP}")
+        mode = "enforce" if record["mode"] == "observe" else "observe"
+        window.open(f"{self.origin}/console/apps/{APP}/change?mode={mode}")
         for button in ("main form button", "button[name=edit]", "main form button"):
             self.click(window, button)
         if not window.run("() => document.querySelector('button[name=confirm]') !== null"):
             yield "what was edited twice cannot be confirmed"
             return
-        record = self.scene.operator.administer("GET", f"/apps/{APP}")
         self.scene.operator.administer("PUT", f"/apps/{APP}", record | {"name": hostile("meanwhile")})
         window.forget()
         answer = self.click(window, "button[name=confirm]")
         if answer["status"] != 412:
             yield f"the change of another person: {answer['status']}"
-        # Their name has come, the old one has gone, with two lines around.
-        if (lines := window.run("() => document.querySelectorAll('.diff span:not(.same)').length")) != 2:
-            yield f"{lines} lines differ"
+        # The mode is this person's, the name is theirs, and the draft has both.
+        members = "() => [...document.querySelectorAll('.record tbody th')].map((cell) => cell.textContent)"
+        draft = "() => JSON.parse(document.querySelector('textarea').value)"
+        if sorted(window.run(members)) != ["mode", "name"] or window.run(draft)["mode"] != mode:
+            yield f"the members {window.run(members)} differ"
         yield from self.shown(window, answer, "app-conflict")
+        # Both change the name: the person chooses.
+        window.run(f"() => {{ const area = document.querySelector('textarea'); const record = ({draft})(); record.name = 'mine'; "
+                   "area.value = JSON.stringify(record); }")
+        self.scene.operator.administer("PUT", f"/apps/{APP}", record | {"name": hostile("once more")})
+        window.forget()
+        answer = self.click(window, "main form button")
+        radios = window.run("() => document.querySelectorAll('input[type=radio]').length")
+        if answer["status"] != 412 or radios != 2:
+            yield f"a member that both changed: {answer['status']}, {radios} choices"
+            return
+        yield from self.shown(window, answer, "app-conflict-choice")
+        window.run("() => { document.querySelector('input[value=mine]').click(); }")
+        answer = self.click(window, "button[name=merge]")
+        if answer["status"] != 200 or window.run(draft)["name"] != "mine":
+            yield f"the draft of both: {answer['status']}"
+        yield from self.shown(window, answer, "app-conflict-draft")
+
+    def set_up(self, window):
+        """Answers each step of a set-up, without script, and waits for a device with script."""
+        window.scripts(False)
+        answers = [{"app_id": "com.example.fresh", "app_name": hostile("fresh")[:40], "with_ios": True, "with_android": True},
+                   {"team_id": "TEAMID1234", "bundle_id": "com.example.fresh"},
+                   {"package": "com.example.fresh", "digests": ":".join(["AB"] * 32)}, {"mode": "observe", "record_refusals": True}, {}]
+        window.open(f"{self.origin}/console/set-up")
+        for number, fields in enumerate(answers, 1):
+            window.forget()
+            window.run("""(fields) => {
+              for (const [name, value] of Object.entries(fields)) {
+                const field = document.querySelector(`[name=${name}]:not([type=hidden])`);
+                if (field.type === "checkbox") field.checked = value; else field.value = value;
+              }
+            }""", fields)
+            answer = self.click(window, "main form button.primary")
+            if answer["status"] != 200:
+                yield f"step {number}: {answer['status']} {window.run('() => document.querySelector(`[role=alert]`)?.textContent')}"
+                return
+            yield from self.shown(window, answer, f"set-up-{number}")
+        window.scripts(True)
+        if (path := window.run("() => location.pathname")) != "/console/apps/com.example.fresh/first-device":
+            yield f"the last step leads to {path}"
+        yield from self.page(window, "/console/apps/com.example.fresh/first-device", "first-device")
 
     @staticmethod
     def click(window, button):
@@ -291,6 +335,7 @@ class Check:
                 self.report.check("by keyboard alone", self.by_keyboard(other))
             self.act(window, walk(admin))
             self.report.check("a conflict of two changes", self.conflict(window))
+            self.report.check("the set-up of an app", self.set_up(window))
             self.scene.wait(3)
             self.roles()
             for name, faults in Attacks(self.scene, window, self.origin).all(self.sign_in):

@@ -6,8 +6,9 @@ enum Templates {
         "device": device, "decisions": decisions, "audit": audit, "audit-verification": auditVerification,
         "history": history, "refusals": refusals, "recorded-refusal": recordedRefusal,
         "closed-refusal": closedRefusal, "apps": apps, "app": app,
-        "app-change": appChange, "app-confirmation": appConfirmation, "access": access,
+        "app-change": appChange, "app-conflict": appConflict, "app-confirmation": appConfirmation, "access": access,
         "created-credential": createdCredential,
+        "set-up": setUp, "first-device": firstDevice,
     ]
 
     /// The parts that several pages share.
@@ -15,6 +16,7 @@ enum Templates {
         "layout": layout, "time": time, "token": token, "commands": commands, "listCommands": listCommands,
         "chart": chart,
         "event": event, "stacked": stacked, "patterns": patterns, "diff": diff, "effect": effect, "rollOut": rollOut,
+        "differences": differences, "recordForm": recordForm, "fields": fields, "markers": markers,
     ]
 
     /// A page within the layout.

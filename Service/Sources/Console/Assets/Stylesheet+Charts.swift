@@ -16,6 +16,10 @@ extension Stylesheet {
         .group-6 { fill: var(--group-6); } .group-7 { fill: var(--group-7); } .group-8 { fill: var(--group-8); }
         .ink { stroke: var(--surface); stroke-width: 1.5; fill: none; }
         .dot { fill: var(--surface); }
+        .chart svg.marks { height: 1.25rem; }
+        .marks text { fill: var(--text); font-size: .8125rem; }
+        .marker { stroke: var(--text); stroke-width: 1.5; stroke-dasharray: 4 3; }
+        .numbered { list-style: decimal; padding-left: 2rem; overflow-wrap: anywhere; }
         .swatch { display: inline-flex; align-items: center; gap: .4rem; overflow-wrap: anywhere; }
         .swatch svg { display: inline-block; width: 14px; height: 14px; flex: none; }
         .scroll { overflow-x: auto; }
@@ -24,6 +28,12 @@ extension Stylesheet {
         .diff span { display: block; padding: 0 1rem; white-space: pre-wrap; overflow-wrap: anywhere; }
         .diff .added { background: var(--good-ground); }
         .diff .removed { background: var(--bad-ground); }
+        .lines { display: block; white-space: pre-wrap; }
+        .choice { border: 0; margin: 0; padding: 0; }
+        .steps { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; padding: 0 0 0 1.25rem; margin: 0 0 1rem; color: var(--soft); }
+        .steps li { margin-right: 1rem; }
+        .steps [aria-current] { color: var(--text); font-weight: 600; }
+        .choice label { padding: .25rem 0; }
         .secret { border: 2px solid var(--warn); user-select: all; overflow-wrap: anywhere; white-space: pre-wrap; }
 
         """#

@@ -25,6 +25,8 @@ struct Change: Sendable {
 struct ChangeField: Sendable {
     enum Kind: Sendable {
         case text(maximum: Int)
+        /// Text of several lines.
+        case lines(maximum: Int)
         case choice([Choice])
         case check
     }
@@ -36,15 +38,21 @@ struct ChangeField: Sendable {
     let kind: Kind
     /// The value now. Of a check: `yes`, or empty.
     let value: String
+    /// Whether the page says that the value is not valid.
+    var isInvalid = false
 
-    /// For the template `change`.
+    /// For the partial `fields`.
     var rendered: PageValue {
         var members: [String: PageValue] = [
             "name": .text(name), "label": .text(label), "hint": .optional(hint), "value": .text(value),
-            "text": .none, "choices": .none, "check": .flag(false), "checked": .flag(value == "yes"),
+            "text": .none, "lines": .none, "choices": .none, "check": .flag(false), "checked": .flag(value == "yes"),
+            "invalid": .flag(isInvalid),
         ]
         switch kind {
         case .text(let maximum): members["text"] = ["maximum": .text(String(maximum))]
+        case .lines(let maximum):
+            members["lines"] = ["maximum": .text(String(maximum))]
+            members["value"] = .lines(value)
         case .choice(let choices): members["choices"] = Choice.values(choices, chosen: value)
         case .check: members["check"] = true
         }
@@ -108,24 +116,7 @@ extension Templates {
         </ul>
         <form method="post" action="{{action}}" class="change">
         {{>token}}
-        {{#fields}}
-        <div class="field">
-        {{#text}}
-        <label for="field-{{name}}">{{label}}</label>
-        <input id="field-{{name}}" name="{{name}}" value="{{value}}" maxlength="{{maximum}}"{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}>
-        {{/text}}
-        {{#check}}
-        <label class="check"><input type="checkbox" name="{{name}}" value="yes"{{#checked}} checked{{/checked}}{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}> {{label}}</label>
-        {{/check}}
-        {{^text}}{{^check}}
-        <label for="field-{{name}}">{{label}}</label>
-        <select id="field-{{name}}" name="{{name}}"{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}>{{#choices}}<option value="{{value}}"{{#selected}} selected{{/selected}}>{{label}}</option>{{/choices}}</select>
-        {{/check}}{{/text}}
-        {{#hint}}
-        <p class="hint" id="hint-{{name}}">{{.}}</p>
-        {{/hint}}
-        </div>
-        {{/fields}}
+        {{>fields}}
         <div class="buttons">
         <button class="{{#danger}}danger{{/danger}}{{^danger}}primary{{/danger}}">{{verb}}</button>
         {{#hasFields}}
@@ -138,5 +129,32 @@ extension Templates {
         {{#commands}}
         {{>commands}}
         {{/commands}}
+        """#
+
+    /// The fields of a change, each with its label and its hint.
+    static let fields = #"""
+        {{#fields}}
+        <div class="field">
+        {{#text}}
+        <label for="field-{{name}}">{{label}}</label>
+        <input id="field-{{name}}" name="{{name}}" value="{{value}}" maxlength="{{maximum}}"{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}{{#invalid}} aria-invalid="true"{{/invalid}}>
+        {{/text}}
+        {{#lines}}
+        <label for="field-{{name}}">{{label}}</label>
+        <textarea id="field-{{name}}" name="{{name}}" maxlength="{{maximum}}" rows="4" spellcheck="false"{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}{{#invalid}} aria-invalid="true"{{/invalid}}>
+        {{value}}</textarea>
+        {{/lines}}
+        {{#check}}
+        <label class="check"><input type="checkbox" name="{{name}}" value="yes"{{#checked}} checked{{/checked}}{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}{{#invalid}} aria-invalid="true"{{/invalid}}> {{label}}</label>
+        {{/check}}
+        {{^text}}{{^lines}}{{^check}}
+        <label for="field-{{name}}">{{label}}</label>
+        <select id="field-{{name}}" name="{{name}}"{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}{{#invalid}} aria-invalid="true"{{/invalid}}>{{#choices}}<option value="{{value}}"{{#selected}} selected{{/selected}}>{{label}}</option>{{/choices}}</select>
+        {{/check}}{{/lines}}{{/text}}
+        {{#hint}}
+        <p class="hint" id="hint-{{name}}">{{.}}</p>
+        {{/hint}}
+        </div>
+        {{/fields}}
         """#
 }

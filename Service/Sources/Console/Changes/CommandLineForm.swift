@@ -52,6 +52,7 @@ enum CommandLineForm {
         case .listApps: return ["apps", "list"]
         case .showApp: return ["apps", "show"] + (call.parameters["app_id"].map { [$0] } ?? [])
         // The record is in the file.
+        case .addApp: return ["apps", "add", "--file", "app.json"]
         case .changeApp: return ["apps", "change", "--file", "app.json"]
         case .listEvidence:
             return ["evidence", "list"] + queried("app", "app_id") + queried("before", "cursor")

@@ -6,7 +6,8 @@ enum PageTable {
     /// Every page behind the sign-in.
     static let all: [any ConsolePage] =
         [
-            NowPage(), AppListPage(), AppPage(), AppChangePage(), HistoryPage(), HistoryDownloadPage(),
+            NowPage(), AppListPage(), AppPage(), AppChangePage(), SetUpPage(), FirstDevicePage(), HistoryPage(),
+            HistoryDownloadPage(),
             RefusalListPage(), RefusalPage(), RefusalErasePage(), DeviceListPage(), DevicePage(), BulkDecisionPage(),
             AuditPage(), AuditVerificationPage(), AccessPage(), CredentialCreationPage(), CredentialRevocationPage(),
             SigningKeyRotationPage(), SigningKeyRevocationPage(), AccountPage(),

@@ -26,6 +26,8 @@ struct StackedChart: Sendable {
     let ceiling: Int64
     /// The number of steps, also if there are no counts.
     let length: Int
+    /// Times to mark. Those outside of the chart are left out.
+    var markers: [HistoryMarkers.Marker] = []
 
     private static let width = 720.0
     private static let height = 200.0
@@ -45,15 +47,52 @@ struct StackedChart: Sendable {
         return [
             "key": .text(key), "title": .text(title), "from": .text(from), "to": .text(to), "peak": .number(peak),
             "description": .text(
-                "From \(from) to \(to): \(sum.grouped) in total; \(listed.isEmpty ? "none" : listed)."),
+                "From \(from) to \(to): \(sum.grouped) in total; \(listed.isEmpty ? "none" : listed).\(marks)"),
             "width": .text(String(Int(Self.width))), "height": .text(String(Int(Self.height))),
             "bars": .list((0..<length).flatMap { bars(at: $0, of: length) }),
+            "lines": .list(marked.map { ["x": Self.text($0.share * Self.width), "number": .text(String($0.number))] }),
+            "labels": .list(labels), "isMarked": .flag(!marked.isEmpty),
             "legend": .list(
                 groups.map {
                     ["pattern": .text(String($0.pattern)), "name": .text($0.name), "total": .number($0.total)]
                 }),
         ]
     }
+
+    /// The markers within the chart, with their places from 0 to 1.
+    private var marked: [(number: Int, share: Double)] {
+        let seconds = step * Int64(length)
+        return markers.filter { (0..<seconds).contains($0.at - start) }
+            .map { ($0.number, Double($0.at - start) / Double(seconds)) }
+    }
+
+    private var marks: String {
+        let numbers = marked.map(\.number)
+        guard let first = numbers.first, let last = numbers.last else { return "" }
+        return first == last ? " Marked: change \(first)." : " Marked: changes \(first) to \(last)."
+    }
+
+    /// The numbers above the lines. Lines that are close have one label, such as `2–4`, because the chart may be narrow.
+    private var labels: [PageValue] {
+        var groups: [(first: Int, last: Int, share: Double)] = []
+        for (number, share) in marked {
+            if let group = groups.last, share - group.share < Self.roomOfLabel {
+                groups[groups.count - 1].last = number
+            } else {
+                groups.append((number, number, share))
+            }
+        }
+        return groups.map { first, last, share in
+            [
+                "x": .text("\(Int((share * 100).rounded()))%"),
+                "anchor": .text(share < 0.05 ? "start" : share > 0.95 ? "end" : "middle"),
+                "text": .text(first == last ? String(first) : "\(first)–\(last)"),
+            ]
+        }
+    }
+
+    /// The part of the width that a label may need on a narrow screen.
+    private static let roomOfLabel = 0.15
 
     private func utc(_ slot: Int) -> String { Moment(time: start + Int64(slot) * step, now: start).utc }
 
@@ -88,12 +127,18 @@ extension StackedChart.Group {
 extension Templates {
     static let stacked = #"""
         <figure class="chart">
+        {{#isMarked}}
+        <svg class="marks" aria-hidden="true">{{#labels}}<text x="{{x}}" y="14" text-anchor="{{anchor}}">{{text}}</text>{{/labels}}</svg>
+        {{/isMarked}}
         <svg viewBox="0 0 {{width}} {{height}}" role="img" aria-labelledby="{{key}}-title {{key}}-text" preserveAspectRatio="none">
         <title id="{{key}}-title">{{title}}</title>
         <desc id="{{key}}-text">{{description}}</desc>
         {{#bars}}
         <rect fill="url(#pattern-{{pattern}})" x="{{x}}" y="{{y}}" width="{{width}}" height="{{height}}"><title>{{label}}</title></rect>
         {{/bars}}
+        {{#lines}}
+        <line class="marker" x1="{{x}}" y1="0" x2="{{x}}" y2="{{height}}" vector-effect="non-scaling-stroke"><title>Change {{number}}</title></line>
+        {{/lines}}
         </svg>
         <p class="axis"><span>{{from}}</span><span>highest: {{peak}}</span><span>{{to}}</span></p>
         <figcaption>{{#legend}}<span class="swatch"><svg width="14" height="14" aria-hidden="true"><rect fill="url(#pattern-{{pattern}})" width="14" height="14"/></svg> {{name}}: {{total}}</span> {{/legend}}</figcaption>

@@ -29,6 +29,7 @@ struct AppChangePage: ConsolePage {
         }
         // The person wants to go on editing.
         if visit.request.form["edit"] != nil { return .page(Self.form(draft, visit)) }
+        if visit.request.form["merge"] != nil { return .page(try await Self.merged(draft, record, visit)) }
         let call = AdminCall(.changeApp, ["app_id": Self.app(visit)], body: record)
         let isConfirmed = visit.request.form["confirm"] != nil
         do {
@@ -36,7 +37,7 @@ struct AppChangePage: ConsolePage {
         } catch let error as CallRefused where error.status != 412 {
             return .page(Self.form(draft, visit, refused: error))
         } catch is CallRefused {
-            return .page(Self.conflict(draft, record, try await Self.current(visit), visit))
+            return .page(await Self.page(RecordConflict(draft, record, try await Self.current(visit)), visit))
         }
         guard !isConfirmed else {
             visit.tell(
@@ -44,17 +45,30 @@ struct AppChangePage: ConsolePage {
             return .redirect(PagePath.of("apps", Self.app(visit)))
         }
         let current = try await Self.current(visit)
-        guard current.tag == draft.tag else { return .page(Self.conflict(draft, record, current, visit)) }
+        guard current.entityTag == draft.tag else {
+            return .page(await Self.page(RecordConflict(draft, record, current), visit))
+        }
         do throws(CallRefused) {
             let effect = try await Effect.of(record, on: Self.app(visit), visit, pages: Effect.pagesBeforeChange)
-            return .page(Self.confirmation(draft, call, current, effect, visit))
+            return .page(Self.confirmation(draft, call, RecordDraft(current), effect, visit))
         } catch {
             return .page(Self.form(draft, visit, refused: error))
         }
     }
 
-    private static func current(_ visit: Visit) async throws(CallRefused) -> RecordDraft {
-        RecordDraft(try await visit.answer(AdminCall(.showApp, ["app_id": app(visit)])))
+    private static func current(_ visit: Visit) async throws(CallRefused) -> AdminAnswer {
+        try await visit.answer(AdminCall(.showApp, ["app_id": app(visit)]))
+    }
+
+    /// The draft of both sides, after the person chose. The conflict again if the record changed once more, or a choice is missing.
+    private static func merged(_ draft: RecordDraft, _ record: JSONObject, _ visit: Visit) async throws -> Page {
+        let conflict = RecordConflict(draft, record, try await current(visit))
+        // The form has the version whose conflicts the person saw.
+        guard conflict.current.tag == draft.tag else { return await page(conflict, visit) }
+        guard let resolved = conflict.resolved(by: visit.request.form) else {
+            return await page(conflict, visit, problem: "Choose whose value is used for each member.", status: 400)
+        }
+        return form(resolved, visit)
     }
 
     private static func app(_ visit: Visit) -> String { visit.parameters["app_id"] ?? "" }
@@ -62,16 +76,16 @@ struct AppChangePage: ConsolePage {
     private static func values(_ draft: RecordDraft, _ visit: Visit) -> [String: PageValue] {
         [
             "app": .text(app(visit)), "path": .text(PagePath.of("apps", app(visit))),
-            "action": .text(visit.request.path), "tag": .text(draft.tag), "record": .lines(draft.text),
+            "action": .text(visit.request.path), "tag": .text(draft.tag), "base": .lines(draft.base),
+            "record": .lines(draft.text),
         ]
     }
 
     private static func form(
-        _ draft: RecordDraft, _ visit: Visit, problem: String? = nil, meanwhile: PageValue = .none, status: Int = 200
+        _ draft: RecordDraft, _ visit: Visit, problem: String? = nil, status: Int = 200
     ) -> Page {
         var values = values(draft, visit)
         values["problem"] = .optional(problem)
-        values["meanwhile"] = meanwhile
         return Page("Change \(app(visit))", "app-change", values, status: status)
     }
 
@@ -79,20 +93,25 @@ struct AppChangePage: ConsolePage {
         form(draft, visit, problem: "\(refused.message) (\(refused.code))", status: refused.status)
     }
 
-    /// The draft again, for the version of now, and what differs between both.
-    private static func conflict(
-        _ draft: RecordDraft, _ record: JSONObject, _ current: RecordDraft, _ visit: Visit
-    ) -> Page {
-        var draft = draft
-        draft.tag = current.tag
-        let difference = LineDiff.value(from: RecordDraft.text(.object(record)), to: current.text)
-        return form(draft, visit, meanwhile: difference, status: 412)
+    /// The three sides of a conflict. The form is for the version of now: with the draft of both, or with what the person chooses from.
+    private static func page(
+        _ conflict: RecordConflict, _ visit: Visit, problem: String? = nil, status: Int = 412
+    ) async -> Page {
+        var undecided = conflict.draft
+        undecided.tag = conflict.current.tag
+        let merged = conflict.merge.conflicts.isEmpty ? conflict.resolved(by: PageFields()) : nil
+        var values = values(merged ?? undecided, visit)
+        values.merge(await conflict.values(app(visit), visit)) { $1 }
+        values["problem"] = .optional(problem)
+        return Page("Two changes of \(app(visit))", "app-conflict", values, status: status)
     }
 
     private static func confirmation(
         _ draft: RecordDraft, _ call: AdminCall, _ current: RecordDraft, _ effect: Effect, _ visit: Visit
     ) -> Page {
         var values = values(draft, visit)
+        // It is the version of the draft's tag.
+        values["base"] = .lines(current.base)
         let record = call.body.map { RecordDraft.text(.object($0)) } ?? ""
         values["record"] = .lines(record)
         values["diff"] = LineDiff.value(from: current.text, to: record)
@@ -106,29 +125,10 @@ extension Templates {
     static let appChange = #"""
         <p class="crumbs"><a href="{{path}}">{{app}}</a></p>
         <h1>Change the record of {{app}}</h1>
-        {{#meanwhile}}
-        <div class="problem" role="alert">
-        <p>The record changed meanwhile, so your change was not made. Lines with + are in the record as it is now, lines with - in
-        your draft. Bring what others changed into your draft below, or it would be undone.</p>
-        {{>diff}}
-        </div>
-        {{/meanwhile}}
         {{#problem}}
         <p class="problem" role="alert" id="problem">{{.}}</p>
         {{/problem}}
-        <p>Secrets are masked. A mask that you leave as it is keeps its secret. The next page shows what the change would do.</p>
-        <form method="post" action="{{action}}" autocomplete="off">
-        {{>token}}
-        <input type="hidden" name="tag" value="{{tag}}">
-        <div class="field">
-        <label for="record">Record, JSON</label>
-        <textarea id="record" name="record" class="code" spellcheck="false" rows="30" required{{#problem}} aria-describedby="problem" aria-invalid="true"{{/problem}}>{{record}}</textarea>
-        </div>
-        <div class="buttons">
-        <button class="primary">What would it do?</button>
-        <a class="button" href="{{path}}">Cancel</a>
-        </div>
-        </form>
+        {{>recordForm}}
         """#
 
     static let appConfirmation = #"""
@@ -145,6 +145,7 @@ extension Templates {
         <form method="post" action="{{action}}" class="buttons">
         {{>token}}
         <input type="hidden" name="tag" value="{{tag}}">
+        <input type="hidden" name="base" value="{{base}}">
         <input type="hidden" name="record" value="{{record}}">
         <button name="confirm" value="yes" class="primary">Change the record</button>
         <button name="edit" value="yes">Edit again</button>

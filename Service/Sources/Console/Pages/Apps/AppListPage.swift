@@ -15,7 +15,8 @@ struct AppListPage: ConsolePage {
         return Page(
             "Apps", "apps",
             [
-                "isEmpty": .flag(apps.isEmpty), "commands": visit.commands(call).value,
+                "isEmpty": .flag(apps.isEmpty), "setUp": .optional(visit.may(.addApp) ? PagePath.of("set-up") : nil),
+                "commands": visit.commands(call).value,
                 "statuses": .list(DeviceStatus.allCases.map { .text($0.rawValue) }),
                 "apps": .list(
                     apps.map { app in
@@ -40,6 +41,9 @@ struct AppListPage: ConsolePage {
 extension Templates {
     static let apps = #"""
         <h1>Apps</h1>
+        {{#setUp}}
+        <div class="buttons"><a class="button" href="{{.}}">Set up an app</a></div>
+        {{/setUp}}
         {{#isEmpty}}
         <div class="empty">
         <p>There are no apps that you may see. The command <code>synheart-auth apps example</code> prints a record to begin with, and

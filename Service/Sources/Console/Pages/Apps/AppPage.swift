@@ -13,6 +13,8 @@ struct AppPage: ConsolePage {
         let call = AdminCall(.showApp, ["app_id": id])
         let record = try await visit.call(call)
         let statistics = try await visit.call(AdminCall(.showStatistics))["apps"]?.elements ?? []
+        let counts = statistics.first { $0["app_id"]?.string == id }
+        let isWaiting = counts?["devices"]?["registered"]?.integer ?? 0 == 0
         let rows = RecordRow.all(record)
         let isObserving = record["mode"]?.string == "observe"
         let change = visit.may(.changeApp, of: id) ? PagePath.of("apps", id, "change") : nil
@@ -23,7 +25,8 @@ struct AppPage: ConsolePage {
                 "id": .text(id), "name": PageValue(record["name"]), "channel": PageValue(record["build_channel"]),
                 "enabled": .flag(record["enabled"]?.bool ?? false), "observes": .flag(isObserving),
                 "change": .optional(change), "toggle": .optional(change.map { $0 + switched }),
-                "counts": Self.counts(statistics.first { $0["app_id"]?.string == id }, of: id),
+                "counts": Self.counts(counts, of: id),
+                "first": .optional(isWaiting ? PagePath.of("apps", id, "first-device") : nil),
                 "everyday": .list(rows.filter(\.isEveryday).map(\.value)),
                 "advanced": .list(rows.filter { !$0.isEveryday }.map(\.value)),
                 "rollOut": await RollOut.value(of: id, record, visit), "commands": visit.commands(call).value,
@@ -117,6 +120,9 @@ extension Templates {
         <div><dt><span class="status {{status}}">{{status}}</span></dt><dd><a href="{{path}}">{{count}}</a></dd></div>
         {{/counts}}
         </dl>
+        {{#first}}
+        <p><a href="{{.}}">Wait for the first device</a></p>
+        {{/first}}
         <h2>Roll-out: requests to other services in the last 7 days</h2>
         {{#rollOut}}
         {{>rollOut}}

@@ -17,7 +17,9 @@ struct HistoryPage: ConsolePage {
         values["isFiltered"] = .flag(question.isFiltered)
         values["compares"] = .flag(question.compares)
         values["isIncomparable"] = .flag(question.isIncomparable)
-        let empty: [String: PageValue] = ["problem": .none, "charts": [], "rows": [], "steps": .none, "isEmpty": true]
+        let empty: [String: PageValue] = [
+            "problem": .none, "charts": [], "rows": [], "steps": .none, "isEmpty": true, "changes": .none,
+        ]
         values.merge(empty) { $1 }
         do {
             let current = HistoryGroups(try await visit.call(question.call), by: question.group)
@@ -27,7 +29,12 @@ struct HistoryPage: ConsolePage {
                     try await visit.call(question.previousCall), by: question.group, first: current.groups) : nil
             let isEmpty = current.total == 0 && (previous?.total ?? 0) == 0
             values["isEmpty"] = .flag(isEmpty)
-            if !isEmpty { values.merge(Self.shown(question, current, previous)) { $1 } }
+            if !isEmpty {
+                let since = previous == nil ? question.since : question.previousSince
+                let markers = await HistoryMarkers(since: since, of: question.app, visit)
+                values.merge(Self.shown(question, current, previous, markers.markers)) { $1 }
+                values["changes"] = markers.value(visit)
+            }
         } catch {
             values["problem"] = .text(error.message)
         }
@@ -35,13 +42,14 @@ struct HistoryPage: ConsolePage {
     }
 
     private static func shown(
-        _ question: HistoryQuestion, _ current: HistoryGroups, _ previous: HistoryGroups?
+        _ question: HistoryQuestion, _ current: HistoryGroups, _ previous: HistoryGroups?,
+        _ markers: [HistoryMarkers.Marker]
     ) -> [String: PageValue] {
         let ceiling = max(StackedChart.peak(current.groups), previous.map { StackedChart.peak($0.groups) } ?? 0)
         func chart(_ key: String, _ title: String, _ start: UnixTime, _ groups: HistoryGroups) -> PageValue {
             StackedChart(
                 key: key, title: title, start: start, step: question.period.step, groups: groups.groups,
-                ceiling: ceiling, length: Int(question.period.seconds / question.period.step)
+                ceiling: ceiling, length: Int(question.period.seconds / question.period.step), markers: markers
             ).value
         }
         let label = question.period.label

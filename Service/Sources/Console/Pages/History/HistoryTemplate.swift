@@ -40,6 +40,10 @@ extension Templates {
         {{>stacked}}
         {{/charts}}
         </div>
+        {{#changes}}
+        {{>markers}}
+        {{/changes}}
+        <h2>Totals</h2>
         <table>
         <caption class="hidden">Totals of each group</caption>
         <thead><tr><th scope="col">Group</th><th scope="col" class="number">Count</th>{{#compares}}<th scope="col" class="number">Before</th><th scope="col" class="number">Change</th>{{/compares}}</tr></thead>

@@ -1,0 +1,182 @@
+internal import AuthContract
+internal import AuthServer
+internal import StrictJSON
+
+/// The page after another person changed the record first: what each member was, what they made of it, and what the person wants.
+struct RecordConflict: Sendable {
+    /// The events of the app's audit log that are read to find who changed the record.
+    private static let maximumEvents = 50
+    private static let maximumText = 4000
+
+    let merge: RecordMerge
+    /// The person's draft, with the version and the base that they began with.
+    let draft: RecordDraft
+    /// The record as it is now.
+    let current: RecordDraft
+
+    /// - Parameters:
+    ///   - draft: the person's draft.
+    ///   - record: its record.
+    ///   - current: the admin API's answer with the record of now.
+    init(_ draft: RecordDraft, _ record: JSONObject, _ current: AdminAnswer) {
+        (self.draft, self.current) = (draft, RecordDraft(current))
+        merge = RecordMerge(base: draft.baseRecord, theirs: current.body.object ?? JSONObject(), mine: record)
+    }
+
+    /// The draft for the version of now; nil: the form does not say for each conflict whose value is used.
+    func resolved(by form: PageFields) -> RecordDraft? {
+        var isMine: [Bool] = []
+        for index in merge.conflicts.indices {
+            guard let choice = form[Self.field(index)], ["mine", "theirs"].contains(choice) else { return nil }
+            isMine.append(choice == "mine")
+        }
+        var resolved = current
+        resolved.text = RecordDraft.text(.object(merge.merged(isMine)))
+        return resolved
+    }
+
+    private static func field(_ index: Int) -> String { "choice-\(index)" }
+
+    /// What the template shows besides the forms.
+    func values(_ app: String, _ visit: Visit) async -> [String: PageValue] {
+        var index = 0
+        let rows: [PageValue] = merge.differences.map { difference in
+            var field: PageValue = .none
+            if difference.side == .both {
+                field = .text(Self.field(index))
+                index += 1
+            }
+            return [
+                "name": .text(difference.name), "base": Self.text(difference.base),
+                "theirs": Self.text(difference.theirs), "mine": Self.text(difference.mine), "field": field,
+                "taken": .optional(Self.words(difference.side)),
+            ]
+        }
+        return [
+            "rows": .list(rows), "chooses": .flag(index > 0), "isBaseKnown": .flag(draft.baseRecord != nil),
+            "authors": .list(await authors(of: app, visit)),
+        ]
+    }
+
+    private static func words(_ side: RecordMerge.Side) -> String? {
+        switch side {
+        case .theirs: "theirs"
+        case .mine: "yours"
+        case .alike: "the same"
+        case .both: nil
+        }
+    }
+
+    /// JSON with its lines. Nothing: the value is not known.
+    private static func text(_ value: JSONValue?) -> PageValue {
+        guard let value else { return .none }
+        let text = value.isNull ? "none" : RecordDraft.text(value)
+        return .lines(text.count > maximumText ? text.prefix(maximumText) + "…" : text)
+    }
+
+    /// Who changed the record since the person began, the newest first. The last change alone if the newest events of the app do not
+    /// reach back to the base. Nobody if the log cannot be read.
+    private func authors(of app: String, _ visit: Visit) async -> [PageValue] {
+        let limit = String(Self.maximumEvents)
+        let call = AdminCall(.queryAudit, query: [("app_id", app), ("limit", limit)])
+        guard visit.may(.queryAudit, of: app), let answer = try? await visit.call(call) else { return [] }
+        let changes = (answer["events"]?.elements ?? []).filter { $0["code"]?.string == "app.changed" }
+        let base = draft.baseRecord.map { JSONValue.object($0) }
+        let first = changes.firstIndex { base != nil && $0["detail"]?["before"] == base } ?? changes.startIndex
+        return changes.prefix(first + 1).map { event in
+            let sequence = event["sequence"]?.integer ?? 0
+            return [
+                "actor": PageValue(event["actor"]), "at": Moment.value(event["at"]?.string, now: visit.now),
+                "sequence": .text(String(sequence)), "path": .text(PagePath.event(sequence, of: app)),
+            ]
+        }
+    }
+}
+
+extension PagePath {
+    /// The audit log from an event on backwards.
+    ///
+    /// - Parameters:
+    ///   - sequence: the number of the event.
+    ///   - app: narrows the log to an app; nil: it is not narrowed.
+    static func event(_ sequence: Int64, of app: String?) -> String {
+        let (next, overflow) = sequence.addingReportingOverflow(1)
+        return of("audit", query: [("app", app), ("before", overflow ? nil : String(next))])
+    }
+}
+
+extension Templates {
+    static let appConflict = #"""
+        <p class="crumbs"><a href="{{path}}">{{app}}</a></p>
+        <h1>{{page.title}}</h1>
+        <div class="problem" role="alert" id="problem">
+        <p>The record changed since you began, so your change was not made.{{#chooses}} For the members that both of you changed,
+        choose whose value your draft has.{{/chooses}}{{^chooses}} Your draft below has what others changed, too.{{/chooses}}</p>
+        {{#authors}}
+        <p>Changed by <code>{{actor}}</code> {{#at}}{{>time}}{{/at}}, <a href="{{path}}">event {{sequence}}</a></p>
+        {{/authors}}
+        {{^isBaseKnown}}
+        <p>It is not known with which version you began, so you choose about each member that differs.</p>
+        {{/isBaseKnown}}
+        {{#problem}}
+        <p>{{.}}</p>
+        {{/problem}}
+        </div>
+        <h2>What changed</h2>
+        {{#chooses}}
+        <form method="post" action="{{action}}" autocomplete="off">
+        {{>token}}
+        <input type="hidden" name="tag" value="{{tag}}">
+        <input type="hidden" name="base" value="{{base}}">
+        <input type="hidden" name="record" value="{{record}}">
+        {{>differences}}
+        <div class="buttons">
+        <button name="merge" value="yes" class="primary">Make a draft of both</button>
+        <a class="button" href="{{path}}">Cancel</a>
+        </div>
+        </form>
+        {{/chooses}}
+        {{^chooses}}
+        {{>differences}}
+        <h2>Your draft, for the record as it is now</h2>
+        {{>recordForm}}
+        {{/chooses}}
+        """#
+
+    /// Each member that changed, with its three values.
+    static let differences = #"""
+        <table class="cards record">
+        <caption class="hidden">Members that changed, with their values</caption>
+        <thead><tr><th scope="col">Member</th><th scope="col">Before</th><th scope="col">Theirs, now</th><th scope="col">Yours</th><th scope="col">In the draft</th></tr></thead>
+        <tbody>
+        {{#rows}}
+        <tr><th scope="row"><code>{{name}}</code></th>
+        <td data-label="Before">{{#base}}<code class="lines">{{.}}</code>{{/base}}{{^base}}not known{{/base}}</td>
+        <td data-label="Theirs, now"><code class="lines">{{theirs}}</code></td>
+        <td data-label="Yours"><code class="lines">{{mine}}</code></td>
+        <td data-label="In the draft">{{taken}}{{#field}}<fieldset class="choice"><legend class="hidden">{{name}}</legend>
+        <label class="check"><input type="radio" name="{{field}}" value="theirs" required> theirs</label>
+        <label class="check"><input type="radio" name="{{field}}" value="mine" required> yours</label></fieldset>{{/field}}</td></tr>
+        {{/rows}}
+        </tbody>
+        </table>
+        """#
+
+    /// The form with the JSON of a record.
+    static let recordForm = #"""
+        <p>Secrets are masked. A mask that you leave as it is keeps its secret. The next page shows what the change would do.</p>
+        <form method="post" action="{{action}}" autocomplete="off">
+        {{>token}}
+        <input type="hidden" name="tag" value="{{tag}}">
+        <input type="hidden" name="base" value="{{base}}">
+        <div class="field">
+        <label for="record">Record, JSON</label>
+        <textarea id="record" name="record" class="code" spellcheck="false" rows="30" required{{#problem}} aria-describedby="problem" aria-invalid="true"{{/problem}}>{{record}}</textarea>
+        </div>
+        <div class="buttons">
+        <button class="primary">What would it do?</button>
+        <a class="button" href="{{path}}">Cancel</a>
+        </div>
+        </form>
+        """#
+}

@@ -1,0 +1,118 @@
+internal import AuthServer
+internal import AuthService
+internal import StrictJSON
+
+/// Two changes of one app record: what each member was before, and what both people made of it.
+struct RecordMerge: Sendable {
+    /// The people who changed a member.
+    enum Side: Sendable, Hashable {
+        case theirs, mine
+        /// Both, in the same way.
+        case alike
+        /// Both, in different ways. The person chooses.
+        case both
+    }
+
+    /// A member that somebody changed.
+    struct Difference: Sendable, Hashable {
+        let path: [String]
+        /// Nil: it is not known.
+        let base: JSONValue?
+        let theirs: JSONValue
+        let mine: JSONValue
+        let side: Side
+
+        /// With the objects that it is in, such as `ios.app_ids`.
+        var name: String { path.joined(separator: ".") }
+    }
+
+    /// In the order of the record's tables, so they are bounded by these, whatever a draft has.
+    private(set) var differences: [Difference] = []
+    /// Members of the draft that no record has, by their object. They stay in the draft, and the admin API refuses them.
+    private var unknown: [(path: [String], members: [JSONObject.Member])] = []
+    private let theirs: JSONObject
+
+    /// - Parameters:
+    ///   - base: the record with which the person began; nil: it is not known, and every difference is one of both sides.
+    ///   - theirs: the record as it is now.
+    ///   - mine: the person's draft.
+    init(base: JSONObject?, theirs: JSONObject, mine: JSONObject) {
+        self.theirs = theirs
+        compare([], base.map { .object($0) }, .object(theirs), .object(mine))
+    }
+
+    /// The members that both changed in different ways.
+    var conflicts: [Difference] { differences.filter { $0.side == .both } }
+
+    /// The record of now, with the draft's changes.
+    ///
+    /// - Parameter isMine: for each of the conflicts, whether the draft's value is used.
+    func merged(_ isMine: [Bool]) -> JSONObject {
+        var record = theirs
+        var choices = isMine[...]
+        for difference in differences {
+            let usesMine = difference.side == .both ? choices.popFirst() ?? false : difference.side == .mine
+            if usesMine { record.set(difference.mine, at: difference.path[...]) }
+        }
+        for (path, members) in unknown { record.append(members, at: path[...]) }
+        return record
+    }
+
+    private mutating func compare(_ path: [String], _ base: JSONValue?, _ theirs: JSONValue, _ mine: JSONValue) {
+        guard let members = Self.members[path], let theirObject = theirs.object, let myObject = mine.object,
+            base == nil || base?.object != nil
+        else { return add(path, base, theirs, mine) }
+        for member in members {
+            // An absent member has its default.
+            func value(_ object: JSONObject) -> JSONValue {
+                let value = object[member.name] ?? .null
+                return value.isNull && !member.isRequired ? member.defaultValue ?? .null : value
+            }
+            compare(
+                path + [member.name], base.map { value($0.object ?? JSONObject()) }, value(theirObject),
+                value(myObject))
+        }
+        let names = members.map(\.name)
+        let others = myObject.members.filter { !names.contains($0.name) }
+        if !others.isEmpty { unknown.append((path, others)) }
+    }
+
+    private mutating func add(_ path: [String], _ base: JSONValue?, _ theirs: JSONValue, _ mine: JSONValue) {
+        let side: Side
+        if theirs == mine {
+            guard let base, base != mine else { return }
+            side = .alike
+        } else {
+            side = mine == base ? .theirs : theirs == base ? .mine : .both
+        }
+        differences.append(Difference(path: path, base: base, theirs: theirs, mine: mine, side: side))
+    }
+
+    private static let members = Dictionary(
+        AppRecord.objects.map { ($0.path, $0.members) }, uniquingKeysWith: { first, _ in first })
+}
+
+extension JSONObject {
+    /// Sets a member of an object below.
+    fileprivate mutating func set(_ value: JSONValue, at path: ArraySlice<String>) {
+        guard let name = path.first else { return }
+        guard path.count > 1 else {
+            self[name] = value
+            return
+        }
+        var below = self[name]?.object ?? JSONObject()
+        below.set(value, at: path.dropFirst())
+        self[name] = .object(below)
+    }
+
+    /// Adds members that an object below does not have.
+    fileprivate mutating func append(_ members: [Member], at path: ArraySlice<String>) {
+        guard let name = path.first else {
+            for member in members { append(member) }
+            return
+        }
+        var below = self[name]?.object ?? JSONObject()
+        below.append(members, at: path.dropFirst())
+        self[name] = .object(below)
+    }
+}

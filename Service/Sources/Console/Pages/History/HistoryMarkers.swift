@@ -1,0 +1,125 @@
+internal import AuthContract
+internal import AuthServer
+internal import AuthService
+internal import StrictJSON
+
+/// What was changed in the time of a chart: app records, keys and stores, from the newest events of the audit log.
+struct HistoryMarkers: Sendable {
+    /// The events that are read. Devices have events, too, so on a busy service these reach back less far than the chart.
+    static let maximumEvents = 250
+    /// The most markers, the newest ones.
+    static let maximum = 50
+    private static let maximumMembers = 5
+
+    /// The events that are marked. There are none of starts and versions of the service.
+    static let codes: Set<AuditEvent.Code> = [
+        .appAdded, .appChanged, .appRemoved, .signingKeyRotated, .signingKeyRevoked, .serviceKeyRotated,
+        .claimKeeperChanged, .databaseRestored,
+    ]
+
+    /// A time in a chart, with the number of its line in the list.
+    struct Marker: Sendable, Hashable {
+        let number: Int
+        let at: UnixTime
+        /// The event, as the admin API shows it.
+        var event = JSONValue.null
+    }
+
+    /// In the order of time, numbered from 1.
+    private(set) var markers: [Marker] = []
+    /// The time from which on all events were read; nil: from the beginning of the chart.
+    private var reach: UnixTime?
+    /// Whether older markers are left out.
+    private var isCut = false
+    private var problem: String?
+    private let app: String?
+
+    /// - Parameters:
+    ///   - since: the first second of the charts.
+    ///   - app: the app to which the page is narrowed; nil: all, and what concerns none.
+    ///   - visit: whose call it is.
+    init(since: UnixTime, of app: String?, _ visit: Visit) async {
+        self.app = app
+        guard visit.may(.queryAudit) else { return }
+        let limit = String(Self.maximumEvents)
+        do {
+            let answer = try await visit.call(
+                AdminCall(.queryAudit, query: [("app_id", app), ("limit", limit)]))
+            add(answer, since: since)
+        } catch {
+            problem = error.message
+        }
+    }
+
+    private mutating func add(_ answer: JSONValue, since: UnixTime) {
+        let events = (answer["events"]?.elements ?? []).compactMap { event in
+            (event["at"]?.string).flatMap { try? UnixTime(iso8601: $0) }.map { (at: $0, event: event) }
+        }
+        if answer["next_before"]?.integer != nil, let last = events.last?.at, last >= since { reach = last }
+        let marked = events.filter { at, event in
+            at >= since
+                && (event["code"]?.string).flatMap(AuditEvent.Code.init(rawValue:)).map(Self.codes.contains) ?? false
+        }
+        isCut = marked.count > Self.maximum
+        markers = marked.prefix(Self.maximum).reversed().enumerated().map { index, marked in
+            Marker(number: index + 1, at: marked.at, event: marked.event)
+        }
+    }
+
+    /// For the template `history`.
+    func value(_ visit: Visit) -> PageValue {
+        [
+            "rows": .list(markers.map { row($0, visit) }), "isEmpty": .flag(markers.isEmpty && problem == nil),
+            "problem": .optional(problem), "cut": .flag(isCut),
+            "reach": reach.map { Moment(time: $0, now: visit.now).value } ?? .none,
+            "audit": .text(PagePath.of("audit", query: [("app", app)])),
+        ]
+    }
+
+    private func row(_ marker: Marker, _ visit: Visit) -> PageValue {
+        let event = marker.event
+        let sequence = event["sequence"]?.integer ?? 0
+        return [
+            "words": .text(EventRow.words(event["code"]?.string ?? "")), "app": PageValue(event["app_id"]),
+            "members": .optional(Self.members(event)), "at": Moment(time: marker.at, now: visit.now).value,
+            "actor": PageValue(event["actor"]), "sequence": .text(String(sequence)),
+            "path": .text(PagePath.event(sequence, of: app)),
+        ]
+    }
+
+    /// The members of a record that changed, such as `mode, ios.app_ids`; nil: it is another event.
+    private static func members(_ event: JSONValue) -> String? {
+        guard let before = event["detail"]?["before"]?.object, let after = event["detail"]?["after"]?.object
+        else { return nil }
+        let names = RecordMerge(base: before, theirs: before, mine: after).differences.map(\.name)
+        let more = names.count - maximumMembers
+        return names.isEmpty
+            ? nil : names.prefix(maximumMembers).joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
+    }
+}
+
+extension Templates {
+    static let markers = #"""
+        <section aria-labelledby="changes">
+        <h2 id="changes">Changes in this time</h2>
+        {{#problem}}
+        <p class="problem" role="alert">{{.}}</p>
+        {{/problem}}
+        {{#isEmpty}}
+        <p class="soft">No app record, key or store was changed{{#reach}} in what was read{{/reach}}.</p>
+        {{/isEmpty}}
+        <ol class="plain numbered">
+        {{#rows}}
+        <li><strong>{{words}}</strong>{{#app}} <code>{{.}}</code>{{/app}}{{#members}}: <code>{{.}}</code>{{/members}} · {{#at}}{{>time}}{{/at}} · by <code>{{actor}}</code> · <a href="{{path}}">event {{sequence}}</a></li>
+        {{/rows}}
+        </ol>
+        {{#cut}}
+        <p class="soft">These are the newest. <a href="{{audit}}">The audit log</a> has older ones.</p>
+        {{/cut}}
+        {{#reach}}
+        <p class="soft">The newest events of the audit log were read, back to {{>time}}. Earlier changes have no mark:
+        <a href="{{audit}}">the audit log</a> has them.</p>
+        {{/reach}}
+        </section>
+        """#
+}

@@ -1,0 +1,151 @@
+import AuthContract
+import AuthServer
+import AuthService
+import StoreConformance
+import StrictJSON
+import Testing
+
+@testable import Console
+
+/// Changes of records and keys, marked in the charts of the history.
+@Suite struct HistoryMarkerTests {
+    private static let path = "/console/history?period=hour"
+
+    /// Adds a count of a minute ago, so that there is a chart.
+    private static func count(_ desk: Desk, ago seconds: Int64 = 60) async throws {
+        let verdict = CountedVerdict(
+            appID: try AppID(Desk.app), kind: .verification, platform: .ios, code: "verified", scheme: .one,
+            version: nil)
+        let time = desk.clock.now - seconds
+        try await desk.stores.add(
+            VerdictBatch(
+                id: DeviceID(from: SystemRandom()).text, minute: time - time.seconds % 60, counts: [verdict: 7]))
+    }
+
+    private static func append(
+        _ code: AuditEvent.Code, to desk: Desk, app: String? = nil, actor: String = "cli", before: JSONValue? = nil,
+        after: JSONValue? = nil
+    ) async throws {
+        var detail = JSONObject()
+        if let before { detail["before"] = before }
+        if let after { detail["after"] = after }
+        try await desk.stores.append(
+            AuditEvent(code, at: desk.clock.now, actor: actor, appID: try app.map { try AppID($0) }, detail: detail))
+    }
+
+    private static func lines(_ page: String) -> Int { page.matches(of: /<line class="marker"/).count }
+
+    @Test func `a change of a record is a line, and an entry with its members, its author and its event`() async throws
+    {
+        let desk = try await Desk()
+        desk.clock.advance(7200)
+        try await Self.append(
+            .appChanged, to: desk, app: Desk.app, actor: "admin:abc",
+            before: ["app_id": "a", "mode": "observe", "ios": ["app_ids": ["x"]]],
+            after: ["app_id": "a", "mode": "enforce", "ios": ["app_ids": ["y"]]])
+        desk.clock.advance(600)
+        try await Self.append(.signingKeyRotated, to: desk)
+        try await Self.append(.deviceRevoked, to: desk, app: Desk.app)
+        desk.clock.advance(600)
+        try await Self.count(desk)
+        let page = await desk.pageText(Self.path)
+        #expect(Self.lines(page) == 2)
+        #expect(page.contains("App record changed") && page.contains("<code>mode, ios.app_ids</code>"))
+        #expect(page.contains("by <code>admin:abc</code>") && page.contains("/console/audit?before=3\">event 2</a>"))
+        #expect(page.contains("Signing key added") && !page.contains("<strong>Revoked"))
+        #expect(page.contains("Marked: changes 1 to 2.") && page.contains("text-anchor=\"middle\">1</text>"))
+        // The app was added before the hour.
+        #expect(!page.contains("App added"))
+    }
+
+    @Test func `two periods mark the changes of both, numbered in the order of time`() async throws {
+        let desk = try await Desk()
+        desk.clock.advance(7200)
+        try await Self.append(.databaseRestored, to: desk)
+        desk.clock.advance(3600)
+        try await Self.append(.serviceKeyRotated, to: desk)
+        desk.clock.advance(60)
+        try await Self.count(desk)
+        let page = await desk.pageText(Self.path + "&compare=yes")
+        #expect(page.contains("Marked: change 2.") && page.contains("Marked: change 1."))
+        let list = try #require(page.components(after: "Changes in this time"))
+        let first = try #require(list.firstRange(of: "Database restored"))
+        let second = try #require(list.firstRange(of: "Service key rotated"))
+        #expect(first.lowerBound < second.lowerBound)
+    }
+
+    @Test func `the page of one app marks its changes alone, and a credential sees no other app's`() async throws {
+        let desk = try await Desk()
+        try await desk.addApp("com.example.other")
+        desk.clock.advance(60)
+        try await Self.append(.signingKeyRevoked, to: desk)
+        try await Self.count(desk)
+        let all = await desk.pageText(Self.path)
+        #expect(all.contains("<code>com.example.other</code>") && all.contains("Signing key revoked"))
+        let narrowed = await desk.pageText(Self.path + "&app=\(Desk.app)")
+        let scoped = try await desk.signedIn(.viewer, apps: [Desk.app])
+        for page in [narrowed, await scoped.get(Self.path).text] {
+            #expect(page.contains("App added") && Self.lines(page) == 1)
+            #expect(!page.contains("<code>com.example.other</code>") && !page.contains("Signing key revoked"))
+            #expect(page.contains("/console/audit?app=\(Desk.app)&amp;before=2"))
+        }
+    }
+
+    @Test func `what was not read is said, and the newest 50 changes are marked`() async throws {
+        let desk = try await Desk()
+        desk.clock.advance(60)
+        for _ in 0..<51 { try await Self.append(.appChanged, to: desk, app: Desk.app) }
+        desk.clock.advance(60)
+        try await Self.count(desk)
+        let all = await desk.pageText(Self.path)
+        #expect(Self.lines(all) == HistoryMarkers.maximum && all.contains("These are the newest."))
+        #expect(!all.contains("Earlier changes have no mark"))
+        for _ in 0..<HistoryMarkers.maximumEvents {
+            try await Self.append(.deviceRegistered, to: desk, app: Desk.app)
+        }
+        let busy = await desk.pageText(Self.path)
+        // Signing in is an event, too.
+        #expect(Self.lines(busy) == 0 && busy.contains("Earlier changes have no mark"))
+    }
+
+    @Test func `labels of lines that are close become one, and the edges stay in the chart`() {
+        let start = UnixTime(0)
+        func labels(_ times: [Int64]) -> [String] {
+            let chart = StackedChart(
+                key: "a", title: "a", start: start, step: 60, groups: [], ceiling: 1, length: 60,
+                markers: times.enumerated().map { .init(number: $0 + 1, at: start + $1) })
+            guard case .object(let members) = chart.value, case .list(let labels)? = members["labels"] else {
+                return []
+            }
+            return labels.map { label in
+                guard case .object(let label) = label, case .text(let text)? = label["text"],
+                    case .text(let x)? = label["x"], case .text(let anchor)? = label["anchor"]
+                else { return "" }
+                return "\(text) \(x) \(anchor)"
+            }
+        }
+        #expect(labels([-1, 3600]).isEmpty)
+        #expect(labels([0]) == ["1 0% start"])
+        #expect(labels([0, 60, 120, 1800, 3599]) == ["1–3 0% start", "4 50% middle", "5 100% end"])
+    }
+
+    @Test func `the file has counts alone`() async throws {
+        let desk = try await Desk()
+        try await Self.count(desk)
+        let browser = try await desk.signedIn(.viewer)
+        #expect(await browser.get("/console/history/csv?period=hour").text.split(separator: "\r\n").count == 2)
+    }
+
+    @Test func `hostile text of an event changes no tag of the page`() async throws {
+        func tags(_ text: String) async throws -> [String] {
+            let desk = try await Desk()
+            try await Self.append(
+                .appChanged, to: desk, app: Desk.app, actor: text, before: ["name": "a"], after: ["name": .string(text)]
+            )
+            try await Self.count(desk)
+            return Markup.tags(await desk.pageText(Self.path))
+        }
+        let harmless = try await tags("harmless")
+        for attack in EscapingTests.attacks { #expect(try await tags(attack) == harmless, "\(attack)") }
+    }
+}
