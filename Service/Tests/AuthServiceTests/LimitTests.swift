@@ -174,9 +174,9 @@ struct LimitTests {
     private final class AskedEvidence: RecordingStore {
         let limits = Locked<[Int]>([])
 
-        func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError) {}
+        func keep(_ evidence: RecordedRefusal, within bounds: RecordingBounds) async throws(StoreError) {}
 
-        func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary] {
+        func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [RecordingSummary] {
             limits.withLock { $0.append(limit) }
             return []
         }

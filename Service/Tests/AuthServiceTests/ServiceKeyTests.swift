@@ -42,7 +42,7 @@ struct ServiceKeyTests {
                 appID: app, deviceID: device, arrivedAt: now,
                 sealedRequest: key.seal([1, 2, 3], context: PendingProofs.context(device))))
         let id = RandomUUID(from: SystemRandom()).text
-        let summary = EvidenceSummary(
+        let summary = RecordingSummary(
             id: id, appID: app, deviceID: nil, recordedAt: now, expiresAt: now + 60, format: "f", code: "c", step: "s")
         try await world.stores.keep(
             RecordedRefusal(

@@ -33,7 +33,7 @@ struct PendingProofTests {
         let folder = try TemporaryFolder()
         let stores = try SQLiteStores.open(folder)
         try await stores.pendingProofs.keep(try proof(1))
-        let summary = EvidenceSummary(
+        let summary = RecordingSummary(
             id: "id", appID: try AppID("com.example.app"), deviceID: nil, recordedAt: UnixTime(1),
             expiresAt: UnixTime(2), format: "f", code: "c", step: "s")
         try await stores.evidence.keep(RecordedRefusal(summary: summary, sealed: [1]), within: .standard)

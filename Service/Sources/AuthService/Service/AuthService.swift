@@ -55,7 +55,7 @@ public struct AuthService: Sendable {
     ///   - random: the source of challenges, ids and secrets.
     public init(
         stores: Stores, key: ServiceKey, publicOrigin: RequestOrigin? = nil, otherOrigins: [RequestOrigin] = [],
-        providers: any EvidenceProviders = NoProviders(), evidence writer: (any EvidenceWriter)? = nil,
+        providers: any EvidenceProviders = NoProviders(), evidence writer: (any RecordingWriter)? = nil,
         protection settings: ProtectionSettings = ProtectionSettings(),
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom()
     ) {

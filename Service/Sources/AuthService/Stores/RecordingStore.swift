@@ -1,7 +1,7 @@
 public import AuthContract
 
 /// The list entry of a piece of evidence. It has no data that a device sent.
-public struct EvidenceSummary: Sendable, Hashable {
+public struct RecordingSummary: Sendable, Hashable {
     /// A UUID.
     public let id: String
     /// The app that the refused request named.
@@ -38,26 +38,26 @@ public struct EvidenceSummary: Sendable, Hashable {
 /// A stored refusal: its document is sealed with the service key.
 public struct RecordedRefusal: Sendable, Hashable {
     /// The entry that lists show.
-    public let summary: EvidenceSummary
+    public let summary: RecordingSummary
     /// The document, sealed.
     public let sealed: [UInt8]
 
     /// Memberwise initializer.
-    public init(summary: EvidenceSummary, sealed: [UInt8]) {
+    public init(summary: RecordingSummary, sealed: [UInt8]) {
         self.summary = summary
         self.sealed = sealed
     }
 }
 
 /// The bounds for the evidence of one app.
-public struct EvidenceBounds: Sendable, Hashable {
+public struct RecordingBounds: Sendable, Hashable {
     /// The most pieces.
     public let count: Int
     /// Sealed bytes of all evidence together.
     public let bytes: Int
 
     /// The bounds that the service uses for each app.
-    public static let standard = EvidenceBounds(count: 1000, bytes: 32 << 20)
+    public static let standard = RecordingBounds(count: 1000, bytes: 32 << 20)
 
     /// Memberwise initializer.
     public init(count: Int, bytes: Int) {
@@ -77,7 +77,7 @@ public struct EvidenceBounds: Sendable, Hashable {
 public protocol RecordingStore: Sendable {
     /// Keeps evidence, and erases the app's oldest until the app is within its bounds. Evidence that alone exceeds the bounds
     /// is not kept and erases nothing. Evidence of an app that does not exist is not kept either.
-    func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError)
+    func keep(_ evidence: RecordedRefusal, within bounds: RecordingBounds) async throws(StoreError)
 
     /// Summaries, newest first.
     ///
@@ -86,7 +86,7 @@ public protocol RecordingStore: Sendable {
     ///   - id: only evidence that is older than the one with this id; none if there is no such evidence. Nil: from the newest
     ///     on.
     ///   - limit: 1 to 1000.
-    func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary]
+    func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [RecordingSummary]
 
     /// One refusal with its document; nil if the app has none with this id.
     func evidence(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal?

@@ -3,7 +3,7 @@ public import AuthService
 
 extension MemoryStores: RecordingStore {
     /// See `RecordingStore`.
-    public func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) throws(StoreError) {
+    public func keep(_ evidence: RecordedRefusal, within bounds: RecordingBounds) throws(StoreError) {
         try check(.keepEvidence)
         guard evidence.sealed.count <= bounds.bytes, bounds.count > 0, appRecords[evidence.summary.appID] != nil else {
             return
@@ -22,7 +22,7 @@ extension MemoryStores: RecordingStore {
     }
 
     /// See `RecordingStore`.
-    public func evidence(of app: AppID?, before id: String?, limit: Int) throws(StoreError) -> [EvidenceSummary] {
+    public func evidence(of app: AppID?, before id: String?, limit: Int) throws(StoreError) -> [RecordingSummary] {
         try check(.evidence)
         var older = keptEvidence[...]
         if let id {

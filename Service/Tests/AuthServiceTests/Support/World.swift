@@ -70,7 +70,7 @@ struct World {
             key: try #require(ServiceKey(serviceKey)),
             publicOrigin: try origin.map { try RequestOrigin($0) },
             otherOrigins: try others.map { try RequestOrigin($0) },
-            providers: google, evidence: EvidenceFiles(),
+            providers: google, evidence: RecordingFiles(),
             protection: settings,
             clock: clock, random: random)
     }

@@ -13,7 +13,7 @@ struct RefusalRecorder: Sendable {
     }
 
     let store: (any RecordingStore)?
-    let writer: (any EvidenceWriter)?
+    let writer: (any RecordingWriter)?
     let key: ServiceKey
     let clock: any ServiceClock
     let random: any RandomSource
@@ -29,7 +29,7 @@ struct RefusalRecorder: Sendable {
 
     /// Nothing is recorded without a store and a writer.
     init(
-        store: (any RecordingStore)?, writer: (any EvidenceWriter)?, key: ServiceKey, clock: any ServiceClock,
+        store: (any RecordingStore)?, writer: (any RecordingWriter)?, key: ServiceKey, clock: any ServiceClock,
         random: any RandomSource
     ) {
         self.store = store
@@ -56,7 +56,7 @@ struct RefusalRecorder: Sendable {
     }
 
     private func sealed(
-        _ proof: RefusedProof, by writer: any EvidenceWriter, _ occasion: Occasion, _ app: AppRecord,
+        _ proof: RefusedProof, by writer: any RecordingWriter, _ occasion: Occasion, _ app: AppRecord,
         _ device: DeviceID?
     ) throws -> RecordedRefusal {
         let (id, now) = (RandomUUID(from: random).text, clock.now)
@@ -66,7 +66,7 @@ struct RefusalRecorder: Sendable {
             ("recorded_at", .string(now.iso8601)),
         ])
         let (format, document) = try writer.document(of: proof, subject: subject)
-        let summary = EvidenceSummary(
+        let summary = RecordingSummary(
             id: id, appID: app.appID, deviceID: device, recordedAt: now,
             expiresAt: now + app.evidence.keepDays * 86_400, format: format, code: proof.code, step: proof.step)
         return RecordedRefusal(

@@ -11,7 +11,7 @@ extension StoreConformance {
                 let kept = (0..<5).map { samples.refusal(device: $0 == 3 ? samples.deviceID() : nil) }
                 for evidence in kept { try await stores.evidence.keep(evidence, within: .standard) }
                 try await stores.evidence.keep(other.refusal(), within: .standard)
-                var (pages, last) = ([[EvidenceSummary]](), String?.none)
+                var (pages, last) = ([[RecordingSummary]](), String?.none)
                 while pages.count < 10 {
                     pages.append(try await stores.evidence.evidence(of: samples.app, before: last, limit: 2))
                     guard let id = pages.last?.last?.id else { break }
@@ -36,7 +36,7 @@ extension StoreConformance {
                 }
                 let foreign = other.refusal(bytes: 1000)
                 try await stores.evidence.keep(foreign, within: .standard)
-                let few = EvidenceBounds(count: 3, bytes: 1000)
+                let few = RecordingBounds(count: 3, bytes: 1000)
                 let small = (0..<5).map { _ in samples.refusal(bytes: 100) }
                 for evidence in small { try await stores.evidence.keep(evidence, within: few) }
                 try expect(try await kept(), is: small.suffix(3).reversed().map(\.summary.id), "the newest three")
@@ -55,7 +55,7 @@ extension StoreConformance {
                 let samples = try Samples(stores)
                 try await stores.provide(samples.app, samples)
                 let evidence = samples.refusal(bytes: 1000)
-                for bounds in [EvidenceBounds(count: 1, bytes: 1000), .init(count: 0, bytes: 1000)] {
+                for bounds in [RecordingBounds(count: 1, bytes: 1000), .init(count: 0, bytes: 1000)] {
                     try await stores.evidence.keep(bounds.count == 1 ? evidence : samples.refusal(), within: bounds)
                     let kept = try await stores.evidence.evidence(of: samples.app, before: nil, limit: 10)
                     try expect(kept, is: [evidence.summary], "the evidence within \(bounds.count)")
@@ -64,7 +64,7 @@ extension StoreConformance {
             ConformanceCheck("Of 32 refusals kept at once as many stay as the bounds allow") { stores in
                 let samples = try Samples(stores)
                 try await stores.provide(samples.app, samples)
-                let bounds = EvidenceBounds(count: 7, bytes: 1 << 20)
+                let bounds = RecordingBounds(count: 7, bytes: 1 << 20)
                 _ = try await concurrently(32) { _ in
                     try await stores.evidence.keep(samples.refusal(), within: bounds)
                 }
@@ -105,7 +105,7 @@ extension Samples {
         device: DeviceID? = nil, bytes count: Int = 300, expiresAt: UnixTime? = nil
     ) -> RecordedRefusal {
         RecordedRefusal(
-            summary: EvidenceSummary(
+            summary: RecordingSummary(
                 id: deviceID().text, appID: app, deviceID: device, recordedAt: now,
                 expiresAt: expiresAt ?? now + 86_400,
                 format: "app-attest-attestation", code: "NONCE_MISMATCH", step: "nonce"),

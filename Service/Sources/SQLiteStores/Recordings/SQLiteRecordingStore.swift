@@ -6,7 +6,7 @@ internal import GRDB
 struct SQLiteRecordingStore: RecordingStore {
     let database: StoreDatabase
 
-    func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError) {
+    func keep(_ evidence: RecordedRefusal, within bounds: RecordingBounds) async throws(StoreError) {
         guard evidence.sealed.count <= bounds.bytes, bounds.count > 0 else { return }
         let summary = evidence.summary
         try await database.write { database in
@@ -33,7 +33,7 @@ struct SQLiteRecordingStore: RecordingStore {
         }
     }
 
-    func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary] {
+    func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [RecordingSummary] {
         var conditions = ["TRUE"]
         var arguments: StatementArguments = []
         if let app {
@@ -52,7 +52,7 @@ struct SQLiteRecordingStore: RecordingStore {
                     SELECT id, app_id, device_id, recorded_at, expires_at, format, code, step FROM evidence
                     WHERE \(sql) ORDER BY number DESC LIMIT ?
                     """, arguments: values
-            ).map { try EvidenceSummary(row: StoredRow($0)) }
+            ).map { try RecordingSummary(row: StoredRow($0)) }
         }
     }
 
@@ -62,7 +62,7 @@ struct SQLiteRecordingStore: RecordingStore {
                 database, sql: "SELECT * FROM evidence WHERE id = ? AND app_id = ?", arguments: [id, app.text]
             ).map { row in
                 let row = StoredRow(row)
-                return RecordedRefusal(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
+                return RecordedRefusal(summary: try RecordingSummary(row: row), sealed: try row.bytes("sealed"))
             }
         }
     }

@@ -24,7 +24,7 @@ public struct RecordingAdministration: Sendable {
     ///   - limit: 1 to 1000.
     public func list(
         of app: AppID?, before id: String? = nil, limit: Int = 50
-    ) async throws(StoreError) -> [EvidenceSummary] {
+    ) async throws(StoreError) -> [RecordingSummary] {
         try await store?.evidence(of: app, before: id, limit: min(max(limit, 1), 1000)) ?? []
     }
 

@@ -12,30 +12,30 @@ import Verification
 
 /// Recorded refusals: the content of each file, and that its replay gives the same refusal.
 @Suite("Evidence of refusals")
-struct EvidenceTests {
+struct RecordingTests {
     private static let recording: [String: JSONValue] = ["evidence": ["record": true]]
     private static let google = Result { try GoogleAuthority() }
 
-    private func kept(_ world: World) async throws -> [EvidenceSummary] {
+    private func kept(_ world: World) async throws -> [RecordingSummary] {
         try await world.stores.evidence(of: AppID(World.appID), before: nil, limit: 1000)
     }
 
-    private func exported(_ world: World, _ summary: EvidenceSummary) async throws -> EvidenceFile {
+    private func exported(_ world: World, _ summary: RecordingSummary) async throws -> RecordingFile {
         let document = try await world.service.evidence.export(summary.id, of: summary.appID, actor: "test")
-        return try EvidenceFile(parsing: #require(document))
+        return try RecordingFile(parsing: #require(document))
     }
 
     /// Replays the only recorded refusal. The result must be the recorded verdict.
     private func replayed(
         _ world: World, playKeys: JSONValue? = nil, sourceLocation: SourceLocation = #_sourceLocation
-    ) async throws -> EvidenceFile {
+    ) async throws -> RecordingFile {
         let kept = try await kept(world)
         try #require(kept.count == 1, sourceLocation: sourceLocation)
         let file = try await exported(world, kept[0])
         #expect(file.verdict.code == kept[0].code, sourceLocation: sourceLocation)
         #expect(file.verdict.step == kept[0].step, sourceLocation: sourceLocation)
         #expect(file.format == kept[0].format, sourceLocation: sourceLocation)
-        var changes = EvidenceFile.Changes()
+        var changes = RecordingFile.Changes()
         changes.playKeys = playKeys
         let verdict = try file.replay(changes)
         #expect(file.verdict.agrees(with: verdict), "\(verdict.code ?? "verified")", sourceLocation: sourceLocation)
@@ -295,7 +295,7 @@ struct EvidenceTests {
         // It does not open under another id or as another app's evidence either.
         for (id, app) in [("another", summary.appID), (summary.id, try AppID("com.example.other"))] {
             let moved = RecordedRefusal(
-                summary: EvidenceSummary(
+                summary: RecordingSummary(
                     id: id, appID: app, deviceID: nil, recordedAt: summary.recordedAt, expiresAt: summary.expiresAt,
                     format: summary.format, code: summary.code, step: summary.step),
                 sealed: stored.sealed)

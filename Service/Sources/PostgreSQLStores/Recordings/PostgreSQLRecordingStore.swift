@@ -7,7 +7,7 @@ struct PostgreSQLRecordingStore: RecordingStore {
 
     private static let columns = "id, app_id, device_id, recorded_at, expires_at, format, code, step"
 
-    func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError) {
+    func keep(_ evidence: RecordedRefusal, within bounds: RecordingBounds) async throws(StoreError) {
         guard evidence.sealed.count <= bounds.bytes, bounds.count > 0 else { return }
         let summary = evidence.summary
         try await database.write(sealing: true) { (connection) throws(StoreError) in
@@ -36,7 +36,7 @@ struct PostgreSQLRecordingStore: RecordingStore {
         }
     }
 
-    func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary] {
+    func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [RecordingSummary] {
         var conditions = ["TRUE"]
         var parameters: [Parameter] = [.integer(Int64(max(limit, 0)))]
         if let app {
@@ -51,7 +51,7 @@ struct PostgreSQLRecordingStore: RecordingStore {
         return try await database.read { (connection) throws(StoreError) in
             try connection.rows(
                 "SELECT \(Self.columns) FROM evidence WHERE \(sql) ORDER BY number DESC LIMIT $1", values
-            ).rows.map { (row) throws(StoreError) in try EvidenceSummary(row: row) }
+            ).rows.map { (row) throws(StoreError) in try RecordingSummary(row: row) }
         }
     }
 
@@ -60,7 +60,7 @@ struct PostgreSQLRecordingStore: RecordingStore {
             "SELECT \(Self.columns), sealed FROM evidence WHERE id = $1 AND app_id = $2",
             [.text(id), .text(app.text)])
         return try await database.lookUp(statement) { (row) throws(StoreError) in
-            RecordedRefusal(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
+            RecordedRefusal(summary: try RecordingSummary(row: row), sealed: try row.bytes("sealed"))
         }
     }
 
