@@ -1,3 +1,4 @@
+import AuthServer
 import StrictJSON
 
 /// The result of one check.
@@ -46,6 +47,15 @@ struct Diagnosis: Sendable {
     mutating func warn(_ check: String, _ message: String, do advice: String) { add(check, .warn, message, advice) }
 
     mutating func fail(_ check: String, _ message: String, do advice: String) { add(check, .fail, message, advice) }
+
+    /// Warns that a secret is not set here, where systemd may hand it to the unit alone.
+    mutating func warnWithheld(_ key: ConfigurationKey) {
+        warn(
+            key.rawValue,
+            "it cannot be checked as this user: /etc/credstore is root's, and systemd hands it to the unit alone",
+            do: "with the unit's credential: systemd-run --wait --pipe --uid=synheart-auth "
+                + "-p LoadCredential=\(key.rawValue):synheart-auth.\(key.rawValue) synheart-auth doctor --config FILE")
+    }
 
     private mutating func add(_ check: String, _ state: Finding.State, _ message: String, _ advice: String?) {
         findings.append(Finding(check: check, state: state, message: message, advice: advice))

@@ -40,11 +40,12 @@ struct DoctorCommand: AsyncParsableCommand {
         var diagnosis = Diagnosis()
         var configuration: ServiceConfiguration?
         do {
-            let settings = try options.configuration()
+            let settings = try options.configuration(for: .inspection)
             _ = try await settings.deviceCheckKey()
             let roots = try settings.addedRoots()
             configuration = settings
             diagnosis.ok("configuration", "everything is understood and holds together")
+            if settings.isGiven(.appleKeyID), settings.isWithheld(.appleKey) { diagnosis.warnWithheld(.appleKey) }
             for root in roots.all { check(root, &diagnosis) }
         } catch {
             diagnosis.fail("configuration", "\(error)", do: "mend it; `config check` says the same")
@@ -57,6 +58,7 @@ struct DoctorCommand: AsyncParsableCommand {
         if let postgresql = configuration.secret(.postgresql) {
             let checks = ServerStoreChecks(configuration, postgresql: postgresql)
             await checks.run(try? configuration.serviceKey, &diagnosis)
+            if configuration.isWithheld(.serviceKey) { diagnosis.warnWithheld(.serviceKey) }
             isServed = false
         } else {
             isServed = await StoreChecks(configuration: configuration).run(&diagnosis)
