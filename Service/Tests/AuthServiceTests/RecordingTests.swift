@@ -17,11 +17,11 @@ struct RecordingTests {
     private static let google = Result { try GoogleAuthority() }
 
     private func kept(_ world: World) async throws -> [RecordingSummary] {
-        try await world.stores.evidence(of: AppID(World.appID), before: nil, limit: 1000)
+        try await world.stores.recordings(of: AppID(World.appID), before: nil, limit: 1000)
     }
 
     private func exported(_ world: World, _ summary: RecordingSummary) async throws -> RecordingFile {
-        let document = try await world.service.evidence.export(summary.id, of: summary.appID, actor: "test")
+        let document = try await world.service.recordings.export(summary.id, of: summary.appID, actor: "test")
         return try RecordingFile(parsing: #require(document))
     }
 
@@ -289,7 +289,7 @@ struct RecordingTests {
         let world = try await AppleWorld(Self.recording)
         try await attempt(world)
         let summary = try #require(try await kept(world.world).first)
-        let stored = try #require(try await world.world.stores.evidence(summary.id, of: summary.appID))
+        let stored = try #require(try await world.world.stores.recording(summary.id, of: summary.appID))
         #expect(!String(decoding: stored.sealed, as: UTF8.self).contains("object"))
         try await world.world.add(World.record(["app_id": "com.example.other"]))
         // It does not open under another id or as another app's evidence either.
@@ -301,7 +301,7 @@ struct RecordingTests {
                 sealed: stored.sealed)
             try await world.world.stores.keep(moved, within: .standard)
             await #expect(throws: StoreError.self) {
-                try await world.world.service.evidence.export(id, of: app, actor: "test")
+                try await world.world.service.recordings.export(id, of: app, actor: "test")
             }
         }
     }
@@ -311,7 +311,7 @@ struct RecordingTests {
         let world = try await AppleWorld(Self.recording)
         try await attempt(world)
         let id = try #require(try await kept(world.world).first).id
-        let (evidence, app) = (world.world.service.evidence, try AppID(World.appID))
+        let (evidence, app) = (world.world.service.recordings, try AppID(World.appID))
         #expect(try await evidence.export(id, of: AppID("com.example.other"), actor: "test") == nil)
         #expect(try await evidence.export(id, of: app, actor: "somebody") != nil)
         #expect(try await world.world.audited(.evidenceExported).map(\.actor) == ["somebody"])
@@ -326,17 +326,17 @@ struct RecordingTests {
         let world = try await AppleWorld(["evidence": ["record": true, "keep_days": 2]])
         try await attempt(world)
         world.world.clock.advance(2 * 86_400 - 1)
-        await world.world.service.eraseExpiredEvidence()
+        await world.world.service.eraseExpiredRecordings()
         #expect(try await kept(world.world).count == 1)
         world.world.clock.advance(1)
-        await world.world.service.eraseExpiredEvidence()
+        await world.world.service.eraseExpiredRecordings()
         #expect(try await kept(world.world).isEmpty)
     }
 
     @Test("a failure of the evidence store changes no answer")
     func storeFails() async throws {
         let world = try await AppleWorld(Self.recording)
-        await world.world.stores.fail(.keepEvidence)
+        await world.world.stores.fail(.keepRecording)
         try await attempt(world)
         await world.world.stores.recover()
         #expect(try await kept(world.world).isEmpty)

@@ -36,11 +36,11 @@ struct PendingProofTests {
         let summary = RecordingSummary(
             id: "id", appID: try AppID("com.example.app"), deviceID: nil, recordedAt: UnixTime(1),
             expiresAt: UnixTime(2), format: "f", code: "c", step: "s")
-        try await stores.evidence.keep(RecordedRefusal(summary: summary, sealed: [1]), within: .standard)
+        try await stores.recordings.keep(RecordedRefusal(summary: summary, sealed: [1]), within: .standard)
         #expect(try await stores.pendingProofs.pendingProofs(after: nil, limit: limit) == [])
         #expect(try await stores.serviceKeys.sealedRows(.pendingProof, after: "", limit: limit) == [])
-        #expect(try await stores.evidence.evidence(of: nil, before: nil, limit: limit) == [])
-        #expect(try await stores.evidence.eraseEvidence(expiredAt: UnixTime(2), limit: limit) == 0)
+        #expect(try await stores.recordings.recordings(of: nil, before: nil, limit: limit) == [])
+        #expect(try await stores.recordings.eraseRecordings(expiredAt: UnixTime(2), limit: limit) == 0)
         await stores.close()
     }
 }

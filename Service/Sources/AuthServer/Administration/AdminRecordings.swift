@@ -7,7 +7,7 @@ extension AdminAPI {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 50)
         let app = try request.narrowedApp()
         let cursor = try request.query.value("cursor") { $0 }
-        let recordings = try await service.evidence.list(of: app, before: cursor, limit: limit)
+        let recordings = try await service.recordings.list(of: app, before: cursor, limit: limit)
         let next = recordings.count == limit ? recordings.last?.id : nil
         let member = request.isOnFormerPath ? "evidence" : "recordings"
         return .json(
@@ -19,7 +19,7 @@ extension AdminAPI {
 
     func exportRecording(_ request: AdminRequest) async throws -> APIResponse {
         let (app, id) = (try request.appID(), request.recordingID)
-        guard let document = try await service.evidence.export(id, of: app, actor: request.actor) else {
+        guard let document = try await service.recordings.export(id, of: app, actor: request.actor) else {
             throw Refusal(.notFound, "\(app) has no recording \(id)")
         }
         return APIResponse(body: document)
@@ -27,13 +27,13 @@ extension AdminAPI {
 
     func eraseRecording(_ request: AdminRequest) async throws -> APIResponse {
         let (app, id) = (try request.appID(), request.recordingID)
-        let erased = try await service.evidence.erase(id, of: app, actor: request.actor)
+        let erased = try await service.recordings.erase(id, of: app, actor: request.actor)
         guard erased > 0 else { throw Refusal(.notFound, "\(app) has no recording \(id)") }
         return .json(["erased": .integer(erased)])
     }
 
     func eraseRecordings(_ request: AdminRequest) async throws -> APIResponse {
-        let erased = try await service.evidence.erase(nil, of: try request.appID(), actor: request.actor)
+        let erased = try await service.recordings.erase(nil, of: try request.appID(), actor: request.actor)
         return .json(["erased": .integer(erased)])
     }
 }

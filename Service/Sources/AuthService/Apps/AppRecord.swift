@@ -159,8 +159,8 @@ public struct RegistrationPolicy: Sendable, Hashable {
 
 /// Whether refused proofs are recorded, so that they can be replayed.
 public struct RecordingPolicy: Sendable, Hashable {
-    /// Off by default, because evidence identifies devices.
+    /// Off by default, because a recording identifies devices.
     public var record = false
-    /// Days for which new evidence is kept.
+    /// Days for which new recordings are kept.
     public var keepDays: Int64 = 30
 }

@@ -17,7 +17,7 @@ struct RefusalRecorder: Sendable {
     let key: ServiceKey
     let clock: any ServiceClock
     let random: any RandomSource
-    /// A flood of bad proofs must not keep the disk busy, or evict other evidence.
+    /// A flood of bad proofs must not keep the disk busy, or evict other recordings.
     private let rates = TokenBuckets<AppID>(Rate(burst: 60, perMinute: 60), capacity: 10_000)
     private let codeRates = TokenBuckets<Reason>(Rate(burst: 30, perMinute: 6), capacity: 10_000)
     private let logger = Logger(label: "synheart.evidence")
@@ -74,11 +74,11 @@ struct RefusalRecorder: Sendable {
             sealed: try key.seal(JSONValue.object(document).bytes, context: Self.context(id, of: app.appID)))
     }
 
-    /// Erases expired evidence.
+    /// Erases expired recordings.
     func sweep() async {
         guard let store else { return }
         while !Task.isCancelled,
-            let erased = try? await store.eraseEvidence(expiredAt: clock.now, limit: Self.step), erased == Self.step
+            let erased = try? await store.eraseRecordings(expiredAt: clock.now, limit: Self.step), erased == Self.step
         {}
     }
 

@@ -85,7 +85,7 @@ import Testing
         try await TestServer.with { server in
             try await change(server, ["evidence": ["record": true]])
             try await refuse(server)
-            let id = try #require(try await server.service.evidence.list(of: nil).first).id
+            let id = try #require(try await server.service.recordings.list(of: nil).first).id
             try await server.addApp("com.example.other")
             let other = try await server.credential(.operator, apps: ["com.example.other"])
             #expect(try await server.administer("GET", "/recordings", other).status == 403)
