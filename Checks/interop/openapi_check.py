@@ -312,12 +312,12 @@ def drive(client):
     # Refusals that were recorded.
     for _ in range(3):
         expect(Device(client).register(proof=base64.b64encode(b"no attestation").decode()), 403)
-    listed = expect(client.administer("GET", f"/evidence?app_id={APP}&limit=2"), 200).json["evidence"]
-    one = f"/apps/{APP}/evidence/{listed[0]['id']}"
+    listed = expect(client.administer("GET", f"/recordings?app_id={APP}&limit=2"), 200).json["recordings"]
+    one = f"/apps/{APP}/recordings/{listed[0]['id']}"
     expect(client.administer("GET", one), 200)
     expect(client.administer("DELETE", one), 200)
     expect(client.administer("GET", one), 404)
-    expect(client.administer("DELETE", f"/apps/{APP}/evidence"), 200)
+    expect(client.administer("DELETE", f"/apps/{APP}/recordings"), 200)
 
     # The rest of administration, and operation.
     expect(client.administer("GET", f"/audit?app_id={APP}&limit=3"), 200)

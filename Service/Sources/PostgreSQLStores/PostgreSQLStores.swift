@@ -65,7 +65,7 @@ public final class PostgreSQLStores: Sendable {
     /// Proofs that wait for their provider, sealed.
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
-    public let evidence: any RecordingStore
+    public let recordings: any RecordingStore
     /// Counts of verdicts by time.
     public let history: any VerdictHistoryStore
     /// The archives of the audit log.
@@ -81,7 +81,7 @@ public final class PostgreSQLStores: Sendable {
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
-            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, recordings: recordings,
             history: history, webhooks: webhooks, auditArchives: auditArchives, endedDevices: endedDevices)
     }
 
@@ -152,7 +152,7 @@ public final class PostgreSQLStores: Sendable {
         signingKeys = PostgreSQLSigningKeyStore(database: database)
         receipts = PostgreSQLReceiptStore(database: database)
         pendingProofs = PostgreSQLPendingProofStore(database: database)
-        evidence = PostgreSQLRecordingStore(database: database)
+        recordings = PostgreSQLRecordingStore(database: database)
         history = PostgreSQLHistoryStore(database: database)
         serviceKeys = PostgreSQLServiceKeyStore(database: database)
         guard role == .service else {

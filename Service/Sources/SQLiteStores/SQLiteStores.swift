@@ -56,7 +56,7 @@ public final class SQLiteStores: Sendable {
     /// Proofs that wait for their provider, sealed.
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
-    public let evidence: any RecordingStore
+    public let recordings: any RecordingStore
     /// Counts of verdicts by time.
     public let history: any VerdictHistoryStore
     /// The archives of the audit log.
@@ -72,7 +72,7 @@ public final class SQLiteStores: Sendable {
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
-            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, recordings: recordings,
             history: history, webhooks: webhooks, auditArchives: auditArchives, endedDevices: endedDevices)
     }
 
@@ -138,7 +138,7 @@ public final class SQLiteStores: Sendable {
         signingKeys = SQLiteSigningKeyStore(database: database)
         receipts = SQLiteReceiptStore(database: database)
         pendingProofs = SQLitePendingProofStore(database: database)
-        evidence = SQLiteRecordingStore(database: database)
+        recordings = SQLiteRecordingStore(database: database)
         history = SQLiteHistoryStore(database: database)
         serviceKeys = SQLiteServiceKeyStore(database: database)
         switch role {

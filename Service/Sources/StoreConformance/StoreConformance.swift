@@ -31,7 +31,7 @@ public enum StoreConformance {
         /// `PendingProofStore`.
         case pendingProofs
         /// `RecordingStore`.
-        case evidence
+        case recordings
         /// `VerdictHistoryStore`.
         case history
         /// `ServiceKeyStore`.
@@ -61,7 +61,7 @@ public enum StoreConformance {
             case .credentials: credentialChecks
             case .signingKeys: signingKeyChecks
             case .pendingProofs: pendingProofChecks
-            case .evidence: evidenceChecks
+            case .recordings: recordedRefusalChecks
             case .history: historyChecks + historyAgreementChecks
             case .serviceKeys: serviceKeyChecks
             case .webhooks: webhookChecks
@@ -94,7 +94,7 @@ public struct StoresUnderTest: Sendable {
     /// Proofs of devices in `devices` that wait for their provider.
     public var pendingProofs: any PendingProofStore
     /// Recorded refusals.
-    public var evidence: any RecordingStore
+    public var recordings: any RecordingStore
     /// Counts of verdicts.
     public var history: any VerdictHistoryStore
     /// The check values of the service key, and the sealed rows of the other stores.
@@ -113,7 +113,7 @@ public struct StoresUnderTest: Sendable {
         challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
         audit: any AuditLog, receipts: any ReceiptStore, credentials: any CredentialStore,
         signingKeys: any SigningKeyStore, pendingProofs: any PendingProofStore,
-        evidence: any RecordingStore, history: any VerdictHistoryStore, serviceKeys: any ServiceKeyStore,
+        recordings: any RecordingStore, history: any VerdictHistoryStore, serviceKeys: any ServiceKeyStore,
         webhooks: (any WebhookStore)? = nil,
         auditArchives: (any AuditArchiveStore)? = nil, endedDevices: (any EndedDeviceStore)? = nil,
         now: UnixTime
@@ -127,7 +127,7 @@ public struct StoresUnderTest: Sendable {
         self.credentials = credentials
         self.signingKeys = signingKeys
         self.pendingProofs = pendingProofs
-        self.evidence = evidence
+        self.recordings = recordings
         self.history = history
         self.serviceKeys = serviceKeys
         self.webhooks = webhooks
@@ -144,7 +144,7 @@ public struct StoresUnderTest: Sendable {
     ) {
         self.init(
             challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, receipts: stores,
-            credentials: stores, signingKeys: stores, pendingProofs: stores, evidence: stores, history: stores,
+            credentials: stores, signingKeys: stores, pendingProofs: stores, recordings: stores, history: stores,
             serviceKeys: stores,
             webhooks: stores as? any WebhookStore, auditArchives: stores as? any AuditArchiveStore,
             endedDevices: stores as? any EndedDeviceStore, now: now)

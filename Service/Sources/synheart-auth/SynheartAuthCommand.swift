@@ -25,7 +25,7 @@ struct SynheartAuthCommand: AsyncParsableCommand {
             SigningKeysCommand.self, PolicyCommand.self,
             ConfigCommand.self, DoctorCommand.self, DevicesCommand.self, StatisticsCommand.self, AuditCommand.self,
             WebhooksCommand.self,
-            DeviceCommand.self, SimulateCommand.self, ConformanceCommand.self, EvidenceCommand.self,
+            DeviceCommand.self, SimulateCommand.self, ConformanceCommand.self, RecordingsCommand.self,
             AttestationCommand.self, PlayIntegrityCommand.self, ServiceKeyCommand.self, KeeperCommand.self,
             MigrateCommand.self,
             MigrateStoreCommand.self, BackupCommand.self, RestoreCommand.self,

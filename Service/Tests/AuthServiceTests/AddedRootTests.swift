@@ -224,7 +224,7 @@ import Testing
         let node = AuthService(
             stores: .init(
                 challenges: stores, replay: stores, apps: stores, devices: stores, audit: UnwritableAudit(),
-                credentials: stores, signingKeys: stores, evidence: stores),
+                credentials: stores, signingKeys: stores, recordings: stores),
             key: try #require(ServiceKey(World.serviceKey)), clock: world.clock)
         await #expect(throws: StoreError.self) { try await node.trust(roots) }
         #expect(node.roots == AddedRoots())

@@ -214,7 +214,7 @@ struct AppPolicyTests {
         "registration.maximum_pending": "Registration",
         "registration.maximum_unproven": "Devices whose proof has not verified",
         "evidence.record": "Evidence of refusals", "evidence.keep_days": "Evidence of refusals",
-        "ios.flag_risk_metric_above": "ReceiptRefreshTests, and EvidenceTests of the server",
+        "ios.flag_risk_metric_above": "ReceiptRefreshTests, and RecordingTests of the server",
     ]
 
     @Test("every member has a test")

@@ -106,6 +106,23 @@ struct AppRecordTests {
         #expect(record.ios?.flagRiskMetricAbove == nil)
     }
 
+    @Test func `recordings is another name of evidence, which is the one that is written`() throws {
+        var object = try #require(Self.everything().object)
+        let expected = try record(.object(object))
+        object["recordings"] = object["evidence"]
+        #expect(throws: JSONError(.duplicateName, path: "recordings")) { try record(.object(object)) }
+        object["evidence"] = nil
+        let read = try record(.object(object))
+        #expect(read == expected && read.evidence.keepDays == 7)
+        let written = read.json(secrets: .plain)
+        #expect(written["evidence"] != nil && written["recordings"] == nil)
+        object["recordings"] = ["keep_days": 0]
+        #expect(throws: JSONError(.wrongType, path: "recordings.keep_days")) { try record(.object(object)) }
+        object["recordings"] = .null
+        let unset = try record(.object(object)).evidence
+        #expect(!unset.record && unset.keepDays == 30)
+    }
+
     @Test("boot keys are read as hexadecimal and as base64url, and written as hexadecimal")
     func bootKeys() throws {
         let key = (0..<32).map { UInt8($0 * 8) }

@@ -174,20 +174,21 @@ struct LimitTests {
     private final class AskedEvidence: RecordingStore {
         let limits = Locked<[Int]>([])
 
-        func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError) {}
+        func keep(_ recording: RecordedRefusal, within bounds: RecordingBounds) async throws(StoreError) {}
 
-        func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary] {
+        func recordings(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [RecordingSummary] {
             limits.withLock { $0.append(limit) }
             return []
         }
 
-        func evidence(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal? { nil }
+        func recording(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal? { nil }
 
-        func eraseEvidence(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
+        func eraseRecordings(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int
+        {
             0
         }
 
-        func eraseEvidence(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
+        func eraseRecordings(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
             limits.withLock { $0.append(limit) }
             return 0
         }

@@ -42,7 +42,7 @@ struct ServiceKeyTests {
                 appID: app, deviceID: device, arrivedAt: now,
                 sealedRequest: key.seal([1, 2, 3], context: PendingProofs.context(device))))
         let id = RandomUUID(from: SystemRandom()).text
-        let summary = EvidenceSummary(
+        let summary = RecordingSummary(
             id: id, appID: app, deviceID: nil, recordedAt: now, expiresAt: now + 60, format: "f", code: "c", step: "s")
         try await world.stores.keep(
             RecordedRefusal(
@@ -62,8 +62,8 @@ struct ServiceKeyTests {
             #expect(
                 try key.open(proof.sealedRequest, context: PendingProofs.context(proof.deviceID)) == [1, 2, 3])
         }
-        for summary in try await world.stores.evidence(of: nil, before: nil, limit: 100) {
-            let evidence = try #require(try await world.stores.evidence(summary.id, of: summary.appID))
+        for summary in try await world.stores.recordings(of: nil, before: nil, limit: 100) {
+            let evidence = try #require(try await world.stores.recording(summary.id, of: summary.appID))
             #expect(
                 try key.open(evidence.sealed, context: RefusalRecorder.context(summary.id, of: summary.appID)) == [
                     4, 5,

@@ -19,7 +19,7 @@ import Verification
     private static let appID = "TEAMID1234.com.example.app"
 
     /// An attestation that is refused only for its age, with roots and policy of its own.
-    private static func evidence() throws -> EvidenceFile {
+    private static func evidence() throws -> RecordingFile {
         let authority = try #require(authority)
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: appID), authority: authority)
         let object = try device.attest(AppleAttestKey(), clientDataHash: [1, 2, 3], at: now)
@@ -31,7 +31,7 @@ import Verification
             ("client_data_hash", .string(Base64.standard.encode([1, 2, 3]))), ("valid_at", "2026-09-21T14:13:20Z"),
         ])
         let about = JSONObject([("occasion", "registration"), ("recorded_at", "2026-09-21T14:13:20Z")])
-        return try EvidenceFile(of: line, options: options, about: about)
+        return try RecordingFile(of: line, options: options, about: about)
     }
 
     /// Keeps a document as the service does, and returns its id.
@@ -41,7 +41,7 @@ import Verification
         let id = DeviceID(from: SystemRandom()).text
         let app = try AppID(Desk.app)
         let key = try #require(ServiceKey([UInt8](repeating: 7, count: 32)))
-        let summary = EvidenceSummary(
+        let summary = RecordingSummary(
             id: id, appID: app, deviceID: nil, recordedAt: desk.clock.now, expiresAt: desk.clock.now + 86_400,
             format: "app-attest-attestation", code: code, step: step)
         let sealed = try key.seal(
@@ -133,7 +133,7 @@ import Verification
         #expect(try await tags(attack) == tags("harmless"))
     }
 
-    @Test func `a document that is no evidence is explained`() async throws {
+    @Test func `a document that is no recording is explained`() async throws {
         let desk = try await Desk()
         let id = try await Self.keep(JSONObject([("synheart_evidence", 2)]), in: desk)
         let answer = try await (try await desk.signedIn(.operator)).submit("/console/refusals/\(Desk.app)/\(id)")

@@ -22,7 +22,7 @@ import Testing
                     route,
                     [
                         "app_id": Desk.app, "device_id": device, "credential_id": "0", "kid": "0", "webhook_id": "0",
-                        "evidence_id": "0",
+                        "recording_id": "0",
                     ], query: route.queryNames.contains("app_id") ? [("app_id", Desk.app)] : [])
                 let answer = await desk.pages.answer(call, by: credential)
                 #expect((answer.status == 403) == !credential.mayUse(route, of: nil), "\(role) \(apps)")

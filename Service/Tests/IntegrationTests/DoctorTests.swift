@@ -122,6 +122,19 @@ import Testing
         #expect(text.output.contains("ok    database"), "\(text.output)")
     }
 
+    @Test func `doctor lists what ends by itself, the first one first`() async throws {
+        try await provision()
+        _ = try await Binary.run(
+            ["credentials", "create", "--name", "y", "--role", "viewer", "--days", "30", "--database", database])
+        let (certificate, key) = try SelfSigned.write(in: folder, days: 60)
+        let ends = try await doctor(["--tls-certificate", certificate, "--tls-key", key]).messages("ends")
+            .split(separator: "\n").map { String($0) }
+        #expect(ends == ends.sorted() && ends.contains { $0.contains("  a trust anchor of app com.example.app") })
+        let others = ends.filter { !$0.contains("trust anchor") }
+        let names = ["the viewer credential y (", "the certificate \(certificate)", "the admin credential x ("]
+        #expect(others.count == names.count && zip(others, names).allSatisfy { $0.contains("Z  \($1)") }, "\(ends)")
+    }
+
     @Test func `doctor asks a running service and does not report its addresses as taken`() async throws {
         try await provision()
         let service = try await RunningService(database: database)

@@ -211,7 +211,7 @@ import Testing
     @Test func `a refused challenge is saved and replayed`() async throws {
         let file = folder.path("refusal.json")
         let refused = try await verifyAssertion(
-            "--client-data", "client-data", "--expected-challenge", "another", "--save-evidence", file)
+            "--client-data", "client-data", "--expected-challenge", "another", "--save-recording", file)
         #expect(refused.status == 1)
         let replayed = try await Binary.run(["attestation", "replay", file])
         #expect(replayed.status == 0 && replayed.output.contains("CHALLENGE_MISMATCH"), "\(replayed.output)")

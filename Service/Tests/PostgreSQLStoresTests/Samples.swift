@@ -20,7 +20,7 @@ extension PostgreSQLStores {
     var underTest: StoresUnderTest {
         StoresUnderTest(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit, receipts: receipts,
-            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, evidence: evidence,
+            credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, recordings: recordings,
             history: history, serviceKeys: serviceKeys, webhooks: webhooks, auditArchives: auditArchives,
             endedDevices: endedDevices, now: clock.now)
     }

@@ -12,7 +12,7 @@ struct ConformanceTests {
             on: StoresUnderTest(
                 challenges: stores.challenges, replay: stores.replay, apps: stores.apps, devices: stores.devices,
                 audit: stores.audit, receipts: stores.receipts, credentials: stores.credentials,
-                signingKeys: stores.signingKeys, pendingProofs: stores.pendingProofs, evidence: stores.evidence,
+                signingKeys: stores.signingKeys, pendingProofs: stores.pendingProofs, recordings: stores.recordings,
                 history: stores.history, serviceKeys: stores.serviceKeys, webhooks: stores.webhooks,
                 auditArchives: stores.auditArchives, endedDevices: stores.endedDevices, now: FixedClock().now))
         await stores.close()

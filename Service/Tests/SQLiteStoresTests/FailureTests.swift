@@ -73,7 +73,7 @@ struct FailureTests {
         #expect(try await stores.apps.apps() == [], "reading goes on")
         // If nothing is due, these calls write nothing, so the lock does not matter.
         let now = FixedClock().now
-        #expect(try await stores.evidence.eraseEvidence(expiredAt: now, limit: 10) == 0)
+        #expect(try await stores.recordings.eraseRecordings(expiredAt: now, limit: 10) == 0)
         #expect(try await stores.receipts.takeDueReceipt(at: now, lease: now + 60) == nil)
         try await stores.devices.writeLastSeen([:])
         try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }

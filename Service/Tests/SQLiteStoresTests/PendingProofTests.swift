@@ -33,14 +33,14 @@ struct PendingProofTests {
         let folder = try TemporaryFolder()
         let stores = try SQLiteStores.open(folder)
         try await stores.pendingProofs.keep(try proof(1))
-        let summary = EvidenceSummary(
+        let summary = RecordingSummary(
             id: "id", appID: try AppID("com.example.app"), deviceID: nil, recordedAt: UnixTime(1),
             expiresAt: UnixTime(2), format: "f", code: "c", step: "s")
-        try await stores.evidence.keep(RecordedRefusal(summary: summary, sealed: [1]), within: .standard)
+        try await stores.recordings.keep(RecordedRefusal(summary: summary, sealed: [1]), within: .standard)
         #expect(try await stores.pendingProofs.pendingProofs(after: nil, limit: limit) == [])
         #expect(try await stores.serviceKeys.sealedRows(.pendingProof, after: "", limit: limit) == [])
-        #expect(try await stores.evidence.evidence(of: nil, before: nil, limit: limit) == [])
-        #expect(try await stores.evidence.eraseEvidence(expiredAt: UnixTime(2), limit: limit) == 0)
+        #expect(try await stores.recordings.recordings(of: nil, before: nil, limit: limit) == [])
+        #expect(try await stores.recordings.eraseRecordings(expiredAt: UnixTime(2), limit: limit) == 0)
         await stores.close()
     }
 }

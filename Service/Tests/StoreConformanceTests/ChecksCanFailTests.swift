@@ -112,7 +112,7 @@ struct ChecksCanFailTests {
             let stores = StoresUnderTest(
                 challenges: challenges ?? memory, replay: replay ?? memory, apps: memory, devices: memory,
                 audit: memory, receipts: receipts(memory), credentials: credentials(memory),
-                signingKeys: signingKeys(memory), pendingProofs: pendingProofs(memory), evidence: memory,
+                signingKeys: signingKeys(memory), pendingProofs: pendingProofs(memory), recordings: memory,
                 history: memory, serviceKeys: memory, now: SystemClock().now)
             do { try await check.run(on: stores) } catch let failure as ConformanceFailure {
                 names.insert(failure.guarantee)

@@ -31,7 +31,8 @@ struct AdminAPI: Sendable {
             caller: AdminCaller(credential), parameters: match.parameters,
             query: try AdminQuery(target.query, allowing: match.route.queryNames),
             body: try await body(of: request, for: match.route, over: connection),
-            precondition: try Precondition(request.headers[values: .ifMatch]))
+            precondition: try Precondition(request.headers[values: .ifMatch]),
+            isOnFormerPath: match.template != match.route.template)
         return try await perform(match.route, admitted)
     }
 
@@ -86,10 +87,10 @@ struct AdminAPI: Sendable {
         case .liftRotation: try await decide(.liftRotation, request)
         case .lowerScheme: try await decide(.lowerScheme, request)
         case .decideDevices: try await decideDevices(request)
-        case .listEvidence: try await listEvidence(request)
-        case .exportEvidence: try await exportEvidence(request)
-        case .eraseEvidence: try await eraseEvidence(request)
-        case .eraseAllEvidence: try await eraseAllEvidence(request)
+        case .listRecordings: try await listRecordings(request)
+        case .exportRecording: try await exportRecording(request)
+        case .eraseRecording: try await eraseRecording(request)
+        case .eraseRecordings: try await eraseRecordings(request)
         case .queryAudit: try await queryAudit(request)
         case .followAudit: try await followAudit(request)
         case .verifyAudit: try await verifyAudit(request)
@@ -120,7 +121,7 @@ extension AdminRoute {
             [
                 "app_id", "device_id", "status", "platform", "registered_from", "registered_before", "limit", "cursor",
             ]
-        case .listEvidence: ["app_id", "cursor", "limit"]
+        case .listRecordings: ["app_id", "cursor", "limit"]
         case .queryAudit: ["app_id", "device_id", "before", "limit"]
         case .followAudit: ["app_id", "device_id", "after", "limit", "wait_seconds"]
         case .verifyAudit: ["head"]

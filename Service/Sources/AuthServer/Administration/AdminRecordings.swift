@@ -3,45 +3,46 @@ package import AuthService
 package import StrictJSON
 
 extension AdminAPI {
-    func listEvidence(_ request: AdminRequest) async throws -> APIResponse {
+    func listRecordings(_ request: AdminRequest) async throws -> APIResponse {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 50)
         let app = try request.narrowedApp()
         let cursor = try request.query.value("cursor") { $0 }
-        let evidence = try await service.evidence.list(of: app, before: cursor, limit: limit)
-        let next = evidence.count == limit ? evidence.last?.id : nil
+        let recordings = try await service.recordings.list(of: app, before: cursor, limit: limit)
+        let next = recordings.count == limit ? recordings.last?.id : nil
+        let member = request.isOnFormerPath ? "evidence" : "recordings"
         return .json(
             JSONObject([
-                ("evidence", .array(evidence.map { .object($0.administrationJSON) })),
+                (member, .array(recordings.map { .object($0.administrationJSON) })),
                 ("next_cursor", next.map { .string($0) } ?? .null),
             ]))
     }
 
-    func exportEvidence(_ request: AdminRequest) async throws -> APIResponse {
-        let (app, id) = (try request.appID(), request.evidenceID)
-        guard let document = try await service.evidence.export(id, of: app, actor: request.actor) else {
-            throw Refusal(.notFound, "\(app) has no evidence \(id)")
+    func exportRecording(_ request: AdminRequest) async throws -> APIResponse {
+        let (app, id) = (try request.appID(), request.recordingID)
+        guard let document = try await service.recordings.export(id, of: app, actor: request.actor) else {
+            throw Refusal(.notFound, "\(app) has no recording \(id)")
         }
         return APIResponse(body: document)
     }
 
-    func eraseEvidence(_ request: AdminRequest) async throws -> APIResponse {
-        let (app, id) = (try request.appID(), request.evidenceID)
-        let erased = try await service.evidence.erase(id, of: app, actor: request.actor)
-        guard erased > 0 else { throw Refusal(.notFound, "\(app) has no evidence \(id)") }
+    func eraseRecording(_ request: AdminRequest) async throws -> APIResponse {
+        let (app, id) = (try request.appID(), request.recordingID)
+        let erased = try await service.recordings.erase(id, of: app, actor: request.actor)
+        guard erased > 0 else { throw Refusal(.notFound, "\(app) has no recording \(id)") }
         return .json(["erased": .integer(erased)])
     }
 
-    func eraseAllEvidence(_ request: AdminRequest) async throws -> APIResponse {
-        let erased = try await service.evidence.erase(nil, of: try request.appID(), actor: request.actor)
+    func eraseRecordings(_ request: AdminRequest) async throws -> APIResponse {
+        let erased = try await service.recordings.erase(nil, of: try request.appID(), actor: request.actor)
         return .json(["erased": .integer(erased)])
     }
 }
 
 extension AdminRequest {
-    fileprivate var evidenceID: String { parameters["evidence_id"] ?? "" }
+    fileprivate var recordingID: String { parameters["recording_id"] ?? "" }
 }
 
-extension EvidenceSummary {
+extension RecordingSummary {
     /// The members in a list.
     package var administrationJSON: JSONObject {
         JSONObject([

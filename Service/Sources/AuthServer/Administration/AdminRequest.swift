@@ -31,6 +31,8 @@ struct AdminRequest: Sendable {
     let body: JSONFields
     /// The version of the record to change.
     var precondition = Precondition.none
+    /// Whether the path is the route's `formerTemplate`.
+    var isOnFormerPath = false
 
     /// The actor in the audit log.
     var actor: String { caller.actor }

@@ -6,7 +6,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     case listApps, addApp, showApp, changeApp, removeApp
     case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, liftRotation, lowerScheme
     case decideDevices, whatIf
-    case listEvidence, exportEvidence, eraseEvidence, eraseAllEvidence
+    case listRecordings, exportRecording, eraseRecording, eraseRecordings
     case queryAudit, followAudit, verifyAudit, showAuditHead
     case showStatistics, showHistory
     case listCredentials, createCredential, revokeCredential
@@ -38,10 +38,10 @@ package enum AdminRoute: String, CaseIterable, Sendable {
         case .decideDevices:
             ("POST", "/apps/{app_id}/decisions", .operator, "Decide about up to 100 devices of an app")
         case .whatIf: ("POST", "/apps/{app_id}/what-if", .viewer, "Judge devices under another record of the app")
-        case .listEvidence: ("GET", "/evidence", .operator, "List refusals that were recorded, newest first")
-        case .exportEvidence: ("GET", Self.evidence + "/{evidence_id}", .operator, "Export one, to be replayed")
-        case .eraseEvidence: ("DELETE", Self.evidence + "/{evidence_id}", .admin, "Erase one")
-        case .eraseAllEvidence: ("DELETE", Self.evidence, .admin, "Erase all that was recorded of an app")
+        case .listRecordings: ("GET", "/recordings", .operator, "List refusals that were recorded, newest first")
+        case .exportRecording: ("GET", Self.recordings + "/{recording_id}", .operator, "Export one, to be replayed")
+        case .eraseRecording: ("DELETE", Self.recordings + "/{recording_id}", .admin, "Erase one")
+        case .eraseRecordings: ("DELETE", Self.recordings, .admin, "Erase all that was recorded of an app")
         case .queryAudit: ("GET", "/audit", .viewer, "Search the audit log, newest first")
         case .followAudit: ("GET", "/audit/follow", .viewer, "Wait for events of the audit log, oldest first")
         case .verifyAudit: ("GET", "/audit/verify", .viewer, "Check the audit log, and that it contains a head")
@@ -65,7 +65,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
         }
     }
 
-    private static let evidence = "/apps/{app_id}/evidence"
+    private static let recordings = "/apps/{app_id}/recordings"
     private static let webhook = "/webhooks/{webhook_id}"
     private static let device = "/apps/{app_id}/devices/{device_id}"
 
@@ -73,6 +73,10 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     package var method: String { row.method }
     /// The whole path, with parameters in braces.
     package var template: String { Self.base + row.path }
+    /// The path with the name that recordings had first, which answers in 1.x too; nil: the route has one path.
+    package var formerTemplate: String? {
+        template.contains("/recordings") ? template.replacing("/recordings", with: "/evidence") : nil
+    }
     /// The lowest role that may use it.
     package var role: CredentialRole { row.role }
     /// What it does, in a few words.
@@ -90,6 +94,8 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     /// The route of a path, and the values of its parameters.
     struct Match: Sendable {
         let route: AdminRoute
+        /// The route's `template`, or its `formerTemplate`.
+        let template: String
         let parameters: [String: String]
     }
 
@@ -98,9 +104,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     /// - Throws: `MethodRefusal` if the path has other methods; `NOT_FOUND` if the path is unknown.
     static func find(method: String, path: String) throws -> Match {
         let method = method == "HEAD" ? "GET" : method
-        let matches = allCases.compactMap { route in
-            parameters(of: path, as: route.template).map { Match(route: route, parameters: $0) }
-        }
+        let matches = allCases.compactMap { match(path, $0) }
         if let match = matches.first(where: { $0.route.method == method }) { return match }
         guard matches.isEmpty else { throw MethodRefusal(allowed: matches.map(\.route.method)) }
         throw Refusal(.notFound, "no such path")
@@ -110,12 +114,20 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     static func logged(_ path: String?) -> (route: String?, app: AppID?, device: DeviceID?) {
         let path = String((path ?? "").prefix { $0 != "?" })
         for route in allCases {
-            guard let parameters = parameters(of: path, as: route.template) else { continue }
-            let device = parameters["device_id"].flatMap { try? DeviceID($0) }
-            let app = parameters["app_id"].flatMap { try? AppID($0) }
-            return (route.template, app, device)
+            guard let match = match(path, route) else { continue }
+            let device = match.parameters["device_id"].flatMap { try? DeviceID($0) }
+            let app = match.parameters["app_id"].flatMap { try? AppID($0) }
+            return (match.template, app, device)
         }
         return (nil, nil, nil)
+    }
+
+    private static func match(_ path: String, _ route: AdminRoute) -> Match? {
+        for template in [route.template, route.formerTemplate].compactMap(\.self) {
+            guard let parameters = parameters(of: path, as: template) else { continue }
+            return Match(route: route, template: template, parameters: parameters)
+        }
+        return nil
     }
 
     private static func parameters(of path: String, as template: String) -> [String: String]? {

@@ -160,7 +160,7 @@ extension ServiceConfiguration {
             throw ConfigurationError(
                 ConfigurationKey.database.rawValue, "excludes stores.postgresql: it is the one or the other")
         }
-        guard secrets(.serviceKey) != nil else {
+        guard secrets(.serviceKey) != nil || isWithheld(.serviceKey) else {
             throw ConfigurationError(
                 ConfigurationKey.serviceKey.rawValue,
                 "must be given with stores.postgresql: every node has the same key, and none is made")
@@ -175,8 +175,8 @@ extension ServiceConfiguration {
             )
         }
         try checkAddresses()
-        let apple = [text(.appleTeamID), text(.appleKeyID), secret(.appleKey)]
-        guard apple.allSatisfy({ $0 == nil }) || apple.allSatisfy({ $0 != nil }) else {
+        let apple = [text(.appleTeamID) != nil, text(.appleKeyID) != nil, secret(.appleKey) != nil]
+        guard apple.allSatisfy({ $0 == apple[0] }) || apple[0] && apple[1] && isWithheld(.appleKey) else {
             throw ConfigurationError(
                 ConfigurationKey.appleKey.rawValue,
                 "goes with providers.apple_team_id and providers.apple_key_id: give all three or none")

@@ -37,15 +37,18 @@ package struct ServiceConfiguration: Sendable {
     package enum Scope: Sendable {
         /// The service: all settings must be complete and consistent.
         case service
+        /// `doctor`: as the service, but secrets that only the unit is handed may be absent (`isWithheld`).
+        case inspection
         /// A command that only opens the store. It need not be able to read the service's other files, such as the TLS key.
         case store
 
         fileprivate var keys: [ConfigurationKey] {
-            self == .service ? ConfigurationKey.allCases : [.database, .postgresql, .redis, .serviceKey, .auditArchive]
+            self == .store ? [.database, .postgresql, .redis, .serviceKey, .auditArchive] : ConfigurationKey.allCases
         }
     }
 
     private var settings: [ConfigurationKey: Setting] = [:]
+    private var withheld: Set<ConfigurationKey> = []
 
     /// Every setting, in the order of the table.
     package var all: [Setting] { ConfigurationKey.allCases.compactMap { settings[$0] } }
@@ -57,10 +60,12 @@ package struct ServiceConfiguration: Sendable {
     ///   - environment: all variables of the process. Unknown ones that begin with `ConfigurationKey.prefix` are refused.
     ///   - flags: the flags of the command line, as text.
     ///   - scope: all settings of the service, or those that administration needs.
+    ///   - store: the folder of the credentials that systemd hands to the package's unit.
     /// - Throws: `ConfigurationError` for an unknown key, a value of the wrong type, or values that exclude each other.
     package init(
         file: ConfigurationFile? = nil, environment: [String: String] = [:],
-        flags: [ConfigurationKey: [String]] = [:], for scope: Scope = .service
+        flags: [ConfigurationKey: [String]] = [:], for scope: Scope = .service,
+        credentialStore store: String = "/etc/credstore"
     ) throws(ConfigurationError) {
         try Self.refuseUnknown(environment)
         for key in scope.keys {
@@ -73,11 +78,12 @@ package struct ServiceConfiguration: Sendable {
             if let written = try Self.setting(key, flags: flags) { setting = written }
             settings[key] = setting
         }
-        if scope == .service, !isGiven(.drainSeconds), value(.trustedProxies) != [] {
+        if scope == .inspection { withheld = Self.withheld(in: store, environment) }
+        if scope != .store, !isGiven(.drainSeconds), value(.trustedProxies) != [] {
             settings[.drainSeconds] = Setting(key: .drainSeconds, value: 5, origin: .standard)
         }
         try checkStores()
-        if scope == .service { try checkCombinations() }
+        if scope != .store { try checkCombinations() }
     }
 
     /// The keys whose values differ from another configuration, in the order of the table.
@@ -102,6 +108,9 @@ package struct ServiceConfiguration: Sendable {
 
     /// Whether a source sets this setting.
     package func isGiven(_ key: ConfigurationKey) -> Bool { settings[key].map { $0.origin != .standard } ?? false }
+
+    /// Whether a secret is not set here, and may be one that systemd hands to the package's unit alone.
+    package func isWithheld(_ key: ConfigurationKey) -> Bool { withheld.contains(key) && value(key).isNull }
 
     /// A text setting; nil if it is not set.
     package func text(_ key: ConfigurationKey) -> String? { key.kind.isSecret ? nil : value(key).string }
@@ -157,6 +166,19 @@ package struct ServiceConfiguration: Sendable {
         guard stat(path, &about) == 0 || errno != ENOENT else { return nil }
         let value = try contents(of: path, named: key.rawValue, " (in CREDENTIALS_DIRECTORY)")
         return Setting(key: key, value: value, origin: .file(path), secretFile: path)
+    }
+
+    /// The secrets whose files are in the store, or may be, because the package's unit is installed and the store is root's
+    /// alone. None if systemd started this process with credentials.
+    private static func withheld(in store: String, _ environment: [String: String]) -> Set<ConfigurationKey> {
+        guard environment["CREDENTIALS_DIRECTORY"] == nil else { return [] }
+        var about = stat()
+        let hasUnit = stat("/lib/systemd/system/synheart-auth.service", &about) == 0
+        return Set(
+            ConfigurationKey.allCases.filter { key in
+                guard key.kind.isSecret else { return false }
+                return stat("\(store)/synheart-auth.\(key.rawValue)", &about) == 0 || hasUnit && errno == EACCES
+            })
     }
 
     private static func setting(_ key: ConfigurationKey, file: ConfigurationFile) throws(ConfigurationError) -> Setting?

@@ -58,12 +58,12 @@ enum OpenAPIExamples {
             "must_rotate_by": null, "must_rotate_reason": null, "highest_scheme": 1, "admitted_under_observation": false,
             "device_local_id": null, "app_attest": null, "version": 3},
           "DevicePage": {"devices": [], "next_cursor": null},
-          "Evidence": {"id": "6b1f0c", "app_id": "com.example.app", "device_id": null, "recorded_at": "2026-11-22T12:00:00Z",
+          "Recording": {"id": "6b1f0c", "app_id": "com.example.app", "device_id": null, "recorded_at": "2026-11-22T12:00:00Z",
             "expires_at": "2026-12-22T12:00:00Z", "format": "app-attest", "code": "NONCE_MISMATCH", "step": "nonce"},
-          "EvidencePage": {"evidence": [], "next_cursor": null},
-          "EvidenceFile": {"synheart_evidence": 1, "about": {}, "input": {}, "policy": null, "roots": null,
+          "RecordingPage": {"recordings": [], "next_cursor": null},
+          "RecordingFile": {"synheart_evidence": 1, "about": {}, "input": {}, "policy": null, "roots": null,
             "status_list": null, "verdict": {}},
-          "EvidenceErased": {"erased": 1},
+          "RecordingsErased": {"erased": 1},
           "Revocation": {"reason": "stolen"},
           "Nothing": {},
           "Approval": {"unproven": true},
@@ -132,7 +132,7 @@ enum OpenAPIExamples {
         case "app_id": "com.example.app"
         case "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
         case "credential_id": "0123456789abcdef"
-        case "evidence_id": "6b1f0c"
+        case "recording_id": "6b1f0c"
         case "by": "code,version"
         case "webhook_id": "0123456789abcdef"
         case "kid": "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
@@ -202,10 +202,11 @@ extension AdminRoute {
             "The devices are decided one after another. Each is a change of its own with its own audit event, saved only if the device still has the `version` that is named. A repeated call changes only what is left: what is already as decided is `unchanged`, also an approval. `with` has the members of the call for one device. A dry run says what would change. 503 if the store fails midway."
         case .whatIf:
             "Judges a page of devices by what their rows tell: their next request to another service, and a registration with their proof. `newly` counts those that the present record decides otherwise about, and `examples` names some of these. The first page has `counts`: how many requests to other services and registrations passed in the last 90 days, and which of these the record would decide otherwise by platform, scheme and what observation let through, the 100 largest. Masked secrets stand for those of the present record. Nothing is changed. `next_cursor` is the `cursor` of the next page, null on the last."
-        case .listEvidence: "Of apps that record refusals. `next_cursor` is the `cursor` of the next page."
-        case .exportEvidence: "The file that `attestation replay` takes. The export is recorded in the audit log."
-        case .eraseEvidence: "The erasure is recorded in the audit log."
-        case .eraseAllEvidence: "Of this app alone. The erasure is recorded in the audit log."
+        case .listRecordings:
+            "Of apps that record refusals. `next_cursor` is the `cursor` of the next page. On the deprecated path, the list's name is `evidence`."
+        case .exportRecording: "The file that `attestation replay` takes. The export is recorded in the audit log."
+        case .eraseRecording: "The erasure is recorded in the audit log."
+        case .eraseRecordings: "Of this app alone. The erasure is recorded in the audit log."
         case .queryAudit: "`next_before` is the `before` of the next page, null on the last."
         case .followAudit:
             "Events after the one with the number `after`, or after the log's last. If there is none, the call waits for one, at most `wait_seconds`. `next_after` is the `after` of the next call. 409 if the log ends before `after`: another database was put back."

@@ -217,7 +217,8 @@ extension OpenAPIOperation {
         self.init(
             id: route.rawValue, method: route.method, path: route.template, tag: "Administration",
             summary: "\(route.summary) (\(route.role.rawValue))",
-            description: "\(route.explanation) Needs role \(route.role.rawValue).")
+            description: "\(route.explanation) Needs role \(route.role.rawValue)."
+                + (route.formerTemplate.map { " Deprecated: the path `\($0)`, which answers in 1.x too." } ?? ""))
         security = .adminCredential
         queryNames = route.queryNames
         errors = [.unauthorized, .forbidden, .notFound, .rateLimited, .serviceUnavailable]
@@ -249,9 +250,9 @@ extension OpenAPIOperation {
         case .lowerScheme: (requestSchema, successSchema) = ("SchemeFloor", "Device")
         case .decideDevices: (requestSchema, successSchema) = ("Decisions", "DecisionResults")
         case .whatIf: (requestSchema, successSchema) = ("WhatIf", "WhatIfPage")
-        case .listEvidence: successSchema = "EvidencePage"
-        case .exportEvidence: successSchema = "EvidenceFile"
-        case .eraseEvidence, .eraseAllEvidence: successSchema = "EvidenceErased"
+        case .listRecordings: successSchema = "RecordingPage"
+        case .exportRecording: successSchema = "RecordingFile"
+        case .eraseRecording, .eraseRecordings: successSchema = "RecordingsErased"
         case .queryAudit: successSchema = "AuditPage"
         case .followAudit: successSchema = "AuditTail"
         case .verifyAudit: successSchema = "AuditVerdict"

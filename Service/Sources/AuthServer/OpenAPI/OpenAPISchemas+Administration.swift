@@ -34,22 +34,22 @@ extension OpenAPISchemas {
         "DevicePage": {"type": "object", "required": ["devices", "next_cursor"], "properties": {
           "devices": {"type": "array", "items": {"$ref": "#/components/schemas/Device"}},
           "next_cursor": {"type": ["string", "null"]}}},
-        "Evidence": {"type": "object", "required": ["id", "app_id", "device_id", "recorded_at", "expires_at", "format",
+        "Recording": {"type": "object", "required": ["id", "app_id", "device_id", "recorded_at", "expires_at", "format",
           "code", "step"], "properties": {
           "id": {"type": "string"}, "app_id": {"$ref": "#/components/schemas/AppID"},
           "device_id": {"type": ["string", "null"], "description": "Where the device was known already."},
           "recorded_at": {"$ref": "#/components/schemas/Time"}, "expires_at": {"$ref": "#/components/schemas/Time"},
           "format": {"type": "string"}, "code": {"type": "string"}, "step": {"type": "string"}}},
-        "EvidencePage": {"type": "object", "required": ["evidence", "next_cursor"], "properties": {
-          "evidence": {"type": "array", "items": {"$ref": "#/components/schemas/Evidence"}},
+        "RecordingPage": {"type": "object", "required": ["recordings", "next_cursor"], "properties": {
+          "recordings": {"type": "array", "items": {"$ref": "#/components/schemas/Recording"}},
           "next_cursor": {"type": ["string", "null"]}}},
-        "EvidenceFile": {"type": "object", "description": "What `attestation replay` takes.",
+        "RecordingFile": {"type": "object", "description": "What `attestation replay` takes.",
           "required": ["synheart_evidence", "about", "input", "policy", "roots", "status_list", "verdict"],
           "properties": {
           "synheart_evidence": {"const": 1}, "about": {"type": "object"}, "input": {"type": "object"},
           "policy": {"type": ["object", "null"]}, "roots": {"type": ["object", "null"]},
           "status_list": {"type": ["object", "null"]}, "verdict": {"type": "object"}}},
-        "EvidenceErased": {"type": "object", "required": ["erased"], "properties": {
+        "RecordingsErased": {"type": "object", "required": ["erased"], "properties": {
           "erased": {"type": "integer", "minimum": 0}}},
         "Revocation": {"type": "object", "additionalProperties": false, "properties": {
           "reason": {"type": ["string", "null"], "maxLength": 1024}}},

@@ -35,11 +35,19 @@ extension AppRecord {
         return objects
     }
 
-    /// Reads and checks a record.
+    /// Reads and checks a record. `recordings` is another name of its `evidence`, which is the one that is written; both at
+    /// once are refused.
     public init(_ fields: JSONFields) throws {
-        try fields.allowOnly(Self.appRecordNames)
+        let recordings = "recordings"
+        try fields.allowOnly(Self.appRecordNames + [recordings])
         let id = try fields.parsed("app_id") { try AppID($0) }
-        self = try AppRecord(appID: id, name: id.text).applying(appRecord: fields)
+        self = try AppRecord(appID: id, name: id.text).applying(appRecord: fields, ignoring: [recordings])
+        if fields.names.contains(recordings) {
+            guard !fields.names.contains("evidence") else { throw JSONError(.duplicateName, path: recordings) }
+            if let policy = try fields.optionalObject(recordings) {
+                evidence = try evidence.applying(appRecord: policy)
+            }
+        }
         try check()
     }
 
@@ -112,7 +120,7 @@ extension AppRecord: JSONPolicy {
             "registration", \.registration, .object(over: RegistrationPolicy()),
             .everyday("How a device is admitted, and what happens during an outage of a provider.")),
         JSONMember(
-            "evidence", \.evidence, .object(over: EvidencePolicy()),
+            "evidence", \.evidence, .object(over: RecordingPolicy()),
             .advanced("Whether refused proofs are recorded, so that they can be replayed.")),
     ]
 }
@@ -267,9 +275,9 @@ extension RegistrationPolicy: JSONPolicy {
     ]
 }
 
-extension EvidencePolicy: JSONPolicy {
+extension RecordingPolicy: JSONPolicy {
     /// The members of the `evidence` object.
-    public static let jsonMembers: [JSONMember<EvidencePolicy>] = [
+    public static let jsonMembers: [JSONMember<RecordingPolicy>] = [
         JSONMember(
             "record", \.record, .bool,
             .advanced("Whether a refused proof is kept, sealed, with everything that is needed to refuse it again.")),

@@ -25,7 +25,7 @@ public struct AppRecord: Sendable, Hashable {
     /// How a device is admitted.
     public var registration = RegistrationPolicy()
     /// Whether refusals are kept for study.
-    public var evidence = EvidencePolicy()
+    public var evidence = RecordingPolicy()
 
     /// Whether the service enforces refusals or only reports them.
     public enum Mode: String, Sendable, Hashable, CaseIterable {
@@ -158,9 +158,9 @@ public struct RegistrationPolicy: Sendable, Hashable {
 }
 
 /// Whether refused proofs are recorded, so that they can be replayed.
-public struct EvidencePolicy: Sendable, Hashable {
-    /// Off by default, because evidence identifies devices.
+public struct RecordingPolicy: Sendable, Hashable {
+    /// Off by default, because a recording identifies devices.
     public var record = false
-    /// Days for which new evidence is kept.
+    /// Days for which new recordings are kept.
     public var keepDays: Int64 = 30
 }

@@ -8,7 +8,7 @@ extension AuthService {
     public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
 
     /// Runs the background work until it is cancelled: follows changes by other processes, reads which devices exist, writes
-    /// last-seen times, settles pending proofs, erases expired evidence, removes credentials that ended long ago, writes verdict
+    /// last-seen times, settles pending proofs, erases expired recordings, removes credentials that ended long ago, writes verdict
     /// counts. Each kind has its own loop, so a slow provider delays nothing else.
     public func run(noteEvery interval: Duration = .seconds(30)) async {
         await withDiscardingTaskGroup { group in
@@ -29,7 +29,7 @@ extension AuthService {
                 }
             }
             let loops = [
-                writeLastSeen, settlePendingProofs, eraseExpiredEvidence, removeEndedCredentials, keepHistory,
+                writeLastSeen, settlePendingProofs, eraseExpiredRecordings, removeEndedCredentials, keepHistory,
             ]
             for work in loops {
                 group.addTask {
@@ -59,8 +59,8 @@ extension AuthService {
         await recorder.record(proof, .refresh, of: app, device: due.deviceID)
     }
 
-    /// Erases expired evidence. `run` does it too.
-    public func eraseExpiredEvidence() async { await recorder.sweep() }
+    /// Erases expired recordings. `run` does it too.
+    public func eraseExpiredRecordings() async { await recorder.sweep() }
 
     /// Removes credentials that ended more than `CredentialRules.listedAfterEnd` ago. `run` does it too.
     public func removeEndedCredentials() async { await credentials.sweep() }

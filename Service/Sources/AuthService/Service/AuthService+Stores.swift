@@ -18,7 +18,7 @@ extension AuthService {
         /// Nil: during an outage of a provider, registrations are refused whatever the app's policy is.
         public var pendingProofs: (any PendingProofStore)?
         /// Nil: no refusal is recorded, whatever the app's policy is.
-        public var evidence: (any RecordingStore)?
+        public var recordings: (any RecordingStore)?
         /// Nil: verdicts are not counted for the history.
         public var history: (any VerdictHistoryStore)?
         /// Nil: there are no webhooks.
@@ -34,7 +34,7 @@ extension AuthService {
         public init(
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,
-            pendingProofs: (any PendingProofStore)? = nil, evidence: (any RecordingStore)? = nil,
+            pendingProofs: (any PendingProofStore)? = nil, recordings: (any RecordingStore)? = nil,
             history: (any VerdictHistoryStore)? = nil, limits: (any LimitStore)? = nil,
             webhooks: (any WebhookStore)? = nil,
             auditArchives: (any AuditArchiveStore)? = nil, endedDevices: (any EndedDeviceStore)? = nil
@@ -47,7 +47,7 @@ extension AuthService {
             self.credentials = credentials
             self.signingKeys = signingKeys
             self.pendingProofs = pendingProofs
-            self.evidence = evidence
+            self.recordings = recordings
             self.history = history
             self.limits = limits
             self.webhooks = webhooks

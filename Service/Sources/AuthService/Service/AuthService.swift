@@ -8,7 +8,7 @@ public struct AuthService: Sendable {
     /// The operations of operators on devices.
     public let administration: DeviceAdministration
     /// Evidence of refused proofs.
-    public let evidence: RecordingAdministration
+    public let recordings: RecordingAdministration
     /// Credentials of services and operators.
     public let credentials: CredentialRules
     /// The keys that sign device tokens.
@@ -55,7 +55,7 @@ public struct AuthService: Sendable {
     ///   - random: the source of challenges, ids and secrets.
     public init(
         stores: Stores, key: ServiceKey, publicOrigin: RequestOrigin? = nil, otherOrigins: [RequestOrigin] = [],
-        providers: any EvidenceProviders = NoProviders(), evidence writer: (any EvidenceWriter)? = nil,
+        providers: any EvidenceProviders = NoProviders(), recordings writer: (any RecordingWriter)? = nil,
         protection settings: ProtectionSettings = ProtectionSettings(),
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom()
     ) {
@@ -72,7 +72,7 @@ public struct AuthService: Sendable {
         devices = DeviceDirectory(store: stores.devices, clock: clock, capacity: settings.cachedDevices)
         changes = DeviceChanges(store: stores.devices, directory: devices, clock: clock)
         recorder = RefusalRecorder(
-            store: stores.evidence, writer: writer, key: key, clock: clock, random: random)
+            store: stores.recordings, writer: writer, key: key, clock: clock, random: random)
         verifier = RequestVerifier(
             apps: apps, devices: devices, deviceStore: stores.devices, replay: stores.replay, audit: stores.audit,
             protection: protection, known: known, clock: clock, ownOrigins: Self.origins(publicOrigin, otherOrigins),
@@ -99,7 +99,7 @@ public struct AuthService: Sendable {
             store: stores.credentials, protection: protection, clock: clock, random: random)
         administration = DeviceAdministration(
             store: stores.devices, proofs: stores.pendingProofs, apps: apps, changes: changes)
-        evidence = RecordingAdministration(store: stores.evidence, audit: stores.audit, key: key, clock: clock)
+        recordings = RecordingAdministration(store: stores.recordings, audit: stores.audit, key: key, clock: clock)
     }
 
     /// Hits and misses of the cache of devices.

@@ -1,7 +1,7 @@
 public import AuthContract
 
-/// The list entry of a piece of evidence. It has no data that a device sent.
-public struct EvidenceSummary: Sendable, Hashable {
+/// The list entry of a recording. It has no data that a device sent.
+public struct RecordingSummary: Sendable, Hashable {
     /// A UUID.
     public let id: String
     /// The app that the refused request named.
@@ -38,26 +38,26 @@ public struct EvidenceSummary: Sendable, Hashable {
 /// A stored refusal: its document is sealed with the service key.
 public struct RecordedRefusal: Sendable, Hashable {
     /// The entry that lists show.
-    public let summary: EvidenceSummary
+    public let summary: RecordingSummary
     /// The document, sealed.
     public let sealed: [UInt8]
 
     /// Memberwise initializer.
-    public init(summary: EvidenceSummary, sealed: [UInt8]) {
+    public init(summary: RecordingSummary, sealed: [UInt8]) {
         self.summary = summary
         self.sealed = sealed
     }
 }
 
-/// The bounds for the evidence of one app.
-public struct EvidenceBounds: Sendable, Hashable {
+/// The bounds for the recordings of one app.
+public struct RecordingBounds: Sendable, Hashable {
     /// The most pieces.
     public let count: Int
-    /// Sealed bytes of all evidence together.
+    /// Sealed bytes of all recordings together.
     public let bytes: Int
 
     /// The bounds that the service uses for each app.
-    public static let standard = EvidenceBounds(count: 1000, bytes: 32 << 20)
+    public static let standard = RecordingBounds(count: 1000, bytes: 32 << 20)
 
     /// Memberwise initializer.
     public init(count: Int, bytes: Int) {
@@ -66,36 +66,36 @@ public struct EvidenceBounds: Sendable, Hashable {
     }
 }
 
-/// Keeps evidence of refusals.
+/// Keeps recordings of refusals.
 ///
 /// Guarantees:
-/// - An app never has more evidence than its bounds allow, even if many callers keep evidence concurrently. The bounds of one
-///   app never cost another app its evidence.
-/// - The order is the order in which evidence was kept, whatever `recordedAt` is.
-/// - Erased evidence is no longer returned.
-/// - The store may lose evidence, because nothing depends on it.
+/// - An app never has more recordings than its bounds allow, even if many callers keep some concurrently. The bounds of one
+///   app never cost another app its recordings.
+/// - The order is the order in which they were kept, whatever `recordedAt` is.
+/// - Erased recordings are no longer returned.
+/// - The store may lose recordings, because nothing depends on it.
 public protocol RecordingStore: Sendable {
-    /// Keeps evidence, and erases the app's oldest until the app is within its bounds. Evidence that alone exceeds the bounds
-    /// is not kept and erases nothing. Evidence of an app that does not exist is not kept either.
-    func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError)
+    /// Keeps a recording, and erases the app's oldest until the app is within its bounds. One that alone exceeds the bounds
+    /// is not kept and erases nothing. One of an app that does not exist is not kept either.
+    func keep(_ recording: RecordedRefusal, within bounds: RecordingBounds) async throws(StoreError)
 
     /// Summaries, newest first.
     ///
     /// - Parameters:
-    ///   - app: only evidence of this app; nil: of all apps.
-    ///   - id: only evidence that is older than the one with this id; none if there is no such evidence. Nil: from the newest
+    ///   - app: only those of this app; nil: of all apps.
+    ///   - id: only those that are older than the one with this id; none if there is no such recording. Nil: from the newest
     ///     on.
     ///   - limit: 1 to 1000.
-    func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary]
+    func recordings(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [RecordingSummary]
 
     /// One refusal with its document; nil if the app has none with this id.
-    func evidence(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal?
+    func recording(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal?
 
     /// Erases one refusal, or all of the app's if `id` is nil. Returns the number of erased refusals, and appends the event
     /// unless that is 0.
-    func eraseEvidence(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int
+    func eraseRecordings(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int
 
-    /// Erases evidence with `expiresAt <= now`, at most `limit` (1 to 1000). Returns the number of erased refusals; 0 means
+    /// Erases recordings with `expiresAt <= now`, at most `limit` (1 to 1000). Returns the number of erased refusals; 0 means
     /// that none is left.
-    func eraseEvidence(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int
+    func eraseRecordings(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int
 }

@@ -128,7 +128,7 @@ extension PendingProof {
     }
 }
 
-extension EvidenceSummary {
+extension RecordingSummary {
     package init(row: some StoredColumns) throws(StoreError) {
         self.init(
             id: try row.text("id"), appID: try row.parsed("app_id") { try AppID($0) },

@@ -14,7 +14,7 @@ enum CommandLineForm {
             call.query.first { $0.name == member }.map { ["--\(name)", $0.value] } ?? []
         }
         let app = call.parameters["app_id"].map { ["--app", $0] } ?? []
-        let evidence = app + (call.parameters["evidence_id"].map { [$0] } ?? [])
+        let recording = app + (call.parameters["recording_id"].map { [$0] } ?? [])
         let device = app + (call.parameters["device_id"].map { [$0] } ?? [])
         switch call.route {
         case .revokeDevice: return ["devices", "revoke"] + device + option("reason", "reason")
@@ -54,11 +54,11 @@ enum CommandLineForm {
         // The record is in the file.
         case .addApp: return ["apps", "add", "--file", "app.json"]
         case .changeApp: return ["apps", "change", "--file", "app.json"]
-        case .listEvidence:
-            return ["evidence", "list"] + queried("app", "app_id") + queried("before", "cursor")
+        case .listRecordings:
+            return ["recordings", "list"] + queried("app", "app_id") + queried("before", "cursor")
                 + queried("limit", "limit")
-        case .exportEvidence: return ["evidence", "export"] + evidence + ["--output", "refusal.json"]
-        case .eraseEvidence: return ["evidence", "delete"] + evidence
+        case .exportRecording: return ["recordings", "export"] + recording + ["--output", "refusal.json"]
+        case .eraseRecording: return ["recordings", "delete"] + recording
         case .showHistory:
             let named = ["since", "until", "app_id", "by", "step"]
             guard call.query.allSatisfy({ named.contains($0.name) }) else { return nil }

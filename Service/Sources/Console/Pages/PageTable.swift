@@ -17,7 +17,7 @@ enum PageTable {
     /// The links at the top, each shown to people who may make its call.
     static let navigation: [(title: String, path: String, needs: AdminRoute?)] = [
         ("Now", "", nil), ("Apps", "/apps", .listApps), ("History", "/history", .showHistory),
-        ("Refusals", "/refusals", .listEvidence), ("Devices", "/devices", .listDevices),
+        ("Refusals", "/refusals", .listRecordings), ("Devices", "/devices", .listDevices),
         ("Audit", "/audit", .queryAudit), ("Access", "/access", .listSigningKeys),
     ]
 

@@ -111,7 +111,7 @@ extension StoreConformance {
                 let all = samples.credential(role: .admin, scope: .allApps)
                 for credential in [alone, shared, all] { try await stores.add(credential, samples) }
                 for one in [samples, other] {
-                    try await stores.evidence.keep(one.refusal(), within: .standard)
+                    try await stores.recordings.keep(one.refusal(), within: .standard)
                     try await stores.pendingProofs.keep(one.proof())
                 }
                 try await stores.remove(samples.app, samples)
@@ -122,7 +122,7 @@ extension StoreConformance {
                 try expect(narrowed?.revokedAt, is: nil, "when a shared credential ended")
                 try expect(try await stores.credentials.credential(all.id), is: all, "a credential for all apps")
                 for (one, count) in [(samples, 0), (other, 1)] {
-                    let kept = try await stores.evidence.evidence(of: one.app, before: nil, limit: 10)
+                    let kept = try await stores.recordings.recordings(of: one.app, before: nil, limit: 10)
                     try expect(kept.count, is: count, "the number of refusals")
                     try expect(try await stores.proofs(of: one, pageOf: 1000).count, is: count, "the number of proofs")
                 }
@@ -130,8 +130,8 @@ extension StoreConformance {
                 try expect(codes.count { $0 == .appRemoved }, is: 1, "the removals in the log")
                 try expect(codes.count { $0 == .credentialRevoked }, is: 1, "the revocations in the log")
                 try expect(codes.count { $0 == .credentialNarrowed }, is: 1, "the narrowed credentials in the log")
-                try await stores.evidence.keep(samples.refusal(), within: .standard)
-                let late = try await stores.evidence.evidence(of: samples.app, before: nil, limit: 10)
+                try await stores.recordings.keep(samples.refusal(), within: .standard)
+                let late = try await stores.recordings.recordings(of: samples.app, before: nil, limit: 10)
                 try expect(late, is: [], "a refusal that is kept after the removal")
             },
             ConformanceCheck("An app is removed only with every credential that names it") { stores in

@@ -33,7 +33,7 @@ extension MemoryStores: AppStore {
         }
         if change.after == nil {
             guard change.isDecided(from: credentialRecords) else { return .conflict }
-            keptEvidence.removeAll { $0.summary.appID == id }
+            keptRecordings.removeAll { $0.summary.appID == id }
             proofs = proofs.filter { $0.value.appID != id }
         }
         appRecords[id] = change.after

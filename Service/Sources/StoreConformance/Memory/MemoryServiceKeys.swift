@@ -46,7 +46,7 @@ extension MemoryStores: ServiceKeyStore {
                         appID: proof.appID, deviceID: id, arrivedAt: proof.arrivedAt, sealedRequest: value)
                 }
             case .evidence:
-                keptEvidence = keptEvidence.map {
+                keptRecordings = keptRecordings.map {
                     $0.summary.id == row.id ? RecordedRefusal(summary: $0.summary, sealed: value) : $0
                 }
             case .webhook: reseal(webhook: row.id, as: value)
@@ -61,7 +61,7 @@ extension MemoryStores: ServiceKeyStore {
         case .signingKey: signingKeyRecords.map { SealedRow(kind: kind, id: $0.id, value: $0.sealedKey) }
         case .pendingProof: proofs.values.map { SealedRow(kind: kind, id: $0.deviceID.text, value: $0.sealedRequest) }
         case .evidence:
-            keptEvidence.map {
+            keptRecordings.map {
                 SealedRow(kind: kind, id: $0.summary.id, scope: $0.summary.appID.text, value: $0.sealed)
             }
         case .webhook: webhookRecords.values.map { SealedRow(kind: kind, id: $0.id, value: $0.sealedSecret) }

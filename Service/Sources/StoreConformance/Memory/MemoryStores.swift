@@ -32,7 +32,7 @@ public actor MemoryStores {
         /// A call of `PendingProofStore`.
         case keepProof, pendingProofs, eraseProof
         /// A call of `RecordingStore`.
-        case keepEvidence, evidence, eraseEvidence
+        case keepRecording, recordings, eraseRecordings
         /// A call of `VerdictHistoryStore`.
         case addVerdicts, sumVerdicts, expireVerdicts
         /// A call of `ServiceKeyStore`.
@@ -61,7 +61,7 @@ public actor MemoryStores {
     var revokedSigningKeys: Set<String> = []
     var proofs: [DeviceID: PendingProof] = [:]
     /// Oldest first.
-    var keptEvidence: [RecordedRefusal] = []
+    var keptRecordings: [RecordedRefusal] = []
     var verdictCounts: [CountedSlot: Int64] = [:]
     var verdictBatches: [String: UnixTime] = [:]
     var knownKeyChecks: [ServiceKeyCheck] = []

@@ -24,7 +24,7 @@ extension AttestationCommand {
                       --app-id TEAMID1234.com.example.app --previous-counter 0 \\
                       --client-data body.json --expected-challenge 5f2c9a
                   synheart-auth attestation verify chain.pem --challenge Y2g= \\
-                      --save-evidence refusal.json
+                      --save-recording refusal.json
                   synheart-auth attestation verify --batch lines.jsonl > verdicts.jsonl
                 """)
 
@@ -51,9 +51,10 @@ extension AttestationCommand {
             help: "With --batch: a line's own policy, environment and app ids win over --policy.")
         var linePolicies = false
         @Option(
-            name: .customLong("save-evidence"),
-            help: "If the object is refused, write the evidence to this file: everything that the refusal depends on.")
-        var evidence: String?
+            // The second name is the first that it had. It works in 1.x.
+            name: [.customLong("save-recording"), .customLong("save-evidence")],
+            help: "If the object is refused, write a recording to this file: everything that the refusal depends on.")
+        var recording: String?
         @Option(
             name: .customLong("save-receipt"),
             help: "If the attestation is verified, write its receipt to this file: Apple's server takes it in base64.")
@@ -67,7 +68,7 @@ extension AttestationCommand {
 
         func validate() throws {
             guard (file == nil) != (batch == nil) else { throw ValidationError("name a file, or --batch FILE") }
-            let ofOneObject = (evidence == nil ? [] : ["--save-evidence"]) + limited.map(\.option)
+            let ofOneObject = (recording == nil ? [] : ["--save-recording"]) + limited.map(\.option)
             if batch != nil, let option = ofOneObject.first {
                 throw ValidationError("\(option) is for one object, not for --batch")
             }
@@ -124,7 +125,7 @@ extension AttestationCommand {
                 try OutputFile.write(bytes, to: file)
             }
             try output.show(verdict, of: format.rawValue, provenBy: isVerified ? key ?? verdict.attestedKey : nil)
-            if let path = self.evidence, verdict.outcome == .refused { try save(line, options, to: path) }
+            if let path = recording, verdict.outcome == .refused { try save(line, options, to: path) }
             switch verdict.outcome {
             case .verified: return
             case .refused: throw ExitCode(CommandFailure.Kind.refused.rawValue)
@@ -136,7 +137,7 @@ extension AttestationCommand {
             let about = JSONObject([
                 ("occasion", "attestation verify"), ("recorded_at", .string(SystemClock().now.iso8601)),
             ])
-            let file = try EvidenceFile(of: line, options: options, about: about)
+            let file = try RecordingFile(of: line, options: options, about: about)
             try OutputFile.write(JSONValue.object(file.json).text(.pretty) + "\n", to: path)
         }
     }

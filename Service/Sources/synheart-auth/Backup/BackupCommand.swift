@@ -9,7 +9,7 @@ struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup", abstract: "Write an encrypted backup, also while the service runs.",
         discussion: """
-            Writes one snapshot of apps, devices, keys, credentials, signing keys, pending proofs, evidence and the audit log into \
+            Writes one snapshot of apps, devices, keys, credentials, signing keys, pending proofs, recordings and the audit log into \
             a new file, sealed with the service key. Reads the file again before it gets its name. \
             Challenges and replay claims are not in it: a restore records a loss of history instead.
 

@@ -104,6 +104,10 @@ struct ContentChecks {
         guard !live.isEmpty else {
             return diagnosis.warn("credentials", "no credential is valid", do: "`credentials create` makes one")
         }
+        for credential in live {
+            let name = "the \(credential.role.rawValue) credential \(credential.name) (\(credential.id))"
+            diagnosis.note(name, ending: credential.expiresAt)
+        }
         for credential in live where credential.expiresAt - now < 14 * Self.day {
             diagnosis.warn(
                 "credentials", "\(credential.name) (\(credential.id)) ends \(credential.expiresAt.iso8601)",
@@ -174,6 +178,7 @@ struct ContentChecks {
     private func check(anchor pem: String, of name: String, _ diagnosis: inout Diagnosis) {
         guard let certificate = try? Certificate(pemEncoded: pem) else { return }
         let until = UnixTime(Int64(certificate.notValidAfter.timeIntervalSince1970))
+        diagnosis.note("a trust anchor of \(name)", ending: until)
         guard service.clock.now > until else { return }
         diagnosis.fail(
             name, "a trust anchor is no longer good since \(until.iso8601)", do: "replace it with `apps change`")

@@ -1,3 +1,5 @@
+import AuthContract
+import AuthServer
 import StrictJSON
 
 /// The result of one check.
@@ -28,6 +30,10 @@ struct Finding: Sendable {
 /// All results, in order.
 struct Diagnosis: Sendable {
     private(set) var findings: [Finding] = []
+    private var ends: [(name: String, at: UnixTime)] = []
+
+    /// The largest number of ends that are listed.
+    private static let maximumEnds = 50
 
     /// The worst state of all results.
     var state: Finding.State {
@@ -46,6 +52,26 @@ struct Diagnosis: Sendable {
     mutating func warn(_ check: String, _ message: String, do advice: String) { add(check, .warn, message, advice) }
 
     mutating func fail(_ check: String, _ message: String, do advice: String) { add(check, .fail, message, advice) }
+
+    /// Notes something that ends by itself.
+    mutating func note(_ name: String, ending at: UnixTime) { ends.append((name, at)) }
+
+    /// Adds a line for each noted end, the first one first.
+    mutating func listEnds() {
+        let sorted = ends.sorted { ($0.at, $0.name) < ($1.at, $1.name) }
+        for end in sorted.prefix(Self.maximumEnds) { ok("ends", "\(end.at.iso8601)  \(end.name)") }
+        let further = sorted.count - Self.maximumEnds
+        if further > 0 { ok("ends", "\(further) more end later") }
+    }
+
+    /// Warns that a secret is not set here, where systemd may hand it to the unit alone.
+    mutating func warnWithheld(_ key: ConfigurationKey) {
+        warn(
+            key.rawValue,
+            "it cannot be checked as this user: /etc/credstore is root's, and systemd hands it to the unit alone",
+            do: "with the unit's credential: systemd-run --wait --pipe --uid=synheart-auth "
+                + "-p LoadCredential=\(key.rawValue):synheart-auth.\(key.rawValue) synheart-auth doctor --config FILE")
+    }
 
     private mutating func add(_ check: String, _ state: Finding.State, _ message: String, _ advice: String?) {
         findings.append(Finding(check: check, state: state, message: message, advice: advice))

@@ -10,8 +10,8 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor", abstract: "Check everything that the service needs, and say what to do.",
         discussion: """
             Takes the same file, environment and flags as `serve`, and changes nothing. It asks server.public_origin and each of \
-            server.other_origins as a phone would; with --url it also checks whether a running service is ready. Exit code 1: a \
-            check failed; warnings do not count.
+            server.other_origins as a phone would; with --url it also checks whether a running service is ready. The lines `ends` \
+            are what ends by itself: credentials, TLS certificates, roots. Exit code 1: a check failed; warnings do not count.
 
               synheart-auth doctor --config /etc/synheart-auth.yaml
               synheart-auth doctor --url http://127.0.0.1:9464 --json
@@ -40,11 +40,12 @@ struct DoctorCommand: AsyncParsableCommand {
         var diagnosis = Diagnosis()
         var configuration: ServiceConfiguration?
         do {
-            let settings = try options.configuration()
+            let settings = try options.configuration(for: .inspection)
             _ = try await settings.deviceCheckKey()
             let roots = try settings.addedRoots()
             configuration = settings
             diagnosis.ok("configuration", "everything is understood and holds together")
+            if settings.isGiven(.appleKeyID), settings.isWithheld(.appleKey) { diagnosis.warnWithheld(.appleKey) }
             for root in roots.all { check(root, &diagnosis) }
         } catch {
             diagnosis.fail("configuration", "\(error)", do: "mend it; `config check` says the same")
@@ -57,6 +58,7 @@ struct DoctorCommand: AsyncParsableCommand {
         if let postgresql = configuration.secret(.postgresql) {
             let checks = ServerStoreChecks(configuration, postgresql: postgresql)
             await checks.run(try? configuration.serviceKey, &diagnosis)
+            if configuration.isWithheld(.serviceKey) { diagnosis.warnWithheld(.serviceKey) }
             isServed = false
         } else {
             isServed = await StoreChecks(configuration: configuration).run(&diagnosis)
@@ -64,12 +66,14 @@ struct DoctorCommand: AsyncParsableCommand {
         if diagnosis.state(of: "configuration") != .fail, let server = try? configuration.server {
             await ListenerChecks(settings: server, isServed: isServed).run(&diagnosis)
         }
+        diagnosis.listEnds()
         if let url { await ServiceChecks(url: url).run(&diagnosis) }
         return diagnosis
     }
 
     /// Shows a root that the configuration adds, and warns if it ends soon or is not needed.
     private func check(_ root: AddedRoot, _ diagnosis: inout Diagnosis) {
+        if !root.isBuiltIn { diagnosis.note("the root \(root.subject) of \(root.use.rawValue)", ending: root.notAfter) }
         let what = "\(root.subject), SHA-256 \(root.thumbprint), until \(root.notAfter.iso8601)"
         if root.isBuiltIn {
             diagnosis.warn(root.use.rawValue, "\(what): it is built in", do: "remove it from the file")

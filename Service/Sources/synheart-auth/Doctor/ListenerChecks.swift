@@ -72,6 +72,7 @@ struct ListenerChecks {
                 check, "\(files.certificate) and \(files.key) cannot be used",
                 do: "name a certificate and a key that belong together, in PEM")
         }
+        diagnosis.note("the certificate \(files.certificate)", ending: validity.upperBound)
         let now = SystemClock().now
         let renew = "renew it: the service reads new files by itself"
         if now < validity.lowerBound {

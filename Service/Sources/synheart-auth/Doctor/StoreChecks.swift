@@ -87,7 +87,9 @@ struct StoreChecks {
         }
         let file = ServiceKeyFile(database: path)
         guard FileManager.default.fileExists(atPath: file.path) else {
-            if SQLiteStores.hasDatabase(at: path) {
+            if SQLiteStores.hasDatabase(at: path), configuration.isWithheld(.serviceKey) {
+                diagnosis.warnWithheld(.serviceKey)
+            } else if SQLiteStores.hasDatabase(at: path) {
                 diagnosis.fail(
                     "service_key", "\(file.path) is not there, and what the database seals cannot be opened without it",
                     do: "put it back from your backup, or configure service_key; a new one would open nothing")

@@ -22,7 +22,8 @@ struct EmbeddedService {
         let stores = try SQLiteStores(path: place.description)
         try await key.admitService(to: stores)
         let service = AuthService(
-            stores: stores.all, key: key.key, providers: providers, evidence: EvidenceFiles(), protection: protection)
+            stores: stores.all, key: key.key, providers: providers, recordings: RecordingFiles(), protection: protection
+        )
         _ = try await service.apps.add(app, actor: "embedded")
         var settings = ServerSettings()
         (settings.port, settings.operations.port) = (0, 0)

@@ -13,7 +13,7 @@ struct WhatIfCommand: AdministrationCommand {
 
               synheart-auth apps show com.example.app --json > app.json
               synheart-auth policy what-if --app app.json
-              synheart-auth policy what-if --app app.json --evidence 1000 --json
+              synheart-auth policy what-if --app app.json --recordings 1000 --json
 
             Devices are judged by their rows: their next request to another service, and a registration with their proof. A row keeps \
             what a device has proven, not its attestation, so versions, certificate digests and patch levels show only in recorded \
@@ -29,11 +29,14 @@ struct WhatIfCommand: AdministrationCommand {
         name: .customLong("app"),
         help: ArgumentHelp("The app record, JSON, with its app_id; - is standard input.", valueName: "RECORD"))
     var record: String
-    @Option(help: "The most recorded refusals to make again, newest first; 0: none.") var evidence = 100
+    // The second name is the first that it had. It works in 1.x.
+    @Option(
+        name: [.customLong("recordings"), .customLong("evidence")],
+        help: "The most recorded refusals to make again, newest first; 0: none.") var recordings = 100
     @OptionGroup var options: AdministrationOptions
 
     func validate() throws {
-        guard 0...10_000 ~= evidence else { throw ValidationError("--evidence is 0 to 10000") }
+        guard 0...10_000 ~= recordings else { throw ValidationError("--recordings is 0 to 10000") }
     }
 
     func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
@@ -42,7 +45,7 @@ struct WhatIfCommand: AdministrationCommand {
         }
         var report = WhatIfReport(app: app)
         try await judgeDevices(record, app, administration, &report)
-        if evidence > 0 { try await replay(record, app, administration, &report) }
+        if recordings > 0 { try await replay(record, app, administration, &report) }
         try report.show(output)
         if report.newly > 0 { throw ExitCode(CommandFailure.Kind.refused.rawValue) }
     }
@@ -63,18 +66,19 @@ struct WhatIfCommand: AdministrationCommand {
         _ record: JSONObject, _ app: String, _ administration: any Administration, _ report: inout WhatIfReport
     ) async throws {
         let refusals = try await administration.list(
-            .listEvidence, "evidence", limit: evidence, cursor: ("cursor", "next_cursor"), query: [("app_id", app)])
+            .listRecordings, "recordings", limit: recordings, cursor: ("cursor", "next_cursor"),
+            query: [("app_id", app)])
         for refusal in refusals {
             guard let id = refusal["id"]?.string else { continue }
             let document: JSONObject
             do {
-                document = try await administration.ask(.exportEvidence, ["app_id": app, "evidence_id": id])
+                document = try await administration.ask(.exportRecording, ["app_id": app, "recording_id": id])
             } catch let failure as CommandFailure where failure.kind == .refused {
                 // It expired meanwhile.
                 continue
             }
-            let file = try EvidenceFile(parsing: JSONValue.object(document).bytes)
-            guard let changes = EvidenceFile.Changes(of: file.format, by: record, policies: report.policies) else {
+            let file = try RecordingFile(parsing: JSONValue.object(document).bytes)
+            guard let changes = RecordingFile.Changes(of: file.format, by: record, policies: report.policies) else {
                 report.add(id, from: file.verdict.code, to: "refused", "no such platform")
                 continue
             }

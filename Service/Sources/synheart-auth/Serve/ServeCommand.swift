@@ -86,7 +86,7 @@ struct ServeCommand: AsyncParsableCommand {
         var made = AuthService(
             stores: stores.all, key: key, publicOrigin: try configuration.publicOrigin,
             otherOrigins: try configuration.otherOrigins,
-            providers: providers, evidence: EvidenceFiles(), protection: configuration.protection)
+            providers: providers, recordings: RecordingFiles(), protection: configuration.protection)
         made.webhooks.allowsHTTP = settings.insecureHTTP
         made.auditTrail.folder = configuration.auditArchive
         let service = made

@@ -10,7 +10,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate-store", abstract: "Move a deployment from a SQLite file to PostgreSQL.",
         discussion: """
-            Copies apps, devices, keys, credentials, signing keys, pending proofs, evidence and the audit log with its chain into \
+            Copies apps, devices, keys, credentials, signing keys, pending proofs, recordings and the audit log with its chain into \
             an empty database, in one transaction, and verifies the chain there. The file stays as it is. Stop the service \
             first, and start the nodes with the same service key: the content of <database>.key, or the value of service_key. \
             Do not start a service on the file again.

@@ -18,7 +18,7 @@ import Testing
             .replacing("{app_id}", with: "com.example.app")
             .replacing("{device_id}", with: "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11")
             .replacing("{webhook_id}", with: "none").replacing("{credential_id}", with: "none").replacing(
-                "{evidence_id}", with: "none"
+                "{recording_id}", with: "none"
             ).description
     }
 

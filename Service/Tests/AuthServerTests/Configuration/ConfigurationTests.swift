@@ -173,6 +173,37 @@ import Testing
         }
     }
 
+    @Test func `doctor does without secrets that systemd hands to the unit alone`() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let apple = "providers: {apple_team_id: TEAMID1234, apple_key_id: KEY1234567}"
+        let postgresql = "stores: {postgresql: postgresql://auth@db/auth}"
+        func read(
+            _ text: String, _ scope: ServiceConfiguration.Scope = .inspection, _ environment: [String: String] = [:]
+        ) throws -> ServiceConfiguration {
+            try ServiceConfiguration(
+                file: file(text), environment: environment, for: scope, credentialStore: folder.path)
+        }
+        // No such file: it is a fault.
+        #expect(refusedKey { _ = try read(apple) } == "providers.apple_key")
+        #expect(refusedKey { _ = try read(postgresql) } == "service_key")
+        for name in ["providers.apple_key", "service_key"] {
+            try Data("x".utf8).write(to: folder.appendingPathComponent("synheart-auth.\(name)"))
+        }
+        #expect(try read(apple).isWithheld(.appleKey) && !read(apple).isWithheld(.redis))
+        #expect(try read(postgresql).isWithheld(.serviceKey))
+        let set = ["SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 1, count: 32).base64EncodedString()]
+        #expect(try !read(postgresql, .inspection, set).isWithheld(.serviceKey))
+        // What else is not there stays a fault, as does everything for the service itself.
+        #expect(refusedKey { _ = try read("providers: {apple_key_id: KEY1234567}") } == "providers.apple_key")
+        #expect(refusedKey { _ = try read(apple, .service) } == "providers.apple_key")
+        #expect(refusedKey { _ = try read(postgresql, .store) } == "service_key")
+        // A process with credentials has all that it is handed.
+        let handed = ["CREDENTIALS_DIRECTORY": folder.path + "/nowhere"]
+        #expect(refusedKey { _ = try read(apple, .inspection, handed) } == "providers.apple_key")
+    }
+
     @Test func `a list in the environment is separated by commas`() throws {
         let configuration = try ServiceConfiguration(
             environment: ["SYNHEART_AUTH_TRUSTED_PROXIES": "10.0.0.0/8, ::1", "SYNHEART_AUTH_HOST": "0.0.0.0"])

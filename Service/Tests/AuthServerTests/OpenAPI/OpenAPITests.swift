@@ -81,7 +81,7 @@ import Testing
                 let port = Route(rawValue: operation.path) == nil ? server.operationsPort : server.publicPort
                 let target = operation.path.replacing("{app_id}", with: "com.example.app")
                     .replacing("{device_id}", with: "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11")
-                    .replacing("{credential_id}", with: "none").replacing("{evidence_id}", with: "none")
+                    .replacing("{credential_id}", with: "none").replacing("{recording_id}", with: "none")
                     .replacing("{webhook_id}", with: "none")
                 let request = RawRequest(
                     method: operation.method, target: target, headers: [("Authorization", "Bearer \(admin)")])

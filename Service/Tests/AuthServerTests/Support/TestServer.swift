@@ -53,12 +53,12 @@ struct TestServer: Sendable {
         let memory = MemoryStores(clock: clock)
         var all = AuthService.Stores(
             challenges: memory, replay: memory, apps: memory, devices: memory, audit: memory, credentials: memory,
-            signingKeys: memory, evidence: memory, history: memory, webhooks: memory)
+            signingKeys: memory, recordings: memory, history: memory, webhooks: memory)
         changeStores(&all)
         let key = try #require(ServiceKey([UInt8](repeating: 7, count: 32)))
         let service = AuthService(
             stores: all, key: key, publicOrigin: try publicOrigin.map { try RequestOrigin($0) }, providers: providers,
-            evidence: PlainEvidence(), protection: protection, clock: clock)
+            recordings: PlainRecording(), protection: protection, clock: clock)
         _ = try await service.apps.add(AppRecord(JSONFields(.object(record))), actor: "test")
         var settings = settings
         (settings.port, settings.operations.port) = (0, 0)
@@ -150,7 +150,7 @@ final class ShutdownTrigger: Sendable {
 }
 
 /// Writes the inputs of a refused proof as a plain document. The service writes AttestationInspection's documents instead.
-private struct PlainEvidence: EvidenceWriter {
+private struct PlainRecording: RecordingWriter {
     func document(of proof: RefusedProof, subject: JSONObject) -> (format: String, document: JSONObject) {
         let document = JSONObject([
             ("synheart_evidence", 1), ("about", .object(subject)), ("input", .object(proof.line)),

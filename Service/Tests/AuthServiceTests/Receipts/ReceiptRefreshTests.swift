@@ -233,7 +233,7 @@ import Verification
         let service = AuthService(
             stores: .init(
                 challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
-                signingKeys: stores, evidence: stores), key: key, evidence: EvidenceFiles(), clock: clock)
+                signingKeys: stores, recordings: stores), key: key, recordings: RecordingFiles(), clock: clock)
         let record: JSONValue = [
             "app_id": "com.example.app", "ios": ["app_ids": ["TEAMID1234.com.example.app"]],
             "evidence": ["record": true],
@@ -245,11 +245,11 @@ import Verification
             store: stores, exchange: Apple([.receipt(try receipt())]), clock: clock, random: NoRandom(),
             pause: { _ in throw CancellationError() })
         await job.run(for: service)
-        let kept = try await service.evidence.list(of: app)
+        let kept = try await service.recordings.list(of: app)
         #expect(kept.map(\.code) == ["UNTRUSTED_CHAIN"] && kept.first?.deviceID == device.deviceID)
         #expect(try await evidence(device).refresh.outcome == "UNTRUSTED_CHAIN")
-        let document = try await service.evidence.export(#require(kept.first).id, of: app, actor: "test")
-        let file = try EvidenceFile(parsing: #require(document))
+        let document = try await service.recordings.export(#require(kept.first).id, of: app, actor: "test")
+        let file = try RecordingFile(parsing: #require(document))
         #expect(file.about["occasion"] == "refresh")
         #expect(file.verdict.agrees(with: try file.replay()))
     }

@@ -64,13 +64,13 @@ struct World {
         AuthService(
             stores: .init(
                 challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
-                signingKeys: stores, pendingProofs: stores, evidence: stores, history: stores, limits: limits,
+                signingKeys: stores, pendingProofs: stores, recordings: stores, history: stores, limits: limits,
                 webhooks: stores,
                 auditArchives: stores, endedDevices: stores),
             key: try #require(ServiceKey(serviceKey)),
             publicOrigin: try origin.map { try RequestOrigin($0) },
             otherOrigins: try others.map { try RequestOrigin($0) },
-            providers: google, evidence: EvidenceFiles(),
+            providers: google, recordings: RecordingFiles(),
             protection: settings,
             clock: clock, random: random)
     }

@@ -76,7 +76,7 @@ import Testing
         try Data([0xA0]).write(to: folder.url.appendingPathComponent("object.bin"))
         return try await Binary.run(
             [
-                "attestation", "verify", "object.bin", "--format", "app-attest-attestation", "--save-evidence", path,
+                "attestation", "verify", "object.bin", "--format", "app-attest-attestation", "--save-recording", path,
             ], in: folder.url)
     }
 
@@ -84,7 +84,7 @@ import Testing
         try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
     }
 
-    @Test func `evidence replaces a file, and only its owner can read it`() async throws {
+    @Test func `a recording replaces a file, and only its owner can read it`() async throws {
         let file = folder.path("saved.json")
         try Data("of before".utf8).write(to: URL(fileURLWithPath: file))
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)

@@ -20,8 +20,8 @@ import Testing
     private static let noService = ["--url", "http://127.0.0.1:1"]
 
     private static let groupsOfTheDatabase: Set = [
-        "apps", "credentials", "signing-keys", "service-key", "devices", "statistics", "audit", "evidence", "webhooks",
-        "policy",
+        "apps", "credentials", "signing-keys", "service-key", "devices", "statistics", "audit", "recordings",
+        "webhooks", "policy",
     ]
 
     /// The first arguments are for a folder with a database, the second for an empty folder.
@@ -58,8 +58,8 @@ import Testing
         "conformance service": Case(["--list"], failing: noService),
         "conformance client": Case(["--list"], failing: ["--", "/nonexistent/client"]),
         "simulate": Case(["--devices", "1", "--requests", "1", "--platform", "development"], failing: noService),
-        "evidence list": Case(), "evidence export": Case(["--app", "com.example.app", "1"]),
-        "evidence delete": Case(["--app", "com.example.app", "--all"]),
+        "recordings list": Case(), "recordings export": Case(["--app", "com.example.app", "1"]),
+        "recordings delete": Case(["--app", "com.example.app", "--all"]),
         "attestation inspect": Case(["object.bin"]), "attestation verify": Case(["object.bin"]),
         "attestation replay": Case(["refusal.json"]),
         "playintegrity open-keys": Case(["object.bin", "--private-key", "object.bin"]),
@@ -74,7 +74,7 @@ import Testing
         try #require(added.status == 0, "\(added.errors)")
         let saved = try await Binary.run(
             [
-                "attestation", "verify", "object.bin", "--format", "app-attest-attestation", "--save-evidence",
+                "attestation", "verify", "object.bin", "--format", "app-attest-attestation", "--save-recording",
                 "refusal.json",
             ], in: folder.url)
         try #require(saved.status == 1, "\(saved.errors)")

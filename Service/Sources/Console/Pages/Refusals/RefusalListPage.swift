@@ -4,13 +4,13 @@ internal import StrictJSON
 /// Refusals that were recorded, newest first.
 struct RefusalListPage: ConsolePage {
     let path = "/refusals"
-    let needs: AdminRoute? = .listEvidence
+    let needs: AdminRoute? = .listRecordings
 
     func show(_ visit: Visit) async throws -> Page {
         let apps = try await visit.apps()
         let app = visit.narrowedApp(apps)
         let call = AdminCall(
-            .listEvidence, query: [("app_id", app), ("limit", "50"), ("cursor", visit.request.query["cursor"])])
+            .listRecordings, query: [("app_id", app), ("limit", "50"), ("cursor", visit.request.query["cursor"])])
         var values: [String: PageValue] = [
             "apps": visit.choices(apps, chosen: app), "commands": visit.commands(call).value, "problem": .none,
             "older": .none,
@@ -18,7 +18,7 @@ struct RefusalListPage: ConsolePage {
         var refusals: [JSONValue] = []
         do {
             let answer = try await visit.call(call)
-            refusals = answer["evidence"]?.elements ?? []
+            refusals = answer["recordings"]?.elements ?? []
             if let cursor = answer["next_cursor"]?.string {
                 values["older"] = .text(PagePath.of("refusals", query: [("app", app), ("cursor", cursor)]))
             }
@@ -46,18 +46,18 @@ struct RefusalListPage: ConsolePage {
 
 /// Confirms that a recorded refusal is erased.
 struct RefusalErasePage: ChangePage {
-    let path = "/refusals/{app_id}/{evidence_id}/erase"
-    let needs: AdminRoute? = .eraseEvidence
+    let path = "/refusals/{app_id}/{recording_id}/erase"
+    let needs: AdminRoute? = .eraseRecording
 
     func change(_ visit: Visit, _ fields: PageFields) async throws -> Change {
-        let (app, id) = (visit.parameters["app_id"] ?? "", visit.parameters["evidence_id"] ?? "")
+        let (app, id) = (visit.parameters["app_id"] ?? "", visit.parameters["recording_id"] ?? "")
         return Change(
             title: "Erase this recorded refusal?",
             consequences: [
                 "Refusal \(id) of \(app).", "Nobody can replay it any more. The audit log says that it was erased.",
                 "The refusal itself stays as it is.",
             ], verb: "Erase the refusal", isDangerous: true,
-            call: AdminCall(.eraseEvidence, ["app_id": app, "evidence_id": id]), done: "The refusal is erased.",
+            call: AdminCall(.eraseRecording, ["app_id": app, "recording_id": id]), done: "The refusal is erased.",
             next: PagePath.of("refusals", query: [("app", app)]))
     }
 }

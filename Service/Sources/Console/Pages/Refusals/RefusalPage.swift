@@ -6,8 +6,8 @@ internal import Verification
 
 /// One recorded refusal, replayed check by check. Opening it is an audit event, so a form does it and no link.
 struct RefusalPage: ConsolePage {
-    let path = "/refusals/{app_id}/{evidence_id}"
-    let needs: AdminRoute? = .exportEvidence
+    let path = "/refusals/{app_id}/{recording_id}"
+    let needs: AdminRoute? = .exportRecording
     /// The recorded refusals in which others of the same kind are counted.
     private static let maximumOthers = 1000
 
@@ -15,7 +15,7 @@ struct RefusalPage: ConsolePage {
         Page(
             "Open this recorded refusal?", "closed-refusal",
             [
-                "id": .text(visit.parameters["evidence_id"] ?? ""), "app": .text(visit.parameters["app_id"] ?? ""),
+                "id": .text(visit.parameters["recording_id"] ?? ""), "app": .text(visit.parameters["app_id"] ?? ""),
                 "action": .text(visit.request.path),
             ])
     }
@@ -23,13 +23,13 @@ struct RefusalPage: ConsolePage {
     func submit(_ visit: Visit) async throws -> PageResult { .page(try await opened(visit)) }
 
     private func opened(_ visit: Visit) async throws -> Page {
-        let (app, id) = (visit.parameters["app_id"] ?? "", visit.parameters["evidence_id"] ?? "")
-        let call = AdminCall(.exportEvidence, ["app_id": app, "evidence_id": id])
+        let (app, id) = (visit.parameters["app_id"] ?? "", visit.parameters["recording_id"] ?? "")
+        let call = AdminCall(.exportRecording, ["app_id": app, "recording_id": id])
         let document = try await visit.call(call)
-        let file: EvidenceFile
+        let file: RecordingFile
         let verdict: Verdict
         do {
-            file = try EvidenceFile(parsing: document.bytes)
+            file = try RecordingFile(parsing: document.bytes)
             verdict = try file.replay()
         } catch {
             throw PageRefusal(
@@ -51,7 +51,7 @@ struct RefusalPage: ConsolePage {
                 "facts": .lines(ObjectTree.render(.object(verdict.facts))),
                 "today": try await Self.today(file, app, visit), "others": try await Self.others(file, app, visit),
                 "erase": .optional(
-                    visit.may(.eraseEvidence, of: app) ? PagePath.of("refusals", app, id, "erase") : nil),
+                    visit.may(.eraseRecording, of: app) ? PagePath.of("refusals", app, id, "erase") : nil),
                 "commands": visit.commands(call).value,
             ])
     }
@@ -115,21 +115,21 @@ struct RefusalPage: ConsolePage {
     }
 
     /// What the app's record of today would decide.
-    private static func today(_ file: EvidenceFile, _ app: String, _ visit: Visit) async throws -> PageValue {
+    private static func today(_ file: RecordingFile, _ app: String, _ visit: Visit) async throws -> PageValue {
         let record = try await visit.call(AdminCall(.showApp, ["app_id": app]))
         let answer = try await visit.call(
             AdminCall(.whatIf, ["app_id": app], body: JSONObject([("record", record), ("limit", 1)])))
         guard let policies = answer["policies"]?.object, let members = record.object,
-            let changes = EvidenceFile.Changes(of: file.format, by: members, policies: policies)
+            let changes = RecordingFile.Changes(of: file.format, by: members, policies: policies)
         else { return .text("refused, because the record no longer has the platform") }
         guard let verdict = try? file.replay(changes) else { return .text("not decided") }
         return .text(words(verdict))
     }
 
     /// How many others of the app were refused by the same check with the same code.
-    private static func others(_ file: EvidenceFile, _ app: String, _ visit: Visit) async throws -> PageValue {
-        let list = AdminCall(.listEvidence, query: [("app_id", app), ("limit", String(maximumOthers))])
-        let all = try await visit.call(list)["evidence"]?.elements ?? []
+    private static func others(_ file: RecordingFile, _ app: String, _ visit: Visit) async throws -> PageValue {
+        let list = AdminCall(.listRecordings, query: [("app_id", app), ("limit", String(maximumOthers))])
+        let all = try await visit.call(list)["recordings"]?.elements ?? []
         let same = all.filter {
             $0["format"]?.string == file.format && $0["code"]?.string == file.verdict.code
                 && $0["step"]?.string == file.verdict.step

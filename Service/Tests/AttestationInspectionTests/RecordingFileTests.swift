@@ -9,13 +9,13 @@ import Verification
 @testable import AttestationInspection
 
 /// The document of a refusal: reading it back and verifying it gives the same refusal.
-@Suite struct EvidenceFiles {
+@Suite struct RecordingFiles {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
     private static let authority = try? AppleAuthority(from: now - 30 * 86400)
     private static let appID = "TEAMID1234.com.example.app"
 
     /// An attestation that is refused only for its age, by a verifier with its own roots and policy.
-    private func evidence(refusal: (code: String, step: String)? = nil) throws -> EvidenceFile {
+    private func evidence(refusal: (code: String, step: String)? = nil) throws -> RecordingFile {
         let authority = try #require(Self.authority)
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: Self.appID), authority: authority)
         let object = try device.attest(AppleAttestKey(), clientDataHash: [1, 2, 3], at: Self.now)
@@ -26,18 +26,18 @@ import Verification
             ("format", "app-attest-attestation"), ("object", .string(Base64.standard.encode(object))),
             ("client_data_hash", .string(Base64.standard.encode([1, 2, 3]))), ("valid_at", "2026-09-21T14:13:20Z"),
         ])
-        return try EvidenceFile(
+        return try RecordingFile(
             of: line, options: options, about: JSONObject([("occasion", "test")]), refusal: refusal)
     }
 
     private func read(
-        _ file: EvidenceFile, changing change: (inout JSONObject) -> Void = { _ in }
+        _ file: RecordingFile, changing change: (inout JSONObject) -> Void = { _ in }
     ) throws
-        -> EvidenceFile
+        -> RecordingFile
     {
         var json = file.json
         change(&json)
-        return try EvidenceFile(parsing: JSONValue.object(json).bytes)
+        return try RecordingFile(parsing: JSONValue.object(json).bytes)
     }
 
     @Test func `evidence is read as it was written`() throws {
@@ -59,19 +59,19 @@ import Verification
 
     @Test func `evidence replays to another verdict under another policy, time or root`() throws {
         let file = try read(evidence())
-        var changes = EvidenceFile.Changes()
+        var changes = RecordingFile.Changes()
         changes.policy = ["ios": ["app_ids": [.string(Self.appID)]]]
         let lenient = try file.replay(changes)
         #expect(lenient.outcome == .verified)
         #expect(!file.verdict.agrees(with: lenient))
         changes.policy = ["ios": ["app_ids": ["TEAMID1234.com.example.other"]]]
         #expect(try file.replay(changes).code == "APP_ID_NOT_ALLOWED")
-        changes = EvidenceFile.Changes()
+        changes = RecordingFile.Changes()
         changes.furtherRoots = [try #require(Self.authority).rootsPEM]
         #expect(file.verdict.agrees(with: try file.replay(changes)), "a recorded root is not added again")
         changes.furtherRoots.append(try AppleAuthority(from: Self.now).rootsPEM)
         #expect(file.verdict.agrees(with: try file.replay(changes)))
-        changes = EvidenceFile.Changes()
+        changes = RecordingFile.Changes()
         changes.time = "2027-09-21T14:13:20Z"
         #expect(try file.replay(changes).code == "CERTIFICATE_EXPIRED")
         let withAppleAlone = try read(file) { $0["roots"] = .null }
@@ -118,7 +118,7 @@ import Verification
     @Test func `evidence that is cut anywhere is an error`() throws {
         let bytes = JSONValue.object(try evidence().json).bytes
         for count in stride(from: 0, to: bytes.count, by: 97) {
-            #expect(throws: JSONError.self) { try EvidenceFile(parsing: bytes.prefix(count)) }
+            #expect(throws: JSONError.self) { try RecordingFile(parsing: bytes.prefix(count)) }
         }
     }
 

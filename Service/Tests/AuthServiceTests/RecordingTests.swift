@@ -12,30 +12,30 @@ import Verification
 
 /// Recorded refusals: the content of each file, and that its replay gives the same refusal.
 @Suite("Evidence of refusals")
-struct EvidenceTests {
+struct RecordingTests {
     private static let recording: [String: JSONValue] = ["evidence": ["record": true]]
     private static let google = Result { try GoogleAuthority() }
 
-    private func kept(_ world: World) async throws -> [EvidenceSummary] {
-        try await world.stores.evidence(of: AppID(World.appID), before: nil, limit: 1000)
+    private func kept(_ world: World) async throws -> [RecordingSummary] {
+        try await world.stores.recordings(of: AppID(World.appID), before: nil, limit: 1000)
     }
 
-    private func exported(_ world: World, _ summary: EvidenceSummary) async throws -> EvidenceFile {
-        let document = try await world.service.evidence.export(summary.id, of: summary.appID, actor: "test")
-        return try EvidenceFile(parsing: #require(document))
+    private func exported(_ world: World, _ summary: RecordingSummary) async throws -> RecordingFile {
+        let document = try await world.service.recordings.export(summary.id, of: summary.appID, actor: "test")
+        return try RecordingFile(parsing: #require(document))
     }
 
     /// Replays the only recorded refusal. The result must be the recorded verdict.
     private func replayed(
         _ world: World, playKeys: JSONValue? = nil, sourceLocation: SourceLocation = #_sourceLocation
-    ) async throws -> EvidenceFile {
+    ) async throws -> RecordingFile {
         let kept = try await kept(world)
         try #require(kept.count == 1, sourceLocation: sourceLocation)
         let file = try await exported(world, kept[0])
         #expect(file.verdict.code == kept[0].code, sourceLocation: sourceLocation)
         #expect(file.verdict.step == kept[0].step, sourceLocation: sourceLocation)
         #expect(file.format == kept[0].format, sourceLocation: sourceLocation)
-        var changes = EvidenceFile.Changes()
+        var changes = RecordingFile.Changes()
         changes.playKeys = playKeys
         let verdict = try file.replay(changes)
         #expect(file.verdict.agrees(with: verdict), "\(verdict.code ?? "verified")", sourceLocation: sourceLocation)
@@ -289,19 +289,19 @@ struct EvidenceTests {
         let world = try await AppleWorld(Self.recording)
         try await attempt(world)
         let summary = try #require(try await kept(world.world).first)
-        let stored = try #require(try await world.world.stores.evidence(summary.id, of: summary.appID))
+        let stored = try #require(try await world.world.stores.recording(summary.id, of: summary.appID))
         #expect(!String(decoding: stored.sealed, as: UTF8.self).contains("object"))
         try await world.world.add(World.record(["app_id": "com.example.other"]))
         // It does not open under another id or as another app's evidence either.
         for (id, app) in [("another", summary.appID), (summary.id, try AppID("com.example.other"))] {
             let moved = RecordedRefusal(
-                summary: EvidenceSummary(
+                summary: RecordingSummary(
                     id: id, appID: app, deviceID: nil, recordedAt: summary.recordedAt, expiresAt: summary.expiresAt,
                     format: summary.format, code: summary.code, step: summary.step),
                 sealed: stored.sealed)
             try await world.world.stores.keep(moved, within: .standard)
             await #expect(throws: StoreError.self) {
-                try await world.world.service.evidence.export(id, of: app, actor: "test")
+                try await world.world.service.recordings.export(id, of: app, actor: "test")
             }
         }
     }
@@ -311,7 +311,7 @@ struct EvidenceTests {
         let world = try await AppleWorld(Self.recording)
         try await attempt(world)
         let id = try #require(try await kept(world.world).first).id
-        let (evidence, app) = (world.world.service.evidence, try AppID(World.appID))
+        let (evidence, app) = (world.world.service.recordings, try AppID(World.appID))
         #expect(try await evidence.export(id, of: AppID("com.example.other"), actor: "test") == nil)
         #expect(try await evidence.export(id, of: app, actor: "somebody") != nil)
         #expect(try await world.world.audited(.evidenceExported).map(\.actor) == ["somebody"])
@@ -326,17 +326,17 @@ struct EvidenceTests {
         let world = try await AppleWorld(["evidence": ["record": true, "keep_days": 2]])
         try await attempt(world)
         world.world.clock.advance(2 * 86_400 - 1)
-        await world.world.service.eraseExpiredEvidence()
+        await world.world.service.eraseExpiredRecordings()
         #expect(try await kept(world.world).count == 1)
         world.world.clock.advance(1)
-        await world.world.service.eraseExpiredEvidence()
+        await world.world.service.eraseExpiredRecordings()
         #expect(try await kept(world.world).isEmpty)
     }
 
     @Test("a failure of the evidence store changes no answer")
     func storeFails() async throws {
         let world = try await AppleWorld(Self.recording)
-        await world.world.stores.fail(.keepEvidence)
+        await world.world.stores.fail(.keepRecording)
         try await attempt(world)
         await world.world.stores.recover()
         #expect(try await kept(world.world).isEmpty)

@@ -3,10 +3,10 @@ import AuthService
 import StrictJSON
 import Verification
 
-/// Writes refused proofs as evidence files, as the command line does.
-struct EvidenceFiles: EvidenceWriter {
+/// Writes refused proofs as recordings, which `attestation replay` judges again.
+struct RecordingFiles: RecordingWriter {
     func document(of proof: RefusedProof, subject: JSONObject) throws -> (format: String, document: JSONObject) {
-        let file = try EvidenceFile(of: proof, about: subject)
+        let file = try RecordingFile(of: proof, about: subject)
         return (file.format, file.json)
     }
 }

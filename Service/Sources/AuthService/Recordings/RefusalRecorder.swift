@@ -13,11 +13,11 @@ struct RefusalRecorder: Sendable {
     }
 
     let store: (any RecordingStore)?
-    let writer: (any EvidenceWriter)?
+    let writer: (any RecordingWriter)?
     let key: ServiceKey
     let clock: any ServiceClock
     let random: any RandomSource
-    /// A flood of bad proofs must not keep the disk busy, or evict other evidence.
+    /// A flood of bad proofs must not keep the disk busy, or evict other recordings.
     private let rates = TokenBuckets<AppID>(Rate(burst: 60, perMinute: 60), capacity: 10_000)
     private let codeRates = TokenBuckets<Reason>(Rate(burst: 30, perMinute: 6), capacity: 10_000)
     private let logger = Logger(label: "synheart.evidence")
@@ -29,7 +29,7 @@ struct RefusalRecorder: Sendable {
 
     /// Nothing is recorded without a store and a writer.
     init(
-        store: (any RecordingStore)?, writer: (any EvidenceWriter)?, key: ServiceKey, clock: any ServiceClock,
+        store: (any RecordingStore)?, writer: (any RecordingWriter)?, key: ServiceKey, clock: any ServiceClock,
         random: any RandomSource
     ) {
         self.store = store
@@ -56,7 +56,7 @@ struct RefusalRecorder: Sendable {
     }
 
     private func sealed(
-        _ proof: RefusedProof, by writer: any EvidenceWriter, _ occasion: Occasion, _ app: AppRecord,
+        _ proof: RefusedProof, by writer: any RecordingWriter, _ occasion: Occasion, _ app: AppRecord,
         _ device: DeviceID?
     ) throws -> RecordedRefusal {
         let (id, now) = (RandomUUID(from: random).text, clock.now)
@@ -66,7 +66,7 @@ struct RefusalRecorder: Sendable {
             ("recorded_at", .string(now.iso8601)),
         ])
         let (format, document) = try writer.document(of: proof, subject: subject)
-        let summary = EvidenceSummary(
+        let summary = RecordingSummary(
             id: id, appID: app.appID, deviceID: device, recordedAt: now,
             expiresAt: now + app.evidence.keepDays * 86_400, format: format, code: proof.code, step: proof.step)
         return RecordedRefusal(
@@ -74,11 +74,11 @@ struct RefusalRecorder: Sendable {
             sealed: try key.seal(JSONValue.object(document).bytes, context: Self.context(id, of: app.appID)))
     }
 
-    /// Erases expired evidence.
+    /// Erases expired recordings.
     func sweep() async {
         guard let store else { return }
         while !Task.isCancelled,
-            let erased = try? await store.eraseEvidence(expiredAt: clock.now, limit: Self.step), erased == Self.step
+            let erased = try? await store.eraseRecordings(expiredAt: clock.now, limit: Self.step), erased == Self.step
         {}
     }
 

@@ -2,13 +2,13 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Sealed evidence of refusals. A number is never reused, so a page continues where the last one ended.
+/// Sealed recordings of refusals. A number is never reused, so a page continues where the last one ended.
 struct SQLiteRecordingStore: RecordingStore {
     let database: StoreDatabase
 
-    func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError) {
-        guard evidence.sealed.count <= bounds.bytes, bounds.count > 0 else { return }
-        let summary = evidence.summary
+    func keep(_ recording: RecordedRefusal, within bounds: RecordingBounds) async throws(StoreError) {
+        guard recording.sealed.count <= bounds.bytes, bounds.count > 0 else { return }
+        let summary = recording.summary
         try await database.write { database in
             try database.cachedStatement(
                 sql: """
@@ -18,8 +18,8 @@ struct SQLiteRecordingStore: RecordingStore {
                     """
             ).execute(arguments: [
                 summary.id, summary.appID.text, summary.deviceID?.text, summary.recordedAt.seconds,
-                summary.expiresAt.seconds, summary.format, summary.code, summary.step, evidence.sealed.count,
-                evidence.sealed.data,
+                summary.expiresAt.seconds, summary.format, summary.code, summary.step, recording.sealed.count,
+                recording.sealed.data,
             ])
             try database.cachedStatement(
                 sql: """
@@ -33,7 +33,7 @@ struct SQLiteRecordingStore: RecordingStore {
         }
     }
 
-    func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary] {
+    func recordings(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [RecordingSummary] {
         var conditions = ["TRUE"]
         var arguments: StatementArguments = []
         if let app {
@@ -52,28 +52,28 @@ struct SQLiteRecordingStore: RecordingStore {
                     SELECT id, app_id, device_id, recorded_at, expires_at, format, code, step FROM evidence
                     WHERE \(sql) ORDER BY number DESC LIMIT ?
                     """, arguments: values
-            ).map { try EvidenceSummary(row: StoredRow($0)) }
+            ).map { try RecordingSummary(row: StoredRow($0)) }
         }
     }
 
-    func evidence(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal? {
+    func recording(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal? {
         try await database.read { database in
             try Row.fetchOne(
                 database, sql: "SELECT * FROM evidence WHERE id = ? AND app_id = ?", arguments: [id, app.text]
             ).map { row in
                 let row = StoredRow(row)
-                return RecordedRefusal(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
+                return RecordedRefusal(summary: try RecordingSummary(row: row), sealed: try row.bytes("sealed"))
             }
         }
     }
 
-    func eraseEvidence(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
+    func eraseRecordings(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
         let sql = "DELETE FROM evidence WHERE app_id = ?" + (id == nil ? "" : " AND id = ?")
         let arguments: StatementArguments = [app.text] + (id.map { [$0] } ?? [])
         return try await database.write { try $0.change(sql, arguments, recording: event) }
     }
 
-    func eraseEvidence(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
+    func eraseRecordings(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
         // Usually nothing has expired, and reading takes no lock.
         let isDue = try await database.read { database in
             try Bool.fetchOne(

@@ -1,7 +1,7 @@
 package import StrictJSON
 internal import Verification
 
-extension EvidenceFile.Changes {
+extension RecordingFile.Changes {
     /// What an app record changes of a replay.
     ///
     /// - Parameters:

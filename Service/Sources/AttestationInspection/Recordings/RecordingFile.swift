@@ -5,7 +5,7 @@ package import Verification
 ///
 /// It has an input line of a batch, and the policy, the roots and the list of revoked keys that were in effect. It has no
 /// secrets. But it identifies a device: treat it as personal data.
-package struct EvidenceFile: Sendable {
+package struct RecordingFile: Sendable {
     /// The version of the document. Other versions are refused.
     package static let version: Int64 = 1
     /// The most bytes of a document.
@@ -114,7 +114,7 @@ package struct EvidenceFile: Sendable {
     }
 }
 
-extension EvidenceFile {
+extension RecordingFile {
     /// The document.
     package var json: JSONObject {
         JSONObject([

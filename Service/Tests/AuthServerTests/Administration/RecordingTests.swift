@@ -8,7 +8,7 @@ import Testing
 @testable import AuthServer
 
 /// Recorded refusals through the admin API, and flags of devices with a high risk metric.
-@Suite struct EvidenceTests {
+@Suite struct RecordingTests {
     /// The app with these members changed.
     private func change(_ server: TestServer, _ members: [String: JSONValue]) async throws {
         var record = TestServer.record
@@ -24,55 +24,78 @@ import Testing
         try #require(response.code == "INVALID_ATTESTATION", "\(response.text)")
     }
 
-    @Test func `evidence is listed in pages, exported and erased`() async throws {
+    @Test func `recordings are listed in pages, exported and erased`() async throws {
         try await TestServer.with { server in
             let admin = try await server.credential(.admin)
-            let empty = try await server.administer("GET", "/evidence", admin)
-            #expect(empty.json["evidence"]?.array == [] && empty.json["next_cursor"] == .null)
+            let empty = try await server.administer("GET", "/recordings", admin)
+            #expect(empty.json["recordings"]?.array == [] && empty.json["next_cursor"] == .null)
             try await change(server, ["evidence": ["record": true]])
             for _ in 0..<3 { try await refuse(server) }
             var ids: [String] = []
             var cursor = ""
             repeat {
                 let page = try await server.administer(
-                    "GET", "/evidence?app_id=com.example.app&limit=2\(cursor)", admin)
+                    "GET", "/recordings?app_id=com.example.app&limit=2\(cursor)", admin)
                 try #require(page.status == 200, "\(page.text)")
-                let evidence = page.json["evidence"]?.array ?? []
-                #expect(evidence.allSatisfy { $0.object?["code"] == "MALFORMED_OBJECT" })
-                ids += evidence.compactMap { $0.object?["id"]?.string }
+                let recordings = page.json["recordings"]?.array ?? []
+                #expect(recordings.allSatisfy { $0.object?["code"] == "MALFORMED_OBJECT" })
+                ids += recordings.compactMap { $0.object?["id"]?.string }
                 cursor = page.json["next_cursor"]?.string.map { "&cursor=\($0)" } ?? ""
             } while !cursor.isEmpty
             #expect(Set(ids).count == 3)
 
-            let path = "/apps/com.example.app/evidence/\(ids[0])"
+            let path = "/apps/com.example.app/recordings/\(ids[0])"
             let file = try await server.administer("GET", path, admin)
             #expect(file.json["synheart_evidence"] == 1, "\(file.text)")
             #expect(file.json["input"]?.object?["object"] == "AAAA")
             #expect(try await server.administer("DELETE", path, admin).json["erased"] == 1)
             #expect(try await server.administer("GET", path, admin).code == "NOT_FOUND")
             #expect(try await server.administer("DELETE", path, admin).code == "NOT_FOUND")
-            #expect(try await server.administer("DELETE", "/apps/com.example.app/evidence", admin).json["erased"] == 2)
+            let rest = try await server.administer("DELETE", "/apps/com.example.app/recordings", admin)
+            #expect(rest.json["erased"] == 2)
             let audit = try await server.administer("GET", "/audit", admin).text
             #expect(audit.contains("evidence.exported") && audit.contains("evidence.erased"))
             #expect(!audit.contains("AAAA\""))
         }
     }
 
-    @Test func `evidence is only for credentials of its app`() async throws {
+    @Test func `the paths and the member that recordings had first work`() async throws {
+        try await TestServer.with { server in
+            try await change(server, ["evidence": ["record": true]])
+            for _ in 0..<3 { try await refuse(server) }
+            let admin = try await server.credential(.admin)
+            let page = try await server.administer("GET", "/evidence?app_id=com.example.app&limit=2", admin)
+            let listed = page.json["evidence"]?.array ?? []
+            #expect(listed.count == 2 && page.json["recordings"] == nil, "\(page.text)")
+            let id = try #require(listed.first?.object?["id"]?.string)
+            let path = "/apps/com.example.app/evidence/\(id)"
+            #expect(try await server.administer("GET", path, admin).json["synheart_evidence"] == 1)
+            #expect(try await server.administer("DELETE", path, admin).json["erased"] == 1)
+            #expect(try await server.administer("DELETE", "/apps/com.example.app/evidence", admin).json["erased"] == 2)
+            // The rights are those of the route.
+            let viewer = try await server.credential(.viewer)
+            #expect(try await server.administer("GET", "/evidence", viewer).status == 403)
+            let own = try await server.credential(.operator, apps: [TestServer.appID])
+            #expect(try await server.administer("DELETE", "/apps/com.example.app/evidence", own).status == 403)
+            #expect(try await server.administer("POST", "/evidence", admin).status == 405)
+        }
+    }
+
+    @Test func `recordings are only for credentials of their app`() async throws {
         try await TestServer.with { server in
             try await change(server, ["evidence": ["record": true]])
             try await refuse(server)
-            let id = try #require(try await server.service.evidence.list(of: nil).first).id
+            let id = try #require(try await server.service.recordings.list(of: nil).first).id
             try await server.addApp("com.example.other")
             let other = try await server.credential(.operator, apps: ["com.example.other"])
-            #expect(try await server.administer("GET", "/evidence", other).status == 403)
-            #expect(try await server.administer("GET", "/evidence?app_id=com.example.app", other).status == 403)
-            #expect(try await server.administer("GET", "/apps/com.example.app/evidence/\(id)", other).status == 403)
-            // The evidence is not found under the path of another app.
-            #expect(try await server.administer("GET", "/apps/com.example.other/evidence/\(id)", other).status == 404)
+            #expect(try await server.administer("GET", "/recordings", other).status == 403)
+            #expect(try await server.administer("GET", "/recordings?app_id=com.example.app", other).status == 403)
+            #expect(try await server.administer("GET", "/apps/com.example.app/recordings/\(id)", other).status == 403)
+            // The recording is not found under the path of another app.
+            #expect(try await server.administer("GET", "/apps/com.example.other/recordings/\(id)", other).status == 404)
             let own = try await server.credential(.operator, apps: [TestServer.appID])
-            #expect(try await server.administer("GET", "/apps/com.example.app/evidence/\(id)", own).status == 200)
-            #expect(try await server.administer("DELETE", "/apps/com.example.app/evidence/\(id)", own).status == 403)
+            #expect(try await server.administer("GET", "/apps/com.example.app/recordings/\(id)", own).status == 200)
+            #expect(try await server.administer("DELETE", "/apps/com.example.app/recordings/\(id)", own).status == 403)
         }
     }
 

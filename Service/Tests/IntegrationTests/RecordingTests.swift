@@ -6,7 +6,7 @@ import StrictJSON
 import Testing
 
 /// A refusal is exported from the service to a file, and the file is replayed to the same refusal.
-@Suite struct Evidence {
+@Suite struct Recordings {
     let folder: TemporaryFolder
     private let app = "com.example.app"
 
@@ -28,14 +28,17 @@ import Testing
             "--authority", folder.path("another.pem"))
         #expect(refused.status == 1)
 
-        let listed = try await run("evidence", "list", "--app", app, "--database", database, "--json")
-        let evidence = try #require(try JSONValue(parsing: listed.output).array)
-        #expect(evidence.count == 1)
-        let summary = try #require(evidence.first?.object)
+        let listed = try await run("recordings", "list", "--app", app, "--database", database, "--json")
+        let recordings = try #require(try JSONValue(parsing: listed.output).array)
+        #expect(recordings.count == 1)
+        let summary = try #require(recordings.first?.object)
         #expect(summary["code"] == "UNTRUSTED_CHAIN" && summary["step"] == "certificate-chain")
         let id = try #require(summary["id"]?.string)
+        // The group's first name works too.
+        let former = try await run("evidence", "list", "--app", app, "--database", database, "--json")
+        #expect(former.status == 0 && former.output == listed.output, "\(former.errors)")
         let file = folder.path("refusal.json")
-        let exported = try await run("evidence", "export", "--app", app, id, "--database", database, "--output", file)
+        let exported = try await run("recordings", "export", "--app", app, id, "--database", database, "--output", file)
         #expect(exported.status == 0, "\(exported.errors)")
         #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
 
@@ -53,10 +56,10 @@ import Testing
         #expect(verdict["outcome"] == "verified" && verdict["recorded_code"] == "UNTRUSTED_CHAIN")
         #expect(verdict["same"] == false)
 
-        #expect(try await run("evidence", "delete", "--app", app, id, "--database", database).status == 0)
-        #expect(try await run("evidence", "delete", "--app", app, id, "--database", database).status == 1)
-        #expect(try await run("evidence", "export", "--app", app, id, "--database", database).status == 1)
-        #expect(try await run("evidence", "delete", "--app", app, "--database", database).status == 64)
+        #expect(try await run("recordings", "delete", "--app", app, id, "--database", database).status == 0)
+        #expect(try await run("recordings", "delete", "--app", app, id, "--database", database).status == 1)
+        #expect(try await run("recordings", "export", "--app", app, id, "--database", database).status == 1)
+        #expect(try await run("recordings", "delete", "--app", app, "--database", database).status == 64)
         #expect(service.stop() == 0)
     }
 
@@ -65,8 +68,12 @@ import Testing
         let object = folder.path("object.bin")
         try Data([0xA0]).write(to: URL(fileURLWithPath: object))
         let verify = ["attestation", "verify", object, "--format", "app-attest-attestation"]
-        let refused = try await Binary.run(verify + ["--save-evidence", file])
+        let refused = try await Binary.run(verify + ["--save-recording", file])
         #expect(refused.status == 1)
+        // The option's first name works too.
+        let former = folder.path("former.json")
+        #expect(try await Binary.run(verify + ["--save-evidence", former]).status == 1)
+        #expect(try await run("attestation", "replay", former).status == 0)
         let replayed = try await run("attestation", "replay", file)
         #expect(replayed.status == 0)
         #expect(replayed.output.contains("MALFORMED_OBJECT"))
@@ -79,8 +86,8 @@ import Testing
         #expect(!shown.output.unicodeScalars.contains("\u{1b}"))
         let unread = try await run("attestation", "replay", object)
         #expect(unread.status == 2)
-        #expect(unread.errors.contains("is not evidence"))
-        let batch = try await run("attestation", "verify", "--batch", object, "--save-evidence", file)
+        #expect(unread.errors.contains("is no recording"))
+        let batch = try await run("attestation", "verify", "--batch", object, "--save-recording", file)
         #expect(batch.status == 64)
     }
 }

@@ -1,15 +1,15 @@
 internal import AuthContract
 internal import AuthService
 
-/// Sealed evidence of refusals. A number is never reused, so a page continues where the last one ended.
+/// Sealed recordings of refusals. A number is never reused, so a page continues where the last one ended.
 struct PostgreSQLRecordingStore: RecordingStore {
     let database: StoreDatabase
 
     private static let columns = "id, app_id, device_id, recorded_at, expires_at, format, code, step"
 
-    func keep(_ evidence: RecordedRefusal, within bounds: EvidenceBounds) async throws(StoreError) {
-        guard evidence.sealed.count <= bounds.bytes, bounds.count > 0 else { return }
-        let summary = evidence.summary
+    func keep(_ recording: RecordedRefusal, within bounds: RecordingBounds) async throws(StoreError) {
+        guard recording.sealed.count <= bounds.bytes, bounds.count > 0 else { return }
+        let summary = recording.summary
         try await database.write(sealing: true) { (connection) throws(StoreError) in
             _ = try connection.results([
                 AdvisoryLock.evidence.statement(of: summary.appID.text),
@@ -22,7 +22,7 @@ struct PostgreSQLRecordingStore: RecordingStore {
                         .text(summary.id), .text(summary.appID.text), .text(summary.deviceID?.text),
                         .integer(summary.recordedAt.seconds), .integer(summary.expiresAt.seconds),
                         .text(summary.format), .text(summary.code), .text(summary.step),
-                        .integer(Int64(evidence.sealed.count)), .bytes(evidence.sealed),
+                        .integer(Int64(recording.sealed.count)), .bytes(recording.sealed),
                     ]),
                 Statement(
                     """
@@ -36,7 +36,7 @@ struct PostgreSQLRecordingStore: RecordingStore {
         }
     }
 
-    func evidence(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [EvidenceSummary] {
+    func recordings(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [RecordingSummary] {
         var conditions = ["TRUE"]
         var parameters: [Parameter] = [.integer(Int64(max(limit, 0)))]
         if let app {
@@ -51,20 +51,20 @@ struct PostgreSQLRecordingStore: RecordingStore {
         return try await database.read { (connection) throws(StoreError) in
             try connection.rows(
                 "SELECT \(Self.columns) FROM evidence WHERE \(sql) ORDER BY number DESC LIMIT $1", values
-            ).rows.map { (row) throws(StoreError) in try EvidenceSummary(row: row) }
+            ).rows.map { (row) throws(StoreError) in try RecordingSummary(row: row) }
         }
     }
 
-    func evidence(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal? {
+    func recording(_ id: String, of app: AppID) async throws(StoreError) -> RecordedRefusal? {
         let statement = Statement(
             "SELECT \(Self.columns), sealed FROM evidence WHERE id = $1 AND app_id = $2",
             [.text(id), .text(app.text)])
         return try await database.lookUp(statement) { (row) throws(StoreError) in
-            RecordedRefusal(summary: try EvidenceSummary(row: row), sealed: try row.bytes("sealed"))
+            RecordedRefusal(summary: try RecordingSummary(row: row), sealed: try row.bytes("sealed"))
         }
     }
 
-    func eraseEvidence(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
+    func eraseRecordings(_ id: String?, of app: AppID, recording event: AuditEvent) async throws(StoreError) -> Int {
         let sql = "DELETE FROM evidence WHERE app_id = $1" + (id == nil ? "" : " AND id = $2")
         let parameters: [Parameter] = [.text(app.text)] + (id.map { [.text($0)] } ?? [])
         return try await database.write { (connection) throws(StoreError) in
@@ -72,7 +72,7 @@ struct PostgreSQLRecordingStore: RecordingStore {
         }
     }
 
-    func eraseEvidence(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
+    func eraseRecordings(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
         try await database.write { (connection) throws(StoreError) in
             try connection.change(
                 """
