@@ -63,12 +63,9 @@ package struct PageService: Sendable {
     }
 
     /// Answers a call of the admin API as it would answer the bearer of the credential.
-    ///
-    /// - Parameter tag: the `If-Match` of the call; nil: none.
-    package func answer(_ call: AdminCall, by credential: Credential, ifMatch tag: String? = nil) async -> AdminAnswer {
+    package func answer(_ call: AdminCall, by credential: Credential) async -> AdminAnswer {
         do {
-            return AdminAnswer(
-                try await administration.answer(call, by: credential, ifMatch: tag.map { [$0] } ?? []))
+            return AdminAnswer(try await administration.answer(call, by: credential))
         } catch {
             let frame = ResponseFrame(requestID: RequestID.current ?? "page", now: now)
             return AdminAnswer(frame.answer(Refusal(answering: error)))

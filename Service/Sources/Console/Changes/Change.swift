@@ -13,7 +13,7 @@ struct Change: Sendable {
     var isDangerous = false
     var fields: [ChangeField] = []
     let call: AdminCall
-    /// The `If-Match` of the call; nil: none.
+    /// The `If-Match` of the call: the version that the page shows. Nil: none.
     var tag: String?
     /// What the next page tells, such as "The device is revoked.".
     let done: String
@@ -90,7 +90,8 @@ extension ChangePage {
                 "hasFields": .flag(!change.fields.isEmpty), "next": .text(change.next),
                 "commands": visit.commands(change.call, ifMatch: change.tag).value,
                 "problem": refused.map { ["code": .text($0.code), "message": .text($0.message)] } ?? .none,
-                "action": .text(visit.request.path),
+                "action": .text(visit.request.path), "tag": .optional(change.tag),
+                "isStale": .flag(refused?.status == 412),
             ], status: refused?.status ?? 200)
     }
 }
@@ -106,8 +107,15 @@ extension Templates {
         <li>{{.}}</li>
         {{/consequences}}
         </ul>
+        {{#isStale}}
+        <p>Nothing is changed. <a class="button primary" href="{{next}}">Look at it as it is now</a></p>
+        {{/isStale}}
+        {{^isStale}}
         <form method="post" action="{{action}}" class="change">
         {{>token}}
+        {{#tag}}
+        <input type="hidden" name="tag" value="{{.}}">
+        {{/tag}}
         {{#fields}}
         <div class="field">
         {{#text}}
@@ -134,9 +142,13 @@ extension Templates {
         <a class="button" href="{{next}}">Cancel</a>
         </div>
         </form>
+        {{/isStale}}
         <h2>The same change in a terminal</h2>
         {{#commands}}
         {{>commands}}
+        {{#cli}}{{#tag}}
+        <p class="soft">The command reads no page: it changes whichever version there is. The curl call changes the one that this page showed.</p>
+        {{/tag}}{{/cli}}
         {{/commands}}
         """#
 }

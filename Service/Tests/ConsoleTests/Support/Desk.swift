@@ -115,10 +115,18 @@ final class Browser {
         return await send(request)
     }
 
-    /// Sends a form with the token of the page that has it.
+    /// Sends a form with the token of the page that has it, and with the version that a page of a change shows.
     func submit(_ path: String, _ fields: [(String, String)] = []) async throws -> PageAnswer {
         let token = try await token(at: path)
-        return await post(path, fields + [("token", token)])
+        let version = await version(at: path)
+        return await post(path, fields + [("token", token)] + (version.map { [("tag", $0)] } ?? []))
+    }
+
+    /// The version that a page of a change shows; nil: none.
+    func version(at path: String) async -> String? {
+        let form = await get(path).text.components(after: "class=\"change\"").map { String($0) }
+        let value = form?.components(after: "name=\"tag\" value=\"").map { String($0.prefix { $0 != "\"" }) }
+        return value?.replacing("&quot;", with: "\"")
     }
 
     /// The token in the forms of a page.
