@@ -29,7 +29,8 @@ PAGES = {"/console", "/console/devices", "/console/devices/{app}/{id}", "/consol
          "/console/audit/verification", "/console/account", "/console/apps", "/console/apps/{app}", "/console/apps/{app}/change",
          "/console/history", "/console/history/csv", "/console/refusals", "/console/refusals/{app}/{id}", "/console/access",
          "/console/refusals/{app}/{id}/erase", "/console/access/credentials/create", "/console/access/credentials/{id}/revoke",
-         "/console/access/signing-keys/rotate", "/console/access/signing-keys/{id}/revoke"}
+         "/console/access/signing-keys/rotate", "/console/access/signing-keys/{id}/revoke", "/console/access/webhooks/add",
+         "/console/access/webhooks/{id}"}
 PAGES |= {f"/console/access/webhooks/{{id}}/{change}" for change in ("disable", "resend", "remove")}
 PAGES |= {f"/console/devices/{{app}}/{{id}}/{change}" for change in (
     "approve", "reject", "revoke", "force-rotation", "lift-rotation", "lower-scheme")}
@@ -184,7 +185,7 @@ class Check:
             answer = window.loading(lambda: window.run("""(action, text) => {
               const form = [...document.forms].find((form) => new URL(form.action).pathname === action);
               for (const field of form.querySelectorAll("input:not([type]), input[type=text]")) {
-                field.value ||= text.slice(0, field.maxLength > 0 ? field.maxLength : 99);
+                field.value ||= field.name === "url" ? "http://127.0.0.1:9/added" : text.slice(0, field.maxLength > 0 ? field.maxLength : 99);
               }
               (form.querySelector("button.primary, button.danger") || form.querySelector("button")).click();
             }""", action, hostile("reason")))

@@ -7,7 +7,7 @@ enum Templates {
         "history": history, "refusals": refusals, "recorded-refusal": recordedRefusal,
         "closed-refusal": closedRefusal, "apps": apps, "app": app,
         "app-change": appChange, "app-confirmation": appConfirmation, "access": access,
-        "created-credential": createdCredential,
+        "created-credential": createdCredential, "webhook": webhook, "created-webhook": createdWebhook,
     ]
 
     /// The parts that several pages share.
@@ -15,6 +15,7 @@ enum Templates {
         "layout": layout, "time": time, "token": token, "commands": commands, "listCommands": listCommands,
         "chart": chart,
         "event": event, "stacked": stacked, "patterns": patterns, "diff": diff, "effect": effect, "rollOut": rollOut,
+        "webhookState": webhookState, "webhookEvent": webhookEvent,
     ]
 
     /// A page within the layout.

@@ -40,7 +40,8 @@ package struct PageService: Sendable {
     /// What pages have of a service without a server.
     package init(service: AuthService, stores: AuthService.Stores, readiness: Readiness) {
         self.init(
-            service: service, administration: AdminAPI(service: service, stores: stores), readiness: readiness,
+            service: service, administration: AdminAPI(service: service, stores: stores, metrics: ServerMetrics()),
+            readiness: readiness,
             certificates: { [] })
     }
 
@@ -61,6 +62,9 @@ package struct PageService: Sendable {
     package func credential(_ id: String) async throws(Refusal) -> Credential? {
         try await service.credentials.usable(id)
     }
+
+    /// When this node last saw a credential; nil: not since it started.
+    package func lastUse(of credentialID: String) -> UnixTime? { administration.metrics?.credentialUses[credentialID] }
 
     /// Answers a call of the admin API as it would answer the bearer of the credential.
     package func answer(_ call: AdminCall, by credential: Credential) async -> AdminAnswer {

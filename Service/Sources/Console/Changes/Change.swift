@@ -26,6 +26,8 @@ struct ChangeField: Sendable {
     enum Kind: Sendable {
         case text(maximum: Int)
         case choice([Choice])
+        /// Any number of boxes.
+        case several([Choice], chosen: Set<String>)
         case check
     }
 
@@ -41,11 +43,21 @@ struct ChangeField: Sendable {
     var rendered: PageValue {
         var members: [String: PageValue] = [
             "name": .text(name), "label": .text(label), "hint": .optional(hint), "value": .text(value),
-            "text": .none, "choices": .none, "check": .flag(false), "checked": .flag(value == "yes"),
+            "text": .none, "choices": .none, "several": .none, "check": .flag(false), "checked": .flag(value == "yes"),
         ]
         switch kind {
         case .text(let maximum): members["text"] = ["maximum": .text(String(maximum))]
         case .choice(let choices): members["choices"] = Choice.values(choices, chosen: value)
+        case .several(let choices, let chosen):
+            members["several"] = [
+                "boxes": .list(
+                    choices.map {
+                        [
+                            "value": .text($0.value), "label": .text($0.label),
+                            "checked": .flag(chosen.contains($0.value)),
+                        ]
+                    })
+            ]
         case .check: members["check"] = true
         }
         return .object(members)
@@ -125,10 +137,17 @@ extension Templates {
         {{#check}}
         <label class="check"><input type="checkbox" name="{{name}}" value="yes"{{#checked}} checked{{/checked}}{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}> {{label}}</label>
         {{/check}}
-        {{^text}}{{^check}}
+        {{#several}}
+        <fieldset{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}><legend>{{label}}</legend>
+        {{#boxes}}
+        <label class="check"><input type="checkbox" name="{{name}}" value="{{value}}"{{#checked}} checked{{/checked}}> {{label}}</label>
+        {{/boxes}}
+        </fieldset>
+        {{/several}}
+        {{^text}}{{^check}}{{^several}}
         <label for="field-{{name}}">{{label}}</label>
         <select id="field-{{name}}" name="{{name}}"{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}>{{#choices}}<option value="{{value}}"{{#selected}} selected{{/selected}}>{{label}}</option>{{/choices}}</select>
-        {{/check}}{{/text}}
+        {{/several}}{{/check}}{{/text}}
         {{#hint}}
         <p class="hint" id="hint-{{name}}">{{.}}</p>
         {{/hint}}

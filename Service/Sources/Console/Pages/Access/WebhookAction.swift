@@ -54,7 +54,8 @@ struct WebhookActionPage: ChangePage {
                 verb: verb, isDangerous: isDangerous, fields: fields,
                 call: AdminCall(change.route, inPath, body: body.map { JSONObject($0) }),
                 // Deliveries go on from a number whatever the settings are.
-                tag: change == .resend ? nil : tag, done: done, next: PagePath.of("access"))
+                tag: change == .resend ? nil : tag, done: done,
+                next: change == .remove ? PagePath.of("access") : PagePath.of("access", "webhooks", id))
         }
         switch change {
         case .enable:
