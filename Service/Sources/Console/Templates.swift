@@ -4,6 +4,7 @@ enum Templates {
     static let all: [String: String] = [
         "sign-in": signIn, "account": account, "refusal": refusal, "change": change, "now": now, "devices": devices,
         "device": device, "decisions": decisions, "audit": audit, "audit-verification": auditVerification,
+        "audit-archive": auditArchive,
         "history": history, "refusals": refusals, "recorded-refusal": recordedRefusal,
         "closed-refusal": closedRefusal, "apps": apps, "app": app,
         "app-change": appChange, "app-confirmation": appConfirmation, "access": access,

@@ -8,7 +8,8 @@ enum PageTable {
         [
             NowPage(), AppListPage(), AppPage(), AppChangePage(), HistoryPage(), HistoryDownloadPage(),
             RefusalListPage(), RefusalPage(), RefusalErasePage(), DeviceListPage(), DevicePage(), BulkDecisionPage(),
-            AuditPage(), AuditVerificationPage(), AccessPage(), CredentialCreationPage(), CredentialRevocationPage(),
+            AuditPage(), AuditVerificationPage(), AuditArchivePage(), AccessPage(), CredentialCreationPage(),
+            CredentialRevocationPage(),
             SigningKeyRotationPage(), SigningKeyRevocationPage(), WebhookCreationPage(), WebhookPage(), AccountPage(),
         ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
         + WebhookAction.allCases.map { WebhookActionPage(change: $0) }

@@ -32,7 +32,8 @@ struct Desk {
         let memory = MemoryStores(clock: clock)
         let all = AuthService.Stores(
             challenges: memory, replay: memory, apps: memory, devices: memory, audit: memory, credentials: memory,
-            signingKeys: memory, evidence: memory, history: memory, webhooks: memory)
+            signingKeys: memory, evidence: memory, history: memory, webhooks: memory,
+            auditArchives: memory)
         let key = try #require(ServiceKey([UInt8](repeating: 7, count: 32)))
         stores = memory
         service = AuthService(stores: all, key: key, clock: clock)
