@@ -101,6 +101,9 @@ import Testing
         let page = await Self.found("a b", try await desk.signedIn(.operator))
         #expect(page.status == 200 && page.text.contains("role=\"alert\"") && !page.text.contains(id))
         #expect(page.text.contains("value=\"a b\""))
+        // What would be sent again otherwise than it was typed is left out.
+        let hidden = await Self.found("a\u{202e}b", try await desk.signedIn(.operator)).text
+        #expect(hidden.contains("name=\"find\" value=\"\"") && hidden.contains("role=\"alert\""))
     }
 
     @Test func `a search in one app shows nothing of another`() async throws {

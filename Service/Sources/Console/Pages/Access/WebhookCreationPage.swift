@@ -28,7 +28,9 @@ struct WebhookCreationPage: ChangePage {
                 ChangeField(
                     name: "url", label: "URL",
                     hint: "Such as https://hooks.example.com/synheart. Plain http is for this machine.",
-                    kind: .text(maximum: 2048), value: url),
+                    kind: .text(maximum: 2048),
+                    // What is shown otherwise than it came must not be sent again.
+                    value: VisibleText.of(url) == url ? url : ""),
                 ChangeField(
                     name: "app", label: "Apps", hint: "None chosen: all apps, also later ones.",
                     kind: .several(try await visit.apps().map { Choice($0, $0) }, chosen: Set(apps)), value: ""),

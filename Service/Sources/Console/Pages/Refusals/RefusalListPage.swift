@@ -21,7 +21,9 @@ struct RefusalListPage: ConsolePage {
             query: [("app_id", app), ("limit", String(limit)), ("cursor", search == nil ? cursor : nil)])
         var values: [String: PageValue] = [
             "apps": visit.choices(apps, chosen: app), "commands": visit.commands(call).value, "problem": .none,
-            "older": .none, "find": .text(asked), "search": .none,
+            "older": .none, "search": .none,
+            // What is shown otherwise than it came must not be sent again.
+            "find": .text(VisibleText.of(asked) == asked ? asked : ""),
         ]
         var refusals: [JSONValue] = []
         do throws(CallRefused) {
