@@ -1,6 +1,7 @@
 """What other pages, other people and old cookies try at the console. Each yields what must not have happened."""
 
 import contextlib
+import html
 import http.server
 import threading
 import time
@@ -38,7 +39,7 @@ def elsewhere():
 
 
 def form(action, fields, more=""):
-    inputs = "".join(f'<input type="hidden" name="{name}" value="{value}">' for name, value in fields.items())
+    inputs = "".join(f'<input type="hidden" name="{name}" value="{html.escape(value)}">' for name, value in fields.items())
     return f'<form method="post" action="{action}" {more}>{inputs}</form><script>document.forms[0].submit()</script>'
 
 
@@ -64,7 +65,7 @@ class Attacks:
         device = self.scene.device(APP).device
         path = f"/console/devices/{APP}/{device}/revoke"
         [asked] = [form for form in self.visitor().ask("GET", path).document.forms if form.method == "post"]
-        return path, device, {"token": asked.value("token"), "reason": "attack"}
+        return path, device, {"token": asked.value("token"), "tag": asked.value("tag"), "reason": "attack"}
 
     def is_revoked(self, device):
         return self.scene.operator.administer("GET", f"/apps/{APP}/devices/{device}")["status"] != "registered"
@@ -105,7 +106,7 @@ class Attacks:
             if (status := visitor.ask("POST", path, body, **headers).status) != 403:
                 yield f"a form with {what} got {status}"
         for what, token in {"no token": None, "another token": FIXED}.items():
-            sent = {**fields, "token": token} if token else {"reason": "attack"}
+            sent = {name: value for name, value in {**fields, "token": token}.items() if value is not None}
             if (status := visitor.ask("POST", path, urllib.parse.urlencode(sent)).status) != 403:
                 yield f"a form with {what} got {status}"
         if (status := visitor.ask("GET", f"{path}?{body}").status) != 200 or self.is_revoked(device):

@@ -68,7 +68,7 @@ package struct Console: OperationsPages {
                     "That is not a form",
                     "A page takes forms alone: application/x-www-form-urlencoded, without a parameter."
                 )
-            case .serviceUnavailable: ("Too many forms are being received", "Try again in a moment.")
+            case .serviceUnavailable, .rateLimited: ("Too many forms are being received", "Try again in a moment.")
             default: ("That form cannot be read", refusal.hint ?? refusal.code.message)
             }
         return self.refusal(
@@ -78,9 +78,17 @@ package struct Console: OperationsPages {
             nil, at: now, logged: refusal)
     }
 
-    package func isSignedIn(_ request: PageRequest, at now: UnixTime) -> Bool {
-        SessionCookie.id(in: request).flatMap { sessions.use($0, at: now, prolongs: false) } != nil
+    package func enterForm(_ request: PageRequest, at now: UnixTime) throws(Refusal) -> String? {
+        guard let id = SessionCookie.id(in: request),
+            let credentialID = sessions.use(id, at: now, prolongs: false)?.credentialID
+        else { return nil }
+        guard queue.enterForm(credentialID) else {
+            throw Refusal(.rateLimited, "one credential sends too many forms at once", retryAfter: 1)
+        }
+        return credentialID
     }
+
+    package func leaveForm(of credentialID: String) { queue.leaveForm(credentialID) }
 
     private func answer(_ page: any ConsolePage, _ parameters: [String: String], _ visit: Visit) async -> PageAnswer {
         var visit = visit

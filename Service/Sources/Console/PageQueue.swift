@@ -1,20 +1,35 @@
 internal import Bytes
 
-/// The pages that this node works on at once, and those that wait. They use the stores of the public listener, so that many of them would
-/// make devices wait. One person cannot take all places from the others.
+/// The pages that this node works on at once, those that wait, and the forms that it receives. Pages use the stores of the public
+/// listener, so that many of them would make devices wait; a form that comes slowly holds memory. One person cannot take all places
+/// from the others.
 ///
-/// A page of a person who has left keeps its place. Places are few, and every page ends.
+/// A page of a person who has left keeps its place. Places are few, and every page and every form ends.
 final class PageQueue: Sendable {
     static let maximumAtOnce = 2
     static let maximumWaiting = 4
-    /// The places, of both kinds, that one credential may have.
+    /// The places for pages, of both kinds, that one credential may have, and besides them the places for forms.
     static let maximumOfCredential = 3
+
+    /// The places of each credential.
+    private struct Places {
+        private var counts: [String: Int] = [:]
+
+        func hasRoom(for id: String) -> Bool { counts[id, default: 0] < PageQueue.maximumOfCredential }
+
+        mutating func add(_ id: String) { counts[id, default: 0] += 1 }
+
+        mutating func remove(_ id: String) {
+            let left = counts[id, default: 0] - 1
+            counts[id] = left > 0 ? left : nil
+        }
+    }
 
     private struct State {
         var running = 0
         var waiting: [CheckedContinuation<Bool, Never>] = []
-        /// The places that each credential has.
-        var places: [String: Int] = [:]
+        var pages = Places()
+        var forms = Places()
     }
 
     private let state = Locked(State())
@@ -22,15 +37,30 @@ final class PageQueue: Sendable {
     /// The pages that wait.
     var waiting: Int { state.withLock { $0.waiting.count } }
 
+    // MARK: Forms
+
+    /// Takes a place for a form, before its body is read. False: the credential has enough. Otherwise the caller must leave.
+    func enterForm(_ credentialID: String) -> Bool {
+        state.withLock { state in
+            guard state.forms.hasRoom(for: credentialID) else { return false }
+            state.forms.add(credentialID)
+            return true
+        }
+    }
+
+    /// Gives the place of a form back.
+    func leaveForm(_ credentialID: String) { state.withLock { $0.forms.remove(credentialID) } }
+
+    // MARK: Pages
+
     /// Waits for a place. False: too many wait already, or the credential has enough places. Otherwise the caller must leave.
     func enter(_ credentialID: String) async -> Bool {
         await withCheckedContinuation { continuation in
             let isIn = state.withLock { state -> Bool? in
-                let places = state.places[credentialID, default: 0]
-                guard places < Self.maximumOfCredential,
+                guard state.pages.hasRoom(for: credentialID),
                     state.running < Self.maximumAtOnce || state.waiting.count < Self.maximumWaiting
                 else { return false }
-                state.places[credentialID] = places + 1
+                state.pages.add(credentialID)
                 if state.running < Self.maximumAtOnce {
                     state.running += 1
                     return true
@@ -45,8 +75,7 @@ final class PageQueue: Sendable {
     /// Gives the place to the page that has waited longest.
     func leave(_ credentialID: String) {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-            let places = state.places[credentialID, default: 0] - 1
-            state.places[credentialID] = places > 0 ? places : nil
+            state.pages.remove(credentialID)
             guard !state.waiting.isEmpty else {
                 state.running -= 1
                 return nil

@@ -4,10 +4,11 @@ enum Templates {
     static let all: [String: String] = [
         "sign-in": signIn, "account": account, "refusal": refusal, "change": change, "now": now, "devices": devices,
         "device": device, "decisions": decisions, "audit": audit, "audit-verification": auditVerification,
+        "audit-archive": auditArchive,
         "history": history, "refusals": refusals, "recorded-refusal": recordedRefusal,
         "closed-refusal": closedRefusal, "apps": apps, "app": app,
         "app-change": appChange, "app-conflict": appConflict, "app-confirmation": appConfirmation, "access": access,
-        "created-credential": createdCredential,
+        "created-credential": createdCredential, "webhook": webhook, "created-webhook": createdWebhook,
         "set-up": setUp, "first-device": firstDevice,
     ]
 
@@ -17,6 +18,7 @@ enum Templates {
         "chart": chart,
         "event": event, "stacked": stacked, "patterns": patterns, "diff": diff, "effect": effect, "rollOut": rollOut,
         "differences": differences, "recordForm": recordForm, "fields": fields, "markers": markers,
+        "webhookState": webhookState, "webhookEvent": webhookEvent,
     ]
 
     /// A page within the layout.

@@ -134,6 +134,34 @@ struct CredentialTests {
         _ = try await credentials.authenticate(authorization: fresh, from: world.address)
     }
 
+    @Test("one credential that goes on being wrong locks out no other one at its address")
+    func repeatedlyWrong() async throws {
+        let world = try await World { $0.strangers = Rate(burst: 20, perMinute: 1) }
+        let fresh = "Bearer \(try await made(world).text.exposed)"
+        let credentials = world.service.credentials
+        func attempt(_ text: String, from address: ClientAddress) async throws {
+            _ = try await credentials.authenticate(authorization: text, from: address)
+        }
+        let wrong = "Bearer sya_0000000000000000_AAAA"
+        for _ in 0..<10 { try await expect(.unauthorized) { try await attempt(wrong, from: world.address) } }
+        for secret in 0..<100 {
+            let refusal = try await expect(.rateLimited) {
+                try await attempt(wrong + String(secret), from: world.address)
+            }
+            #expect(refusal?.retryAfter == 10)
+        }
+        // The same one elsewhere, and others here.
+        try await expect(.unauthorized) { try await attempt(wrong, from: ClientAddress("192.0.2.99")) }
+        try await attempt(fresh, from: world.address)
+        world.clock.advance(10)
+        try await expect(.unauthorized) { try await attempt(wrong, from: world.address) }
+        // Many ids are still bounded by the address.
+        for id in 0..<9 {
+            try await expect(.unauthorized) { try await attempt("Bearer sya_\(id)_AAAA", from: world.address) }
+        }
+        try await expect(.rateLimited) { try await attempt("Bearer sya_9_AAAA", from: world.address) }
+    }
+
     @Test("a known credential is not refused for failures of others at its address")
     func knownAfterExternalChange() async throws {
         let world = try await World { $0.strangers = Rate(burst: 3, perMinute: 1) }

@@ -109,6 +109,19 @@ import Testing
         #expect(await browser.get(try #require(answer.location)).text.contains("The device is revoked.") == false)
     }
 
+    @Test func `a HEAD leaves the notice for the page that is read`() async throws {
+        let desk = try await Desk()
+        let device = try await desk.addDevice()
+        let browser = try await desk.signedIn(.operator)
+        let path = "/console/devices/\(Desk.app)/\(device)"
+        #expect(try await browser.submit(path + "/revoke").status == 303)
+        for _ in 0..<2 {
+            #expect(await desk.console.answer(browser.request("HEAD", path), with: desk.pages).status == 200)
+        }
+        #expect(await browser.get(path).text.contains("The device is revoked."))
+        #expect(await browser.get(path).text.contains("The device is revoked.") == false)
+    }
+
     @Test func `a refused change says why`() async throws {
         let desk = try await Desk()
         let device = try await desk.addDevice(.registered)
@@ -168,17 +181,19 @@ import Testing
 
     @Test(arguments: [
         (ErrorCode.unsupportedMediaType, 415, "takes forms alone"), (.payloadTooLarge, 413, "too large"),
-        (.serviceUnavailable, 503, "Too many forms"), (.invalidRequest, 400, "Fields"),
+        (.rateLimited, 429, "Too many forms"), (.serviceUnavailable, 503, "Too many forms"),
+        (.invalidRequest, 400, "Fields"),
     ])
     func `a form that cannot be read is answered with a page`(code: ErrorCode, status: Int, words: String) async throws
     {
         let desk = try await Desk()
-        let refusal = Refusal(code, "test", retryAfter: code == .serviceUnavailable ? 1 : nil, hint: "Fields")
+        let refusal = Refusal(
+            code, "test", retryAfter: [.serviceUnavailable, .rateLimited].contains(code) ? 1 : nil, hint: "Fields")
         let request = Browser(desk).request("POST", "/console/audit")
         let answer = desk.console.answer(request, refusedWith: refusal, at: desk.clock.now)
         #expect(answer.status == status && answer.text.contains(words) && answer.text.hasPrefix("<!doctype html>"))
         #expect(answer.refusal?.code == code)
-        #expect(answer.header("Retry-After") == (code == .serviceUnavailable ? "1" : nil))
+        #expect(answer.header("Retry-After") == (refusal.retryAfter == nil ? nil : "1"))
     }
 
     @Test func `two pages are worked on, four wait, and a further one is refused`() async throws {
@@ -200,6 +215,30 @@ import Testing
         }
         for id in others.suffix(2) { queue.leave(id) }
         #expect(await browser.get("/console").status == 200)
+    }
+
+    @Test func `one credential sends three forms at once, and the others are for other people`() async throws {
+        let desk = try await Desk()
+        let text = try await desk.credential(.viewer).text
+        let (first, second) = (Browser(desk), Browser(desk))
+        for browser in [first, second] { try await browser.signIn(text) }
+        let other = try await desk.signedIn(.viewer)
+        func enter(_ browser: Browser) throws(Refusal) -> String? {
+            try desk.console.enterForm(browser.request("POST", "/console/account"), at: desk.clock.now)
+        }
+        let id = try #require(try enter(first))
+        // Another session of the same credential takes the same places.
+        for browser in [second, first] { #expect(try enter(browser) == id) }
+        for browser in [first, second] {
+            let refusal = #expect(throws: Refusal.self) { try enter(browser) }
+            #expect(refusal?.code == .rateLimited && refusal?.retryAfter == 1)
+        }
+        #expect(try enter(other) != nil)
+        #expect(try enter(Browser(desk)) == nil)
+        // Forms that are received keep no page from being shown.
+        #expect(await first.get("/console").status == 200)
+        desk.console.leaveForm(of: id)
+        #expect(try enter(second) == id)
     }
 
     @Test func `one credential has three places, and the others are for other people`() async throws {

@@ -37,14 +37,11 @@ struct AdminAPI: Sendable {
     }
 
     /// Answers a call of a page, with the rules for a caller with this credential.
-    ///
-    /// - Parameter tags: the `If-Match` of the call; empty: none.
-    func answer(_ call: AdminCall, by credential: Credential, ifMatch tags: [String]) async throws -> APIResponse {
+    func answer(_ call: AdminCall, by credential: Credential) async throws -> APIResponse {
         metrics?.used(credential, at: service.clock.now)
         try require(.viewer, of: credential)
         try require(call.route.role, of: credential)
-        return try await perform(
-            call.route, try AdminRequest(call, by: AdminCaller(credential), precondition: Precondition(tags)))
+        return try await perform(call.route, try AdminRequest(call, by: AdminCaller(credential)))
     }
 
     private func require(_ role: CredentialRole, of credential: Credential) throws(Refusal) {

@@ -11,6 +11,8 @@ package struct AdminCall: Sendable {
     package let query: [(name: String, value: String)]
     /// The body; nil for none.
     package let body: JSONObject?
+    /// The only version that is changed, as `If-Match`; nil: any.
+    package var ifMatch: String?
 
     /// A call.
     ///
@@ -58,7 +60,7 @@ package struct AdminAnswer: Sendable {
     package let status: Int
     /// Null if there is none.
     package let body: JSONValue
-    /// The version of an app record, for `If-Match`; nil: the answer has none, or came over HTTP.
+    /// The version of what was read or changed, for `If-Match`; nil: the answer has none.
     package let entityTag: String?
 
     /// Memberwise initializer.

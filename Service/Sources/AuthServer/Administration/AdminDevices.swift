@@ -39,13 +39,23 @@ extension AdminAPI {
     /// Decides about one device, with the members of the body.
     func decide(_ name: DecisionName, _ request: AdminRequest) async throws -> APIResponse {
         let decision = try name.decision(with: request.body, at: service.clock.now)
+        let (app, id) = (try request.appID(), try request.deviceID())
+        var version: Int64?
+        if request.precondition.isConditional {
+            let device = try await existingDevice(id, of: app)
+            try request.precondition.check(EntityTag(device), of: "a device")
+            version = device.version
+        }
         return try await answer(
             try await service.administration.decide(
-                decision, on: try request.deviceID(), of: try request.appID(), actor: request.actor))
+                decision, on: id, of: app, ifVersion: version, actor: request.actor))
     }
 
     private func answer(_ device: DeviceRecord) async throws -> APIResponse {
-        .json(device.administrationJSON(try await service.apps.record(device.appID), at: service.clock.now))
+        let app = try await service.apps.record(device.appID)
+        var answer = APIResponse.json(device.administrationJSON(app, at: service.clock.now))
+        answer.headers.append(("ETag", EntityTag(device).description))
+        return answer
     }
 
     private func existingDevice(_ id: DeviceID, of app: AppID) async throws -> DeviceRecord {

@@ -73,11 +73,12 @@ struct AdminRequest: Sendable {
 
 extension AdminRequest {
     /// A call that did not come over HTTP, by an authorized caller.
-    init(_ call: AdminCall, by caller: AdminCaller, precondition: Precondition = .none) throws {
+    init(_ call: AdminCall, by caller: AdminCaller) throws {
         self.init(
             caller: caller, parameters: call.parameters,
             query: try AdminQuery(call.query, allowing: call.route.queryNames),
-            body: try JSONFields(.object(call.body ?? JSONObject())), precondition: precondition)
+            body: try JSONFields(.object(call.body ?? JSONObject())),
+            precondition: try Precondition(call.ifMatch.map { [$0] } ?? []))
     }
 }
 

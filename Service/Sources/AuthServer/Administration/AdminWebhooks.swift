@@ -17,15 +17,16 @@ extension AdminAPI {
             actor: request.actor)
         var object = webhook.administrationJSON
         object["secret"] = .string(secret.exposed)
-        return .json(object, status: 201)
+        return answer(webhook, object, status: 201)
     }
 
     func showWebhook(_ request: AdminRequest) async throws -> APIResponse {
-        .json(try await existingWebhook(request).administrationJSON)
+        answer(try await existingWebhook(request))
     }
 
     func changeWebhook(_ request: AdminRequest) async throws -> APIResponse {
         let current = try await existingWebhook(request)
+        try request.precondition.check(current)
         let body = request.body
         try body.allowOnly("url", "apps", "all_apps", "events", "enabled")
         let (url, codes) = (try body.string("url"), try Self.codes(body) ?? [])
@@ -42,7 +43,8 @@ extension AdminAPI {
             }
         }
         let changed = try await service.webhooks.change(current.id, actor: request.actor) { webhook in
-            // Another administrator may have named another URL meanwhile.
+            // Another administrator may have changed it meanwhile.
+            try request.precondition.check(webhook)
             guard webhook.url == current.url, request.mayAccess(webhook) else {
                 let reason = "The webhook was changed meanwhile"
                 throw Refusal(.conflict, reason, hint: reason)
@@ -51,12 +53,15 @@ extension AdminAPI {
             webhook.codes = Set(codes.map(\.rawValue))
         }
         guard let changed else { throw Self.unknownWebhook(current.id) }
-        return .json(changed.administrationJSON)
+        return answer(changed)
     }
 
     func removeWebhook(_ request: AdminRequest) async throws -> APIResponse {
         let webhook = try await existingWebhook(request)
-        guard try await service.webhooks.remove(webhook.id, actor: request.actor) else {
+        let removed = try await service.webhooks.remove(webhook.id, actor: request.actor) { webhook in
+            try request.precondition.check(webhook)
+        }
+        guard removed else {
             throw Self.unknownWebhook(webhook.id)
         }
         return .noContent
@@ -72,7 +77,14 @@ extension AdminAPI {
         guard let resent = try await service.webhooks.resend(webhook.id, after: position, actor: request.actor) else {
             throw Self.unknownWebhook(webhook.id)
         }
-        return .json(resent.administrationJSON)
+        return answer(resent)
+    }
+
+    /// The webhook, and the version of its settings.
+    private func answer(_ webhook: Webhook, _ object: JSONObject? = nil, status: Int = 200) -> APIResponse {
+        var answer = APIResponse.json(object ?? webhook.administrationJSON, status: status)
+        answer.headers.append(("ETag", EntityTag(webhook).description))
+        return answer
     }
 
     private func existingWebhook(_ request: AdminRequest) async throws -> Webhook {
@@ -100,6 +112,12 @@ extension AdminAPI {
                     return code
                 })
         }
+    }
+}
+
+extension Precondition {
+    fileprivate func check(_ webhook: Webhook) throws(Refusal) {
+        try check(EntityTag(webhook), of: "webhook \(webhook.id)")
     }
 }
 

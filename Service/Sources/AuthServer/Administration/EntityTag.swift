@@ -3,7 +3,7 @@ internal import AuthService
 internal import Crypto
 internal import StrictJSON
 
-/// The version of an app record, as `ETag` and `If-Match` carry it (RFC 9110 sections 8.8.3 and 13.1.1).
+/// The version of what the admin API changes, as `ETag` and `If-Match` carry it (RFC 9110 sections 8.8.3 and 13.1.1).
 struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// The tag with its quotes.
     let description: String
@@ -11,8 +11,25 @@ struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// The tag of a record. Two records have the same tag only if they are equal, including their secrets. The secrets are keys
     /// with far too many bits to be found from the hash.
     init(_ record: AppRecord) {
-        let text = JSONValue.object(record.json(secrets: .plain)).bytes
-        let digest = SHA256.hash(data: text)
+        self.init(hashing: record.json(secrets: .plain))
+    }
+
+    /// The tag of a device: its version, which counts the changes of its row.
+    init(_ device: DeviceRecord) { description = "\"\(device.version)\"" }
+
+    /// The tag of a webhook's settings. Its version is no such tag: each delivery counts it up.
+    init(_ webhook: Webhook) {
+        self.init(
+            hashing: JSONObject([
+                ("id", .string(webhook.id)), ("url", .string(webhook.url)),
+                ("apps", .array(webhook.scope.named.map(\.text).sorted().map { .string($0) })),
+                ("all_apps", .bool(webhook.scope == .allApps)), ("events", .string(webhook.storedCodes)),
+                ("enabled", .bool(webhook.isEnabled)),
+            ]))
+    }
+
+    private init(hashing object: JSONObject) {
+        let digest = SHA256.hash(data: JSONValue.object(object).bytes)
         description = "\"" + Hexadecimal.encode(digest.withUnsafeBytes { [UInt8]($0.prefix(16)) }) + "\""
     }
 }
@@ -56,8 +73,15 @@ enum Precondition: Sendable {
     }
 
     /// Refuses a record whose version the header does not name.
-    func check(_ record: AppRecord) throws(Refusal) {
-        guard case .oneOf(let tags) = self, !tags.contains(EntityTag(record).description) else { return }
-        throw Refusal(.preconditionFailed, "If-Match names another version of \(record.appID)")
+    func check(_ record: AppRecord) throws(Refusal) { try check(EntityTag(record), of: "\(record.appID)") }
+
+    /// Refuses a version that the header does not name.
+    ///
+    /// - Parameters:
+    ///   - tag: the version of now.
+    ///   - what: what has it, for the log: never an id of a device.
+    func check(_ tag: EntityTag, of what: String) throws(Refusal) {
+        guard case .oneOf(let tags) = self, !tags.contains(tag.description) else { return }
+        throw Refusal(.preconditionFailed, "If-Match names another version of \(what)")
     }
 }

@@ -186,7 +186,8 @@ extension AdminRoute {
             "Replaces the whole record. Masked secrets stay as they are. With `If-Match` it is refused if the record was changed since."
         case .removeApp: "Only an app that never had a device can be removed: disable the others."
         case .listDevices: "Narrow it by the query. `next_cursor` is the `cursor` of the next page, null on the last."
-        case .showDevice: "Everything that an operator may see of a device: no receipts, no keys."
+        case .showDevice:
+            "Everything that an operator may see of a device: no receipts, no keys. `ETag` names its version: a decision with `If-Match` is refused if the device was changed since."
         case .revokeDevice:
             "Revocation is permanent for this id. The phone may register a new key. Revoking a revoked device changes nothing and answers 200."
         case .approveDevice:
@@ -228,9 +229,10 @@ extension AdminRoute {
         case .listWebhooks: "Those whose apps the credential is for. Without their secrets."
         case .addWebhook:
             "It gets the events from now on. A credential for all apps is needed. Give `apps` with at least one id, or `all_apps: true`. The secret is in this answer and never again."
-        case .showWebhook: "With its position in the audit log, and why the last delivery failed."
+        case .showWebhook:
+            "With its position in the audit log, and why the last delivery failed. `ETag` names the version of its settings."
         case .changeWebhook:
-            "Replaces all settings. Another `url` needs a credential for all apps. The secret stays: for another one, add another webhook."
+            "Replaces all settings. Another `url` needs a credential for all apps. The secret stays: for another one, add another webhook. With `If-Match` it is refused if the settings were changed since."
         case .removeWebhook: "Events that wait for it are not delivered any more."
         case .resendWebhook:
             "Deliveries go on after the event with the number `after`, with the same ids as before."

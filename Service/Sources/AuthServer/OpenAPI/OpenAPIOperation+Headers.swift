@@ -33,7 +33,7 @@ extension OpenAPIOperation {
         var names: [String] = []
         // The key that a rotation has replaced need not rotate.
         if security == .deviceSignature, path != Route.rotateKey.rawValue { names.append(HeaderName.rotate) }
-        if successSchema == "AppRecord" { names.append("ETag") }
+        if ["AppRecord", "Device", "Webhook"].contains(successSchema) { names.append("ETag") }
         guard security == .forwardingCredential else { return .object(Self.headers(names)) }
         var headers = Self.headers(names + VerifiedIdentity.headerNames)
         headers[HeaderName.error] = Self.header("ObservedError")

@@ -227,11 +227,12 @@ extension OpenAPIOperation {
             errors.formUnion([.payloadTooLarge, .unsupportedMediaType])
         }
         switch route {
-        case .addApp, .approveDevice, .rejectDevice, .revokeDevice, .forceRotation, .liftRotation, .lowerScheme:
-            errors.insert(.conflict)
-        case .followAudit, .resendWebhook: errors.insert(.conflict)
-        case .changeWebhook: errors.formUnion([.conflict, .unknownApp])
-        case .changeApp, .removeApp: errors.formUnion([.conflict, .preconditionFailed])
+        case .addApp, .followAudit, .resendWebhook: errors.insert(.conflict)
+        case .changeWebhook: errors.formUnion([.conflict, .preconditionFailed, .unknownApp])
+        case .removeWebhook: errors.insert(.preconditionFailed)
+        case .changeApp, .removeApp, .approveDevice, .rejectDevice, .revokeDevice, .forceRotation, .liftRotation,
+            .lowerScheme:
+            errors.formUnion([.conflict, .preconditionFailed])
         default: break
         }
         switch route {

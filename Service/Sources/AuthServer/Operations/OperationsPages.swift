@@ -8,8 +8,13 @@ package protocol OperationsPages: Sendable {
     func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer
     /// The page for a request whose form was refused, such as a form that is too large. The request has no form.
     func answer(_ request: PageRequest, refusedWith refusal: Refusal, at now: UnixTime) -> PageAnswer
-    /// Whether a person is signed in, who may send a larger form.
-    func isSignedIn(_ request: PageRequest, at now: UnixTime) -> Bool
+    /// Takes a place for a large form of a person who is signed in, before its body is read.
+    ///
+    /// - Returns: the id of the person's credential, which must leave by `leaveForm(of:)`; nil: nobody is signed in.
+    /// - Throws: `RATE_LIMITED` if the credential has enough forms already.
+    func enterForm(_ request: PageRequest, at now: UnixTime) throws(Refusal) -> String?
+    /// Gives the place of a credential's form back.
+    func leaveForm(of credentialID: String)
 }
 
 /// A request for a page, parsed.
@@ -18,13 +23,15 @@ package struct PageRequest: Sendable {
     package static let base = "/console"
     /// The largest body of a form of a person who is signed in, in bytes: an app record and its fields.
     package static let maximumForm = 320 * 1024
+    /// The most forms of people who are signed in for which there is memory at once: more than one credential may have.
+    static let maximumForms = 6
     /// The largest body of any other form, in bytes. So small a body takes nothing from the budget of all forms: only people with a
     /// session can fill that.
     package static let maximumFormOfStrangers = BodyBudget.uncounted
     /// The request header of the pages' script when it refreshes a page by itself. Such a request does not prolong a session.
     package static let refreshHeader = "X-Synheart-Refresh"
 
-    /// `GET` or `POST`. HEAD is GET: the listener leaves out the body.
+    /// `GET`, `HEAD` or `POST`. HEAD is answered as GET: the listener leaves out the body.
     package var method: String
     /// The path as sent, not decoded.
     package var path: String

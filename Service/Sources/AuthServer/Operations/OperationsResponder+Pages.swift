@@ -11,13 +11,18 @@ extension OperationsResponder {
     ) async throws -> PageAnswer {
         var page = try pageRequest(request, target, over: connection)
         let room = forms.share()
-        defer { room.release() }
+        var sender: String?
+        defer {
+            room.release()
+            if let sender { pages.leaveForm(of: sender) }
+        }
         if request.method == .post {
             let now = service.clock.now
-            let isSignedIn = pages.isSignedIn(page, at: now)
             do {
+                sender = try pages.enterForm(page, at: now)
                 page.form = try await form(
-                    of: request, upTo: isSignedIn ? PageRequest.maximumForm : PageRequest.maximumFormOfStrangers,
+                    of: request,
+                    upTo: sender != nil ? PageRequest.maximumForm : PageRequest.maximumFormOfStrangers,
                     within: room, over: connection)
             } catch let error as Refusal {
                 return pages.answer(page, refusedWith: error, at: now)
@@ -38,7 +43,7 @@ extension OperationsResponder {
         let provenance = try RequestProvenance(of: request.head, over: connection, trusting: proxies)
         let headers = request.headers
         var page = PageRequest(
-            request.method == .post ? "POST" : "GET", target.path.text, host: headers[values: .host].first ?? "",
+            request.method.rawValue, target.path.text, host: headers[values: .host].first ?? "",
             from: provenance.address)
         page.query = try PageFields(parsing: target.query ?? "")
         page.cookies = Self.cookies(headers[values: .cookie])

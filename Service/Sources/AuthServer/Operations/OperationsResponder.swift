@@ -23,8 +23,8 @@ struct OperationsResponder: ListenerResponder {
     let log: RequestLog
     /// The pages below `/console`; nil: there are none.
     let pages: (any OperationsPages)?
-    /// The memory of all forms together: three of the largest.
-    let forms = BodyBudget(bytes: 3 * PageRequest.maximumForm)
+    /// The memory of all forms together.
+    let forms = BodyBudget(bytes: PageRequest.maximumForms * PageRequest.maximumForm)
     /// Whether it answers nothing but the paths for load balancers and Prometheus.
     var answersProbesAlone = false
 

@@ -40,7 +40,8 @@ package struct PageService: Sendable {
     /// What pages have of a service without a server.
     package init(service: AuthService, stores: AuthService.Stores, readiness: Readiness) {
         self.init(
-            service: service, administration: AdminAPI(service: service, stores: stores), readiness: readiness,
+            service: service, administration: AdminAPI(service: service, stores: stores, metrics: ServerMetrics()),
+            readiness: readiness,
             certificates: { [] })
     }
 
@@ -62,13 +63,13 @@ package struct PageService: Sendable {
         try await service.credentials.usable(id)
     }
 
+    /// When this node last saw a credential; nil: not since it started.
+    package func lastUse(of credentialID: String) -> UnixTime? { administration.metrics?.credentialUses[credentialID] }
+
     /// Answers a call of the admin API as it would answer the bearer of the credential.
-    ///
-    /// - Parameter tag: the `If-Match` of the call; nil: none.
-    package func answer(_ call: AdminCall, by credential: Credential, ifMatch tag: String? = nil) async -> AdminAnswer {
+    package func answer(_ call: AdminCall, by credential: Credential) async -> AdminAnswer {
         do {
-            return AdminAnswer(
-                try await administration.answer(call, by: credential, ifMatch: tag.map { [$0] } ?? []))
+            return AdminAnswer(try await administration.answer(call, by: credential))
         } catch {
             let frame = ResponseFrame(requestID: RequestID.current ?? "page", now: now)
             return AdminAnswer(frame.answer(Refusal(answering: error)))

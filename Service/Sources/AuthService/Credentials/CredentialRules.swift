@@ -100,8 +100,9 @@ public struct CredentialRules: Sendable {
 
     /// The credential in an `Authorization` header. Refuses with `UNAUTHORIZED`.
     ///
-    /// An address that sent too many unknown credentials is refused with `RATE_LIMITED` before the store is read. A
-    /// credential that is cached is exempt, so other clients at the same address cannot lock it out.
+    /// A credential that was wrong 10 times at an address, and an address that sent too many unknown credentials, are refused with
+    /// `RATE_LIMITED` before the store is read. A credential that is cached is exempt, so other clients at the same address cannot
+    /// lock it out.
     public func authenticate(
         authorization: String?, from address: ClientAddress
     ) async throws(Refusal) -> Credential {
@@ -120,9 +121,9 @@ public struct CredentialRules: Sendable {
         guard let token, token.count <= 256, let (id, secret) = Self.parts(of: token) else { throw refused }
         let hash = Self.hash(secret)
         let isKnown = cache.lastKnown(id).map { constantTimeEquals($0.secretHash, hash) } ?? false
-        if !isKnown { try protection.admitStranger(from: address) }
+        if !isKnown { try protection.admitCredential(id, from: address) }
         guard let credential = try await credential(id), constantTimeEquals(credential.secretHash, hash) else {
-            await protection.countStranger(from: address)
+            await protection.countCredential(id, from: address)
             throw refused
         }
         guard credential.revokedAt == nil, clock.now < credential.expiresAt else {

@@ -95,11 +95,11 @@ public struct DeviceAdministration: Sendable {
     }
 
     func decide(
-        _ command: DeviceCommand, _ id: DeviceID, of app: AppID, actor: String
+        _ command: DeviceCommand, _ id: DeviceID, of app: AppID, ifVersion version: Int64? = nil, actor: String
     ) async throws(Refusal) -> DeviceRecord {
         let record = try await storeCall { () async throws(StoreError) in try await apps.record(app) }
         guard let record else { throw Refusal(.unknownApp, "no app \(app)", hint: "There is no app \(app)") }
-        return try await apply(command, id, of: record, actor: actor).device
+        return try await apply(command, id, of: record, ifVersion: version, actor: actor).device
     }
 
     /// Applies an operator's command to a device of this app.

@@ -40,10 +40,17 @@ extension DeviceAdministration {
     }
 
     /// Decides about one device, as the functions for each decision do.
+    ///
+    /// - Parameters:
+    ///   - decision: the decision.
+    ///   - id: the device.
+    ///   - app: its app.
+    ///   - version: the only version of the device that is changed; nil: any.
+    ///   - actor: the actor in the audit log.
     package func decide(
-        _ decision: DeviceDecision, on id: DeviceID, of app: AppID, actor: String
+        _ decision: DeviceDecision, on id: DeviceID, of app: AppID, ifVersion version: Int64? = nil, actor: String
     ) async throws(Refusal) -> DeviceRecord {
-        try await decide(decision.command, id, of: app, actor: actor)
+        try await decide(decision.command, id, of: app, ifVersion: version, actor: actor)
     }
 
     /// Decides about one device of many. Unlike a decision about one device, it succeeds where a device is already approved or

@@ -47,6 +47,8 @@ final class Protection: Sendable {
     private let rereads: TokenBuckets<Reader>
     /// Ids that no device has, and that passed at an address with too many strangers.
     private let wrongPositives = TokenBuckets<Reader>(Rate(burst: 3, perMinute: 1))
+    /// Credentials that were wrong. One that goes on being wrong, such as that of a forgotten job, uses up no more of its address.
+    private let wrongCredentials = TokenBuckets<CredentialGuess>(Rate(burst: 10, perMinute: 6), capacity: 20_000)
     private let devices: TokenBuckets<DeviceID>
     private let rotations: TokenBuckets<DeviceID>
     private let claims: LiveClaimQuota
@@ -64,6 +66,17 @@ final class Protection: Sendable {
     private struct Reader: Hashable {
         let device: DeviceID
         let address: ClientAddress?
+    }
+
+    /// A credential that was named at an address: the first bytes of its id, which may be invented.
+    private struct CredentialGuess: Hashable {
+        let address: ClientAddress
+        let id: String
+
+        init(_ id: String, at address: ClientAddress) {
+            self.address = address
+            self.id = String(decoding: id.utf8.prefix(16), as: UTF8.self)
+        }
     }
 
     init(_ settings: ProtectionSettings, shared: (any LimitStore)? = nil, clock: any ServiceClock) {
@@ -116,10 +129,29 @@ final class Protection: Sendable {
         }
     }
 
-    /// Refuses an unknown app or credential before the store is read for it, if the address named too many strangers.
+    /// Refuses an unknown app before the store is read for it, if the address named too many strangers.
     func admitStranger(from address: ClientAddress) throws(Refusal) {
         guard !address.isUnnamed else { return }
         try admit(waiting(.strangers(address), strangers), "strangers at \(address)")
+    }
+
+    /// Refuses a credential before the store is read for it: it was wrong too often at the address, or the address named too many
+    /// strangers.
+    ///
+    /// - Parameter id: the credential's id, as it was sent.
+    func admitCredential(_ id: String, from address: ClientAddress) throws(Refusal) {
+        guard !address.isUnnamed else { return }
+        try admit(
+            wrongCredentials.waiting(CredentialGuess(id, at: address), now: clock.now),
+            "wrong tries of one credential at \(address)")
+        try admitStranger(from: address)
+    }
+
+    /// Counts a credential that does not exist, or came with a wrong secret.
+    func countCredential(_ id: String, from address: ClientAddress) async {
+        guard !address.isUnnamed else { return }
+        _ = wrongCredentials.take(CredentialGuess(id, at: address), now: clock.now)
+        await countStranger(from: address)
     }
 
     /// Counts a failed signature of a device that exists.

@@ -90,9 +90,14 @@ public struct Webhooks: Sendable {
     }
 
     /// Removes a webhook. False if there is none.
-    public func remove(_ id: String, actor: String) async throws -> Bool {
+    ///
+    /// `check` throws if the webhook must stay. It may run several times.
+    public func remove(
+        _ id: String, actor: String, _ check: (Webhook) throws -> Void = { _ in }
+    ) async throws -> Bool {
         try await save(id) { webhook in
-            (webhook, WebhookChange(from: webhook, to: nil, recording: event(.webhookRemoved, webhook, actor)))
+            try check(webhook)
+            return (webhook, WebhookChange(from: webhook, to: nil, recording: event(.webhookRemoved, webhook, actor)))
         } != nil
     }
 

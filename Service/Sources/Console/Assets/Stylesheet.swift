@@ -119,6 +119,9 @@ enum Stylesheet {
         .hint { color: var(--soft); font-size: .9rem; margin: .25rem 0 0; }
         .field { margin: 0 0 1rem; }
         .change .field, .narrow form { max-width: 36rem; }
+        fieldset { margin: 0; padding: .5rem .75rem; border: 1px solid var(--line); border-radius: var(--radius); }
+        legend { font-weight: 600; padding: 0 .25rem; }
+        fieldset .check { overflow-wrap: anywhere; padding: .25rem 0; margin: 0; }
         .narrow button { margin-top: 1rem; }
         .filters { display: flex; flex-wrap: wrap; gap: .75rem; align-items: end; margin-bottom: 1.25rem; }
         .filters .field { flex: 1 1 11rem; max-width: 22rem; margin: 0; }

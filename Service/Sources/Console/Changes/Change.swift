@@ -13,7 +13,7 @@ struct Change: Sendable {
     var isDangerous = false
     var fields: [ChangeField] = []
     let call: AdminCall
-    /// The `If-Match` of the call; nil: none.
+    /// The `If-Match` of the call: the version that the page shows. Nil: none.
     var tag: String?
     /// What the next page tells, such as "The device is revoked.".
     let done: String
@@ -28,6 +28,8 @@ struct ChangeField: Sendable {
         /// Text of several lines.
         case lines(maximum: Int)
         case choice([Choice])
+        /// Any number of boxes.
+        case several([Choice], chosen: Set<String>)
         case check
     }
 
@@ -45,8 +47,8 @@ struct ChangeField: Sendable {
     var rendered: PageValue {
         var members: [String: PageValue] = [
             "name": .text(name), "label": .text(label), "hint": .optional(hint), "value": .text(value),
-            "text": .none, "lines": .none, "choices": .none, "check": .flag(false), "checked": .flag(value == "yes"),
-            "invalid": .flag(isInvalid),
+            "text": .none, "lines": .none, "choices": .none, "several": .none, "check": .flag(false),
+            "checked": .flag(value == "yes"), "invalid": .flag(isInvalid),
         ]
         switch kind {
         case .text(let maximum): members["text"] = ["maximum": .text(String(maximum))]
@@ -54,6 +56,16 @@ struct ChangeField: Sendable {
             members["lines"] = ["maximum": .text(String(maximum))]
             members["value"] = .lines(value)
         case .choice(let choices): members["choices"] = Choice.values(choices, chosen: value)
+        case .several(let choices, let chosen):
+            members["several"] = [
+                "boxes": .list(
+                    choices.map {
+                        [
+                            "value": .text($0.value), "label": .text($0.label),
+                            "checked": .flag(chosen.contains($0.value)),
+                        ]
+                    })
+            ]
         case .check: members["check"] = true
         }
         return .object(members)
@@ -98,7 +110,8 @@ extension ChangePage {
                 "hasFields": .flag(!change.fields.isEmpty), "next": .text(change.next),
                 "commands": visit.commands(change.call, ifMatch: change.tag).value,
                 "problem": refused.map { ["code": .text($0.code), "message": .text($0.message)] } ?? .none,
-                "action": .text(visit.request.path),
+                "action": .text(visit.request.path), "tag": .optional(change.tag),
+                "isStale": .flag(refused?.status == 412),
             ], status: refused?.status ?? 200)
     }
 }
@@ -114,8 +127,15 @@ extension Templates {
         <li>{{.}}</li>
         {{/consequences}}
         </ul>
+        {{#isStale}}
+        <p>Nothing is changed. <a class="button primary" href="{{next}}">Look at it as it is now</a></p>
+        {{/isStale}}
+        {{^isStale}}
         <form method="post" action="{{action}}" class="change">
         {{>token}}
+        {{#tag}}
+        <input type="hidden" name="tag" value="{{.}}">
+        {{/tag}}
         {{>fields}}
         <div class="buttons">
         <button class="{{#danger}}danger{{/danger}}{{^danger}}primary{{/danger}}">{{verb}}</button>
@@ -125,9 +145,13 @@ extension Templates {
         <a class="button" href="{{next}}">Cancel</a>
         </div>
         </form>
+        {{/isStale}}
         <h2>The same change in a terminal</h2>
         {{#commands}}
         {{>commands}}
+        {{#cli}}{{#tag}}
+        <p class="soft">The command reads no page: it changes whichever version there is. The curl call changes the one that this page showed.</p>
+        {{/tag}}{{/cli}}
         {{/commands}}
         """#
 
@@ -147,10 +171,17 @@ extension Templates {
         {{#check}}
         <label class="check"><input type="checkbox" name="{{name}}" value="yes"{{#checked}} checked{{/checked}}{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}{{#invalid}} aria-invalid="true"{{/invalid}}> {{label}}</label>
         {{/check}}
-        {{^text}}{{^lines}}{{^check}}
+        {{#several}}
+        <fieldset{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}><legend>{{label}}</legend>
+        {{#boxes}}
+        <label class="check"><input type="checkbox" name="{{name}}" value="{{value}}"{{#checked}} checked{{/checked}}> {{label}}</label>
+        {{/boxes}}
+        </fieldset>
+        {{/several}}
+        {{^text}}{{^lines}}{{^check}}{{^several}}
         <label for="field-{{name}}">{{label}}</label>
         <select id="field-{{name}}" name="{{name}}"{{#hint}} aria-describedby="hint-{{name}}"{{/hint}}{{#invalid}} aria-invalid="true"{{/invalid}}>{{#choices}}<option value="{{value}}"{{#selected}} selected{{/selected}}>{{label}}</option>{{/choices}}</select>
-        {{/check}}{{/lines}}{{/text}}
+        {{/several}}{{/check}}{{/lines}}{{/text}}
         {{#hint}}
         <p class="hint" id="hint-{{name}}">{{.}}</p>
         {{/hint}}

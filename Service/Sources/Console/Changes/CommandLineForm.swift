@@ -10,6 +10,9 @@ enum CommandLineForm {
             guard let value = body[member], !value.isNull else { return [] }
             return ["--\(name)", value.string ?? value.text()]
         }
+        func repeated(_ name: String, _ member: String) -> [String] {
+            (body[member]?.array ?? []).compactMap(\.string).flatMap { ["--\(name)", $0] }
+        }
         func queried(_ name: String, _ member: String) -> [String] {
             call.query.first { $0.name == member }.map { ["--\(name)", $0.value] } ?? []
         }
@@ -36,15 +39,18 @@ enum CommandLineForm {
                 + queried("before", "before") + queried("limit", "limit")
         case .listCredentials: return ["credentials", "list"]
         case .createCredential:
-            let apps = (body["apps"]?.array ?? []).compactMap(\.string).flatMap { ["--app", $0] }
             let days = body["expires_in_seconds"]?.integer.map { ["--days", String($0 / 86_400)] } ?? []
-            return ["credentials", "create"] + option("name", "name") + option("role", "role") + apps + days
+            return ["credentials", "create"] + option("name", "name") + option("role", "role") + repeated("app", "apps")
+                + days
         case .revokeCredential:
             return ["credentials", "revoke"] + (call.parameters["credential_id"].map { [$0] } ?? [])
         case .listSigningKeys: return ["signing-keys", "list"]
         case .rotateSigningKeys: return ["signing-keys", "rotate"]
         case .revokeSigningKey: return ["signing-keys", "revoke"] + (call.parameters["kid"].map { [$0] } ?? [])
         case .listWebhooks: return ["webhooks", "list"]
+        case .addWebhook:
+            return ["webhooks", "add", body["url"]?.string ?? ""] + repeated("app", "apps")
+                + repeated("event", "events")
         case .removeWebhook: return ["webhooks", "remove"] + (call.parameters["webhook_id"].map { [$0] } ?? [])
         case .resendWebhook:
             return ["webhooks", "resend"] + (call.parameters["webhook_id"].map { [$0] } ?? [])

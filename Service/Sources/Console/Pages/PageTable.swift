@@ -9,8 +9,9 @@ enum PageTable {
             NowPage(), AppListPage(), AppPage(), AppChangePage(), SetUpPage(), FirstDevicePage(), HistoryPage(),
             HistoryDownloadPage(),
             RefusalListPage(), RefusalPage(), RefusalErasePage(), DeviceListPage(), DevicePage(), BulkDecisionPage(),
-            AuditPage(), AuditVerificationPage(), AccessPage(), CredentialCreationPage(), CredentialRevocationPage(),
-            SigningKeyRotationPage(), SigningKeyRevocationPage(), AccountPage(),
+            AuditPage(), AuditVerificationPage(), AuditArchivePage(), AccessPage(), CredentialCreationPage(),
+            CredentialRevocationPage(),
+            SigningKeyRotationPage(), SigningKeyRevocationPage(), WebhookCreationPage(), WebhookPage(), AccountPage(),
         ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
         + WebhookAction.allCases.map { WebhookActionPage(change: $0) }
 

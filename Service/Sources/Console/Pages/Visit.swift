@@ -39,9 +39,11 @@ struct Visit: Sendable {
         try await answer(call, ifMatch: tag).body
     }
 
-    /// The same, with the version of an app record.
+    /// The same, with the version of what was read, such as an app record.
     func answer(_ call: AdminCall, ifMatch tag: String? = nil) async throws(CallRefused) -> AdminAnswer {
-        let answer = await service.answer(call, by: credential, ifMatch: tag)
+        var call = call
+        call.ifMatch = tag
+        let answer = await service.answer(call, by: credential)
         guard answer.status < 400 else { throw CallRefused(answer) }
         return answer
     }
@@ -63,6 +65,19 @@ struct Visit: Sendable {
             if error.status < 500 { sessions.giveBack(number, in: sessionID) }
             throw error
         }
+    }
+
+    /// The version that the person decides about: of a form, the one that its page showed.
+    ///
+    /// - Parameter read: the answer about what is decided, as it is now.
+    func seenVersion(of read: AdminAnswer) throws(PageRefusal) -> String? {
+        guard request.method == "POST" else { return read.entityTag }
+        guard let tag = request.form["tag"], tag.hasPrefix("\"") else {
+            throw PageRefusal(
+                status: 400, title: "That form is incomplete",
+                message: "It does not say which version it is about. Open the page again, and repeat the change.")
+        }
+        return tag
     }
 
     /// Leaves a notice for the next page.

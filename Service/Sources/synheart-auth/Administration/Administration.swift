@@ -19,7 +19,20 @@ extension Administration {
         _ route: AdminRoute, _ parameters: [String: String] = [:], query: [(String, String?)] = [],
         body: JSONObject? = nil
     ) async throws -> JSONObject {
-        try Self.success(try await answer(AdminCall(route, parameters, query: query, body: body)), of: route)
+        try await ask(AdminCall(route, parameters, query: query, body: body))
+    }
+
+    /// Makes this call and returns the body of its success.
+    func ask(_ call: AdminCall) async throws -> JSONObject {
+        try Self.success(try await answer(call), of: call.route)
+    }
+
+    /// What is to be changed, and its version for `AdminCall.ifMatch`; nil: the service names none.
+    func read(
+        _ route: AdminRoute, _ parameters: [String: String]
+    ) async throws -> (object: JSONObject, version: String?) {
+        let answer = try await answer(AdminCall(route, parameters))
+        return (try Self.success(answer, of: route), answer.entityTag)
     }
 
     /// The body of a success.

@@ -34,6 +34,7 @@ struct RemoteService: Administration {
         let body = call.body.map { JSONValue.object($0).bytes } ?? []
         var headers = [("Authorization", "Bearer \(credential.exposed)")]
         if !body.isEmpty { headers.append(("Content-Type", "application/json")) }
+        if let tag = call.ifMatch { headers.append(("If-Match", tag)) }
         let request = TransportRequest(
             method: call.route.method, url: origin.description + call.target, headers: HeaderFields(headers),
             body: body,
@@ -49,7 +50,7 @@ struct RemoteService: Administration {
         guard let json = json ?? (answer.body.isEmpty ? .null : nil) else {
             throw CommandFailure(.impossible, "\(origin) does not answer in JSON, status \(answer.status)")
         }
-        return AdminAnswer(status: answer.status, body: json)
+        return AdminAnswer(status: answer.status, body: json, entityTag: answer.headers.values("ETag").first)
     }
 
     func close() async {}

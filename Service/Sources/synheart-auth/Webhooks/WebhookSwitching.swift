@@ -35,11 +35,11 @@ extension WebhooksCommand {
         }
     }
 
-    /// Changes whether events are delivered, and no other setting.
+    /// Changes whether events are delivered, and no other setting. Refused if another person changed the webhook meanwhile.
     private static func set(
         _ id: String, isEnabled: Bool, _ administration: any Administration
     ) async throws -> JSONObject {
-        let webhook = try await administration.ask(.showWebhook, ["webhook_id": id])
+        let (webhook, version) = try await administration.read(.showWebhook, ["webhook_id": id])
         var settings = JSONObject([("url", webhook["url"] ?? .null), ("enabled", .bool(isEnabled))])
         if webhook["all_apps"] == true {
             settings["all_apps"] = true
@@ -47,6 +47,8 @@ extension WebhooksCommand {
             settings["apps"] = webhook["apps"] ?? .null
         }
         if let events = webhook["events"], !events.isNull { settings["events"] = events }
-        return try await administration.ask(.changeWebhook, ["webhook_id": id], body: settings)
+        var change = AdminCall(.changeWebhook, ["webhook_id": id], body: settings)
+        change.ifMatch = version
+        return try await administration.ask(change)
     }
 }

@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import NIOConcurrencyHelpers
 import Testing
 
 @testable import AuthServer
@@ -8,6 +9,9 @@ import Testing
 @Suite struct PagesTests {
     /// Answers with what it was asked.
     private struct Echo: OperationsPages {
+        /// The forms of the person who is signed in: at most one.
+        let forms = NIOLockedValueBox(0)
+
         func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer {
             let fields = (request.query.all + request.form.all).map { "\($0.name)=\($0.value)" }
             let cookies = request.cookies["id"] ?? []
@@ -23,7 +27,20 @@ import Testing
             PageAnswer(status: refusal.code.httpStatus, body: Array("a page: \(refusal.reason)".utf8))
         }
 
-        func isSignedIn(_ request: PageRequest, at now: UnixTime) -> Bool { request.cookies["id"] == ["7"] }
+        func enterForm(_ request: PageRequest, at now: UnixTime) throws(Refusal) -> String? {
+            guard request.cookies["id"] == ["7"] else { return nil }
+            let number = forms.withLockedValue { forms in
+                forms += 1
+                return forms
+            }
+            guard number == 1 else {
+                leaveForm(of: "7")
+                throw Refusal(.rateLimited, "another form", retryAfter: 1)
+            }
+            return "7"
+        }
+
+        func leaveForm(of credentialID: String) { forms.withLockedValue { $0 -= 1 } }
     }
 
     private static let form = ("Content-Type", "application/x-www-form-urlencoded")
@@ -97,6 +114,45 @@ import Testing
                 let body = "a=" + String(repeating: "1", count: 300 * 1024)
                 let answer = try await send(server, "POST", "/console", [Self.form, ("Cookie", "id=7")], body: body)
                 #expect(answer.status == 200)
+            }
+        }
+    }
+
+    @Test func `a place for a form is taken before its body comes, and given back however it ends`() async throws {
+        let pages = Echo()
+        try await TestServer.with(pages: pages) { server in
+            let head =
+                "POST /console HTTP/1.1\r\nHost: localhost\r\nCookie: id=7\r\nContent-Length: 8\r\n"
+                + "Content-Type: application/x-www-form-urlencoded\r\n\r\n"
+            let fields = [Self.form, ("Cookie", "id=7")]
+            for rest in ["a=1&b=22", nil, "a=%&bbbb"] {
+                try await RawConnection.with(port: server.operationsPort) { connection in
+                    try await connection.send(head)
+                    while pages.forms.withLockedValue({ $0 }) == 0 { await Task.yield() }
+                    let refused = try await send(server, "POST", "/console", fields, body: "a=1")
+                    #expect(refused.status == 429 && refused.text == "a page: another form")
+                    // A person without a session has no such place.
+                    #expect(try await send(server, "POST", "/console", [Self.form], body: "a=1").status == 200)
+                    guard let rest else { return }
+                    try await connection.send(rest)
+                    #expect(try await connection.response()?.status == (rest.contains("%") ? 400 : 200))
+                }
+                while pages.forms.withLockedValue({ $0 }) > 0 { await Task.yield() }
+                #expect(try await send(server, "POST", "/console", fields, body: "a=1").status == 200)
+            }
+        }
+    }
+
+    @Test func `HEAD reaches the pages as HEAD, and its answer has no body`() async throws {
+        try await with { server in
+            try await RawConnection.with(port: server.operationsPort) { connection in
+                for method in ["HEAD", "GET"] {
+                    try await connection.send(RawRequest(method: method, target: "/console").bytes)
+                    let answer = try #require(try await connection.response(omitsBody: method == "HEAD"))
+                    #expect(answer.status == 200)
+                    let length = "\(method) /console [] [] - localhost".utf8.count
+                    #expect(answer.value("Content-Length") == String(length))
+                }
             }
         }
     }

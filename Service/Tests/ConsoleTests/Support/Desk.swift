@@ -32,7 +32,8 @@ struct Desk {
         let memory = MemoryStores(clock: clock)
         let all = AuthService.Stores(
             challenges: memory, replay: memory, apps: memory, devices: memory, audit: memory, credentials: memory,
-            signingKeys: memory, recordings: memory, history: memory, webhooks: memory)
+            signingKeys: memory, recordings: memory, history: memory, webhooks: memory,
+            auditArchives: memory)
         let key = try #require(ServiceKey([UInt8](repeating: 7, count: 32)))
         stores = memory
         service = AuthService(stores: all, key: key, clock: clock)
@@ -115,10 +116,18 @@ final class Browser {
         return await send(request)
     }
 
-    /// Sends a form with the token of the page that has it.
+    /// Sends a form with the token of the page that has it, and with the version that a page of a change shows.
     func submit(_ path: String, _ fields: [(String, String)] = []) async throws -> PageAnswer {
         let token = try await token(at: path)
-        return await post(path, fields + [("token", token)])
+        let version = await version(at: path)
+        return await post(path, fields + [("token", token)] + (version.map { [("tag", $0)] } ?? []))
+    }
+
+    /// The version that a page of a change shows; nil: none.
+    func version(at path: String) async -> String? {
+        let form = await get(path).text.components(after: "class=\"change\"").map { String($0) }
+        let value = form?.components(after: "name=\"tag\" value=\"").map { String($0.prefix { $0 != "\"" }) }
+        return value?.replacing("&quot;", with: "\"")
     }
 
     /// The token in the forms of a page.

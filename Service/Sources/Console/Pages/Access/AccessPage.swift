@@ -29,7 +29,9 @@ struct AccessPage: ConsolePage {
         if visit.may(.listWebhooks) {
             let webhooks = try await visit.call(AdminCall(.listWebhooks))["webhooks"]?.elements ?? []
             values["webhooks"] = [
-                "rows": .list(webhooks.map { Self.webhook($0, visit) }), "isEmpty": .flag(webhooks.isEmpty),
+                "rows": .list(webhooks.map { .object(WebhookPage.values($0, visit)) }),
+                "isEmpty": .flag(webhooks.isEmpty),
+                "add": .optional(visit.may(.addWebhook) ? PagePath.of("access", "webhooks", "add") : nil),
             ]
         }
         return Page("Access", "access", values)
@@ -59,31 +61,13 @@ struct AccessPage: ConsolePage {
             "soon": .flag(isUsable && (end.map { $0 - visit.now < soon } ?? false)),
             "expires": Moment.value(credential["expires_at"]?.string, now: visit.now),
             "created": Moment.value(credential["created_at"]?.string, now: visit.now),
+            "used": visit.service.lastUse(of: id).map { Moment(time: $0, now: visit.now).value } ?? .none,
             "revoke": .optional(mayRevoke ? PagePath.of("access", "credentials", id, "revoke") : nil),
         ]
     }
 
-    private static func webhook(_ webhook: JSONValue, _ visit: Visit) -> PageValue {
-        let id = webhook["id"]?.string ?? ""
-        let changes = WebhookAction.allCases.filter { visit.may($0.route) && $0.applies(to: webhook) }
-        let events = (webhook["events"]?.elements ?? []).compactMap(\.string)
-        return [
-            "id": .text(id), "url": PageValue(webhook["url"]), "apps": .text(scope(webhook)),
-            "events": .text(events.isEmpty ? "all" : events.joined(separator: ", ")),
-            "enabled": .flag(webhook["enabled"]?.bool ?? false), "position": PageValue(webhook["position"]),
-            "failing": Moment.value(webhook["failing_since"]?.string, now: visit.now),
-            "failure": PageValue(webhook["failure"]),
-            "buttons": .list(
-                changes.map {
-                    [
-                        "label": .text($0.label), "path": .text(PagePath.of("access", "webhooks", id, $0.rawValue)),
-                        "danger": .flag($0 == .remove),
-                    ]
-                }),
-        ]
-    }
-
-    private static func scope(_ value: JSONValue) -> String {
+    /// The apps of a credential or a webhook.
+    static func scope(_ value: JSONValue) -> String {
         guard value["all_apps"]?.bool != true else { return "all apps" }
         return (value["apps"]?.elements ?? []).compactMap(\.string).joined(separator: ", ")
     }

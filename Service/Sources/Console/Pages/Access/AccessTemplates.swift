@@ -8,7 +8,7 @@ extension Templates {
         {{/create}}
         <table class="cards">
         <caption class="hidden">Credentials</caption>
-        <thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Apps</th><th scope="col">State</th><th scope="col">Created</th><th scope="col">Expires</th><th scope="col">Revoke</th></tr></thead>
+        <thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Apps</th><th scope="col">State</th><th scope="col">Created</th><th scope="col">Last use here</th><th scope="col">Expires</th><th scope="col">Revoke</th></tr></thead>
         <tbody>
         {{#rows}}
         <tr>
@@ -17,12 +17,15 @@ extension Templates {
         <td data-label="Apps">{{apps}}</td>
         <td data-label="State">{{state}}</td>
         <td data-label="Created">{{#created}}{{>time}}{{/created}}</td>
+        <td data-label="Last use here">{{#used}}{{>time}}{{/used}}{{^used}}not yet{{/used}}</td>
         <td data-label="Expires">{{#expires}}{{>time}}{{/expires}}{{#soon}} <span class="tag warn">soon</span>{{/soon}}</td>
         <td data-label="Revoke" class="buttons">{{#revoke}}<a class="button danger" href="{{.}}">Revoke<span class="hidden"> {{id}}</span></a>{{/revoke}}</td>
         </tr>
         {{/rows}}
         </tbody>
         </table>
+        <p class="soft">The last use is the one that this node saw since it started. Other nodes may have seen a later one:
+        <code>synheart_credential_last_use_timestamp_seconds</code> has it for each node.</p>
         <p class="soft">A credential cannot be prolonged. Create another one, replace it where it is used, then revoke the old one.</p>
         {{/credentials}}
         <h2>Keys that sign device tokens</h2>
@@ -45,8 +48,11 @@ extension Templates {
         </table>
         {{#webhooks}}
         <h2>Webhooks</h2>
+        {{#add}}
+        <div class="buttons"><a class="button" href="{{.}}">Add a webhook</a></div>
+        {{/add}}
         {{#isEmpty}}
-        <div class="empty"><p>No program receives events. Add one: <code>synheart-auth webhooks add URL</code></p></div>
+        <div class="empty"><p>No program receives events.</p></div>
         {{/isEmpty}}
         {{^isEmpty}}
         <table class="cards">
@@ -55,10 +61,10 @@ extension Templates {
         <tbody>
         {{#rows}}
         <tr>
-        <th scope="row">{{url}} <code>{{id}}</code></th>
+        <th scope="row"><a href="{{path}}">{{url}}</a> <code>{{id}}</code></th>
         <td data-label="Apps">{{apps}}</td>
         <td data-label="Events">{{events}}</td>
-        <td data-label="State">{{#enabled}}{{#failing}}<span class="tag warn">fails</span> {{failure}}<br>since {{>time}}{{/failing}}{{^failing}}delivers{{/failing}}{{/enabled}}{{^enabled}}off{{/enabled}}</td>
+        <td data-label="State">{{>webhookState}}</td>
         <td data-label="Delivered up to" class="number">{{position}}</td>
         <td data-label="Change" class="buttons">{{#buttons}}<a class="button{{#danger}} danger{{/danger}}" href="{{path}}">{{label}}<span class="hidden"> {{id}}</span></a> {{/buttons}}</td>
         </tr>

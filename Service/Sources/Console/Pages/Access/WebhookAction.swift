@@ -43,17 +43,19 @@ struct WebhookActionPage: ChangePage {
     func change(_ visit: Visit, _ fields: PageFields) async throws -> Change {
         let id = visit.parameters["webhook_id"] ?? ""
         let inPath = ["webhook_id": id]
-        let webhook = try await visit.call(AdminCall(.showWebhook, inPath))
+        let read = try await visit.answer(AdminCall(.showWebhook, inPath))
+        let (webhook, tag) = (read.body, try visit.seenVersion(of: read))
         func made(
             _ title: String, _ consequences: [String], _ verb: String, _ body: [(String, JSONValue)]? = nil,
             fields: [ChangeField] = [], done: String, isDangerous: Bool = false
         ) -> Change {
             Change(
                 title: title, consequences: ["Webhook \(id): \(webhook["url"]?.string ?? "")."] + consequences,
-                verb: verb,
-                isDangerous: isDangerous, fields: fields,
-                call: AdminCall(change.route, inPath, body: body.map { JSONObject($0) }), done: done,
-                next: PagePath.of("access"))
+                verb: verb, isDangerous: isDangerous, fields: fields,
+                call: AdminCall(change.route, inPath, body: body.map { JSONObject($0) }),
+                // Deliveries go on from a number whatever the settings are.
+                tag: change == .resend ? nil : tag, done: done,
+                next: change == .remove ? PagePath.of("access") : PagePath.of("access", "webhooks", id))
         }
         switch change {
         case .enable:

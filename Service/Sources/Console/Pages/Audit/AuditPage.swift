@@ -92,7 +92,7 @@ extension Templates {
         <button>Show</button>
         </form>
         {{#mayVerify}}
-        <p><a href="/console/audit/verification">Is the log unchanged?</a></p>
+        <p><a href="/console/audit/verification">Is the log unchanged?</a> · <a href="/console/audit/archive">What is archived?</a></p>
         {{/mayVerify}}
         {{#problem}}
         <p class="problem" role="alert">{{.}}</p>

@@ -68,7 +68,9 @@ struct DeviceChangePage: ChangePage {
         let (app, id) = (visit.parameters["app_id"] ?? "", visit.parameters["device_id"] ?? "")
         let inPath = ["app_id": app, "device_id": id]
         let next = PagePath.of("devices", app, id)
-        let device = "Device \(id) of \(app)."
+        let read = try await visit.answer(AdminCall(.showDevice, inPath))
+        let tag = try visit.seenVersion(of: read)
+        let device = "Device \(id) of \(app): \(read.body["status"]?.string ?? "unknown")."
         func call(_ body: [(String, JSONValue)] = []) -> AdminCall {
             AdminCall(change.route, inPath, body: body.isEmpty ? nil : JSONObject(body))
         }
@@ -78,7 +80,7 @@ struct DeviceChangePage: ChangePage {
         ) -> Change {
             Change(
                 title: title, consequences: [device] + consequences, verb: verb, isDangerous: isDangerous,
-                fields: fields, call: call(body), done: done, next: next)
+                fields: fields, call: call(body), tag: tag, done: done, next: next)
         }
         switch change {
         case .approve:

@@ -37,7 +37,7 @@ struct DeviceListPage: ConsolePage {
                 devices = answer["devices"]?.elements ?? []
                 values["older"] = older(answer["next_cursor"]?.string, app, status, platform)
             } else {
-                devices = try await find(id, app.map { [$0] } ?? apps, visit)
+                devices = try await Self.find(id, app.map { [$0] } ?? apps, visit)
             }
         } catch {
             values["problem"] = .text(error.message)
@@ -54,7 +54,7 @@ struct DeviceListPage: ConsolePage {
     }
 
     /// The device with this id, whichever of these apps it is of.
-    private func find(_ id: String, _ apps: [String], _ visit: Visit) async throws(CallRefused) -> [JSONValue] {
+    static func find(_ id: String, _ apps: [String], _ visit: Visit) async throws(CallRefused) -> [JSONValue] {
         for app in apps {
             let call = AdminCall(.listDevices, query: [("app_id", app), ("device_id", id)])
             let found = try await visit.call(call)["devices"]?.elements ?? []

@@ -1,33 +1,54 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// Refusals that were recorded, newest first.
+/// Refusals that were recorded, newest first, and why one device or one request was refused.
 struct RefusalListPage: ConsolePage {
     let path = "/refusals"
     let needs: AdminRoute? = .listRecordings
+    /// The refusals of a page.
+    private static let size = 50
+    /// Seconds between the script's refreshes of the newest refusals.
+    private static let interval = 15
 
     func show(_ visit: Visit) async throws -> Page {
         let apps = try await visit.apps()
         let app = visit.narrowedApp(apps)
+        let (cursor, asked) = (visit.request.query["cursor"], (visit.request.query["find"] ?? "").trimmed)
+        let search = RefusalSearch(asked)
+        let limit = search == nil ? Self.size : RefusalSearch.maximumCompared
         let call = AdminCall(
-            .listRecordings, query: [("app_id", app), ("limit", "50"), ("cursor", visit.request.query["cursor"])])
+            .listRecordings,
+            query: [("app_id", app), ("limit", String(limit)), ("cursor", search == nil ? cursor : nil)])
         var values: [String: PageValue] = [
             "apps": visit.choices(apps, chosen: app), "commands": visit.commands(call).value, "problem": .none,
-            "older": .none,
+            "older": .none, "search": .none,
+            // What is shown otherwise than it came must not be sent again.
+            "find": .text(VisibleText.of(asked) == asked ? asked : ""),
         ]
         var refusals: [JSONValue] = []
-        do {
+        do throws(CallRefused) {
             let answer = try await visit.call(call)
             refusals = answer["recordings"]?.elements ?? []
-            if let cursor = answer["next_cursor"]?.string {
+            if let search {
+                let compared = refusals.count
+                refusals = refusals.filter(search.matches)
+                values["search"] = try await search.value(
+                    refusals.count, of: compared, in: app.map { [$0] } ?? apps, visit)
+            } else if !asked.isEmpty {
+                refusals = []
+                values["problem"] = .text(
+                    "Search for a device id, 16 hexadecimal digits of the log, the id of a request, or a time such as "
+                        + "2026-11-26 21:14.")
+            } else if let cursor = answer["next_cursor"]?.string {
                 values["older"] = .text(PagePath.of("refusals", query: [("app", app), ("cursor", cursor)]))
             }
         } catch {
             values["problem"] = .text(error.message)
         }
-        values["refusals"] = .list(refusals.map { Self.row($0, visit) })
+        values["refusals"] = .list(refusals.prefix(Self.size).map { Self.row($0, visit) })
         values["isEmpty"] = .flag(refusals.isEmpty)
-        return Page("Refusals", "refusals", values)
+        let isNewest = cursor == nil && asked.isEmpty
+        return Page("Refusals", "refusals", values, refresh: isNewest ? Self.interval : nil)
     }
 
     private static func row(_ refusal: JSONValue, _ visit: Visit) -> PageValue {

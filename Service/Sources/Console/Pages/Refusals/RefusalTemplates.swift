@@ -4,17 +4,40 @@ extension Templates {
         <form method="get" action="/console/refusals" class="filters" role="search">
         <div class="field"><label for="app">App</label>
         <select id="app" name="app">{{#apps}}<option value="{{value}}"{{#selected}} selected{{/selected}}>{{label}}</option>{{/apps}}</select></div>
+        <div class="field wide"><label for="find">Why was it refused? Device id, hash of the log, request id, or time (UTC)</label>
+        <input id="find" name="find" value="{{find}}" maxlength="128" spellcheck="false" autocomplete="off" placeholder="7d0f6c1a-… or 2026-11-26 21:14"></div>
         <button>Show</button>
         </form>
         {{#problem}}
         <p class="problem" role="alert">{{.}}</p>
         {{/problem}}
-        {{#isEmpty}}{{^problem}}
+        {{#search}}
+        {{#device}}
+        <p>Device <a href="{{path}}"><code>{{id}}</code></a> of {{app}} is <span class="status {{status}}">{{status}}</span>. Its page has what happened to it.</p>
+        {{/device}}
+        {{#sentences}}
+        <p>{{.}}</p>
+        {{/sentences}}
+        <h2>In the log</h2>
+        <p>The log has every refusal. Without systemd, put the service's standard error in place of <code>journalctl</code>.</p>
+        <div class="commands">
+        {{#log}}
+        <p>{{sentence}}</p>
+        <pre tabindex="0"><code>{{command}}</code></pre>
+        {{/log}}
+        </div>
+        <h2>Among the recorded refusals</h2>
+        {{#isEmpty}}
+        <p>None. <a href="/console/refusals">Show all recorded refusals</a>.</p>
+        {{/isEmpty}}
+        {{/search}}
+        <div data-live="refusals">
+        {{#isEmpty}}{{^problem}}{{^search}}
         <div class="empty">
         <p>No refused proof is recorded. An app's refusals are recorded if its record has <code>"evidence": {"record": true}</code>.</p>
         <p>The <a href="/console/history">history</a> counts all refusals by code.</p>
         </div>
-        {{/problem}}{{/isEmpty}}
+        {{/search}}{{/problem}}{{/isEmpty}}
         {{^isEmpty}}
         <table class="cards">
         <caption class="hidden">Recorded refusals, newest first</caption>
@@ -39,6 +62,7 @@ extension Templates {
         {{#older}}
         <p class="pages"><a class="button" rel="next" href="{{.}}">Older refusals</a></p>
         {{/older}}
+        </div>
         {{>listCommands}}
         """#
 

@@ -76,9 +76,9 @@ struct FirstDevicePage: ConsolePage {
     /// The newest recorded refusals; nothing for people who may not list them.
     private static func refusals(of app: String, _ record: JSONValue, _ visit: Visit) async -> PageValue {
         let limit = String(maximumShown)
-        let call = AdminCall(.listEvidence, query: [("app_id", app), ("limit", limit)])
-        guard visit.may(.listEvidence, of: app), let answer = try? await visit.call(call) else { return .none }
-        let refusals = answer["evidence"]?.elements ?? []
+        let call = AdminCall(.listRecordings, query: [("app_id", app), ("limit", limit)])
+        guard visit.may(.listRecordings, of: app), let answer = try? await visit.call(call) else { return .none }
+        let refusals = answer["recordings"]?.elements ?? []
         return [
             "records": .flag(record["evidence"]?["record"]?.bool ?? false), "isEmpty": .flag(refusals.isEmpty),
             "path": .text(PagePath.of("refusals", query: [("app", app)])),

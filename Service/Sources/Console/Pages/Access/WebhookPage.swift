@@ -1,0 +1,186 @@
+internal import AuthContract
+internal import AuthServer
+internal import AuthService
+internal import StrictJSON
+
+/// One webhook: its settings, whether it delivers, and the events around its place in the log.
+struct WebhookPage: ConsolePage {
+    let path = "/access/webhooks/{webhook_id}"
+    let needs: AdminRoute? = .showWebhook
+    /// The events that are read before the webhook's place, and after it.
+    private static let maximumEvents = 20
+    /// Seconds for which a delivery is tried again, as *Webhooks.md* promises.
+    private static let patience: Int64 = 86_400
+
+    func show(_ visit: Visit) async throws -> Page {
+        let id = visit.parameters["webhook_id"] ?? ""
+        let call = AdminCall(.showWebhook, ["webhook_id": id])
+        let webhook = try await visit.call(call)
+        var values = Self.values(webhook, visit)
+        values["commands"] = visit.commands(call).value
+        for name in ["waiting", "passed", "eventsProblem"] { values[name] = PageValue.none }
+        let apps = (webhook["apps"]?.elements ?? []).compactMap(\.string)
+        let app = apps.count == 1 ? apps[0] : nil
+        do {
+            if app != nil || visit.credential.scope == .allApps {
+                let position = webhook["position"]?.integer ?? 0
+                values["waiting"] = .list(try await Self.waiting(webhook, after: position, of: app, visit))
+                values["passed"] = .list(try await Self.passed(webhook, upTo: position, of: app, visit))
+            } else {
+                values["eventsProblem"] =
+                    "The log shows your credential one app at a time, and this webhook has several."
+            }
+        } catch {
+            values["eventsProblem"] = .text(error.message)
+        }
+        return Page("Webhook \(id.prefix(8))", "webhook", values)
+    }
+
+    /// The settings and the state of a webhook, with the changes that the person may make.
+    static func values(_ webhook: JSONValue, _ visit: Visit) -> [String: PageValue] {
+        let id = webhook["id"]?.string ?? ""
+        let changes = WebhookAction.allCases.filter { visit.may($0.route) && $0.applies(to: webhook) }
+        let events = (webhook["events"]?.elements ?? []).compactMap(\.string)
+        let since = webhook["failing_since"]?.string
+        let end = since.flatMap { try? UnixTime(iso8601: $0) }.map { $0 + patience }
+        return [
+            "id": .text(id), "path": .text(PagePath.of("access", "webhooks", id)), "url": PageValue(webhook["url"]),
+            "apps": .text(AccessPage.scope(webhook)),
+            "events": .text(events.isEmpty ? "all" : events.joined(separator: ", ")),
+            "enabled": .flag(webhook["enabled"]?.bool ?? false), "position": PageValue(webhook["position"]),
+            "created": Moment.value(webhook["created_at"]?.string, now: visit.now),
+            "failing": Moment.value(since, now: visit.now), "failure": PageValue(webhook["failure"]),
+            "givenUp": end.map { Moment(time: $0, now: visit.now).value } ?? .none,
+            "buttons": .list(
+                changes.map {
+                    [
+                        "label": .text($0.label), "path": .text(PagePath.of("access", "webhooks", id, $0.rawValue)),
+                        "danger": .flag($0 == .remove),
+                    ]
+                }),
+        ]
+    }
+
+    // MARK: Events
+
+    /// The next events that it gets, of one app or of all.
+    private static func waiting(
+        _ webhook: JSONValue, after position: Int64, of app: String?, _ visit: Visit
+    ) async throws(CallRefused) -> [PageValue] {
+        let call = AdminCall(
+            .followAudit, query: [("app_id", app), ("after", String(position)), ("limit", String(maximumEvents))])
+        let events = try await visit.call(call)["events"]?.elements ?? []
+        return events.filter { wants(webhook, $0) }.map { row($0, resend: nil, visit) }
+    }
+
+    /// The last events before its place that it got, or that were given up.
+    private static func passed(
+        _ webhook: JSONValue, upTo position: Int64, of app: String?, _ visit: Visit
+    ) async throws(CallRefused) -> [PageValue] {
+        guard position > 0, position < .max else { return [] }
+        let call = AdminCall(
+            .queryAudit,
+            query: [("app_id", app), ("before", String(position + 1)), ("limit", String(maximumEvents))])
+        let events = try await visit.call(call)["events"]?.elements ?? []
+        let id = webhook["id"]?.string ?? ""
+        return events.filter { wants(webhook, $0) }.map { event in
+            let after = event["sequence"]?.integer.map { String($0 - 1) }
+            let path = PagePath.of("access", "webhooks", id, WebhookAction.resend.rawValue, query: [("after", after)])
+            return row(event, resend: visit.may(.resendWebhook) ? path : nil, visit)
+        }
+    }
+
+    /// Whether the webhook gets an event of its apps' part of the log.
+    private static func wants(_ webhook: JSONValue, _ event: JSONValue) -> Bool {
+        let codes = (webhook["events"]?.elements ?? []).compactMap(\.string)
+        guard codes.isEmpty || event["code"]?.string.map(codes.contains) ?? false else { return false }
+        guard webhook["all_apps"]?.bool != true else { return true }
+        let apps = (webhook["apps"]?.elements ?? []).compactMap(\.string)
+        return event["app_id"]?.string.map(apps.contains) ?? false
+    }
+
+    private static func row(_ event: JSONValue, resend: String?, _ visit: Visit) -> PageValue {
+        let (app, device) = (event["app_id"]?.string, event["device_id"]?.string)
+        return [
+            "sequence": PageValue(event["sequence"]), "code": PageValue(event["code"]), "app": .optional(app),
+            "words": .text(EventRow.words(event["code"]?.string ?? "")),
+            "at": Moment.value(event["at"]?.string, now: visit.now),
+            "device": app.flatMap { app in
+                device.map { ["id": .text($0), "path": .text(PagePath.of("devices", app, $0))] }
+            } ?? .none,
+            "resend": .optional(resend),
+        ]
+    }
+}
+
+extension Templates {
+    static let webhook = #"""
+        <p class="crumbs"><a href="/console/access">Access</a></p>
+        <h1>Webhook <code>{{id}}</code></h1>
+        <div class="buttons">
+        {{#buttons}}
+        <a class="button{{#danger}} danger{{/danger}}" href="{{path}}">{{label}}</a>
+        {{/buttons}}
+        </div>
+        <dl class="facts">
+        <div><dt>Receiver</dt><dd>{{url}}</dd></div>
+        <div><dt>Apps</dt><dd>{{apps}}</dd></div>
+        <div><dt>Events</dt><dd>{{events}}</dd></div>
+        <div><dt>State</dt><dd>{{>webhookState}}</dd></div>
+        {{#failing}}{{#enabled}}
+        <div><dt>Next try</dt><dd>within 15 minutes of the last one</dd></div>
+        {{#givenUp}}
+        <div><dt>Given up</dt><dd>{{>time}}, if it still fails</dd></div>
+        {{/givenUp}}
+        {{/enabled}}{{/failing}}
+        <div><dt>Delivered up to event</dt><dd>{{position}}</dd></div>
+        <div><dt>Added</dt><dd>{{#created}}{{>time}}{{/created}}</dd></div>
+        </dl>
+        <p class="soft">The service keeps the last failure of a webhook and its place in the audit log, and no answer of a single delivery.
+        Ask the receiver's log for those: <code>webhook-id</code> has the number of the event.</p>
+        {{#eventsProblem}}
+        <p class="problem">{{.}}</p>
+        {{/eventsProblem}}
+        {{^eventsProblem}}
+        <h2>Wait to be delivered</h2>
+        <ol class="events">
+        {{#waiting}}
+        {{>webhookEvent}}
+        {{/waiting}}
+        </ol>
+        {{^waiting}}
+        <div class="empty"><p>None of the next events of the log is for this webhook.</p></div>
+        {{/waiting}}
+        <h2>Delivered, or given up</h2>
+        <ol class="events">
+        {{#passed}}
+        {{>webhookEvent}}
+        {{/passed}}
+        </ol>
+        {{^passed}}
+        <div class="empty"><p>None of the last events before its place is for this webhook.</p></div>
+        {{/passed}}
+        {{/eventsProblem}}
+        {{#commands}}
+        <details><summary>This webhook in a terminal</summary>
+        {{>commands}}
+        </details>
+        {{/commands}}
+        """#
+
+    /// Whether a webhook delivers.
+    static let webhookState = #"""
+        {{#enabled}}{{#failing}}<span class="tag warn">fails</span> {{failure}}<br>since {{>time}}{{/failing}}{{^failing}}delivers{{/failing}}{{/enabled}}{{^enabled}}off{{/enabled}}
+        """#
+
+    /// An event of the log, as a webhook gets it.
+    static let webhookEvent = #"""
+        <li class="event">
+        <p><strong>{{words}}</strong> <code>{{code}}</code> · event {{sequence}}{{#app}} · {{.}}{{/app}}{{#device}} · <a href="{{path}}"><code>{{id}}</code></a>{{/device}}</p>
+        <p class="soft">{{#at}}{{>time}}{{/at}}</p>
+        {{#resend}}
+        <p><a href="{{.}}">Deliver again from event {{sequence}} on</a></p>
+        {{/resend}}
+        </li>
+        """#
+}

@@ -1,0 +1,124 @@
+internal import AuthContract
+internal import AuthServer
+internal import StrictJSON
+
+/// What a person knows of a refusal: what a user, an app's developer or a line of the log named.
+enum RefusalSearch: Sendable, Hashable {
+    /// The id of a device. The id of a request looks the same.
+    case device(DeviceID)
+    /// The hash of a device's id, as the log has it.
+    case hash(String)
+    /// About when it was.
+    case time(UnixTime)
+    /// The id of a request, which is in the log alone.
+    case request(String)
+
+    /// The recorded refusals that are compared, the newest ones. The service keeps at most as many of one app.
+    static let maximumCompared = 1000
+    /// Seconds before and after a time.
+    static let span: Int64 = 15 * 60
+
+    /// Nil: the text is none of them.
+    init?(_ text: String) {
+        let text = text.trimmed
+        let bytes = text.utf8
+        if let id = try? DeviceID(text.lowercased()) {
+            self = .device(id)
+        } else if bytes.count == 16, bytes.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) {
+            self = .hash(text.lowercased())
+        } else if let time = Self.time(text) {
+            self = .time(time)
+        } else if 1...128 ~= bytes.count,
+            text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "._-".contains($0)) })
+        {
+            self = .request(text)
+        } else {
+            return nil
+        }
+    }
+
+    /// A time in UTC, to the minute or to the second, as pages, the log and the API write it.
+    private static func time(_ text: String) -> UnixTime? {
+        var text = text.uppercased()
+        for end in [" UTC", "Z"] where text.hasSuffix(end) { text.removeLast(end.count) }
+        text = text.replacing(" ", with: "T")
+        return try? UnixTime(iso8601: text + (text.utf8.count == 16 ? ":00Z" : "Z"))
+    }
+
+    /// Whether a recorded refusal is one that is looked for.
+    func matches(_ refusal: JSONValue) -> Bool {
+        let device = refusal["device_id"]?.string.flatMap { try? DeviceID($0) }
+        switch self {
+        case .device(let id): return device == id || refusal["id"]?.string == id.text
+        case .hash(let hash): return device?.logged == hash
+        case .time(let time):
+            let recorded = refusal["recorded_at"]?.string.flatMap { try? UnixTime(iso8601: $0) }
+            return recorded.map { abs($0 - time) <= Self.span } ?? false
+        case .request: return false
+        }
+    }
+
+    /// The commands that show the refusals in the log of a machine, each with what it finds.
+    var log: [(sentence: String, command: String)] {
+        let journal = "journalctl -u synheart-auth -o cat"
+        func lines(_ member: String, _ value: String) -> String {
+            "\(journal) | grep -F \(Shell.quoted("\"\(member)\":\"\(value)\""))"
+        }
+        switch self {
+        case .device(let id):
+            return [
+                ("The requests of the device, which the log names by the hash of its id", lines("device", id.logged)),
+                ("If it is the id of a request", lines("request_id", id.text)),
+            ]
+        case .hash(let hash): return [("The requests of the device", lines("device", hash))]
+        case .request(let id): return [("The request", lines("request_id", id))]
+        case .time(let time):
+            func moment(_ time: UnixTime) -> String { Shell.quoted(Moment(time: time, now: time).utc) }
+            let span = "--since \(moment(time - Self.span)) --until \(moment(time + Self.span))"
+            return [("The refused requests of the time", "\(journal) \(span) | grep -F '\"reason\":'")]
+        }
+    }
+}
+
+extension RefusalSearch {
+    /// For the template `refusals`.
+    ///
+    /// - Parameters:
+    ///   - count: the recorded refusals that match.
+    ///   - compared: those that were compared.
+    ///   - apps: the apps in which a device is looked for.
+    func value(_ count: Int, of compared: Int, in apps: [String], _ visit: Visit) async throws(CallRefused) -> PageValue
+    {
+        var device = PageValue.none
+        var sentences: [String] = []
+        let recorded = "\(Int64(count).grouped) of the newest \(Int64(compared).grouped) recorded refusals"
+        switch self {
+        case .device(let id):
+            sentences.append("\(recorded) are of this device, or have this id.")
+            if let found = try await DeviceListPage.find(id.text, apps, visit).first, let app = found["app_id"]?.string
+            {
+                device = [
+                    "id": .text(id.text), "app": .text(app), "status": PageValue(found["status"]),
+                    "path": .text(PagePath.of("devices", app, id.text)),
+                ]
+            } else {
+                sentences.append(
+                    "No app that was looked in has such a device. Its requests are refused with NOT_REGISTERED.")
+            }
+        case .hash:
+            sentences += [
+                "\(recorded) are of a device with this hash.",
+                "A hash does not reveal its device: other devices are not found by it. Ask the app for the id, and search for that.",
+            ]
+        case .time: sentences.append("\(recorded) are from 15 minutes before until 15 minutes after that time.")
+        case .request:
+            sentences.append(
+                "Only the log knows requests by their ids. Its line has the reason, and the hash of the device: search for that."
+            )
+        }
+        return [
+            "device": device, "sentences": .list(sentences.map { .text($0) }),
+            "log": .list(log.map { ["sentence": .text($0.sentence), "command": .lines($0.command)] }),
+        ]
+    }
+}
