@@ -14,7 +14,7 @@ import Testing
     /// Records a refusal, and returns its id.
     private static func record(of device: String?, app: String = Desk.app, in desk: Desk) async throws -> String {
         let id = DeviceID(from: SystemRandom()).text
-        let summary = EvidenceSummary(
+        let summary = RecordingSummary(
             id: id, appID: try AppID(app), deviceID: try device.map { try DeviceID($0) }, recordedAt: desk.clock.now,
             expiresAt: desk.clock.now + 86_400, format: "app-attest-assertion", code: "NONCE_MISMATCH", step: "nonce")
         try await desk.stores.keep(RecordedRefusal(summary: summary, sealed: [1]), within: .standard)

@@ -161,7 +161,7 @@ struct SetUpField: Sendable {
     var maximum: Int {
         switch kind {
         case .text(let maximum), .lines(let maximum): maximum
-        case .choice, .check: 64
+        case .choice, .several, .check: 64
         }
     }
 
