@@ -32,6 +32,8 @@ PAGES = {"/console", "/console/devices", "/console/devices/{app}/{id}", "/consol
          "/console/refusals/{app}/{id}/erase", "/console/access/credentials/create", "/console/access/credentials/{id}/revoke",
          "/console/access/signing-keys/rotate", "/console/access/signing-keys/{id}/revoke", "/console/access/webhooks/add",
          "/console/access/webhooks/{id}"}
+# What a form may answer that is filled in with anything: the id of an app is checked.
+REFUSED = {("set-up", 400)}
 PAGES |= {f"/console/access/webhooks/{{id}}/{change}" for change in ("disable", "resend", "remove")}
 PAGES |= {f"/console/devices/{{app}}/{{id}}/{change}" for change in (
     "approve", "reject", "revoke", "force-rotation", "lift-rotation", "lower-scheme")}
@@ -192,8 +194,9 @@ class Check:
               }
               (form.querySelector("button.primary, button.danger") || form.querySelector("button")).click();
             }""", action, hostile("reason")))
-            if answer["status"] not in (200, 400, 409, 412, 422):
-                yield f"{answer['status']}"
+            # Filled in as its page says, a form does its work.
+            if answer["status"] != 200 and (action.rpartition("/")[2], answer["status"]) not in REFUSED:
+                yield f"{answer['status']}: {window.run('() => document.querySelector(`main`).textContent')[:200]}"
             yield from self.shown(window, answer, name + step)
             if not window.run("() => document.querySelector('button[name=confirm]') !== null"):
                 return

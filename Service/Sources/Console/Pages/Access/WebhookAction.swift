@@ -44,7 +44,9 @@ struct WebhookActionPage: ChangePage {
         let id = visit.parameters["webhook_id"] ?? ""
         let inPath = ["webhook_id": id]
         let read = try await visit.answer(AdminCall(.showWebhook, inPath))
-        let (webhook, tag) = (read.body, try visit.seenVersion(of: read))
+        let webhook = read.body
+        // Deliveries go on from a number whatever the settings are.
+        let tag = change == .resend ? nil : try visit.seenVersion(of: read)
         func made(
             _ title: String, _ consequences: [String], _ verb: String, _ body: [(String, JSONValue)]? = nil,
             fields: [ChangeField] = [], done: String, isDangerous: Bool = false
@@ -53,8 +55,7 @@ struct WebhookActionPage: ChangePage {
                 title: title, consequences: ["Webhook \(id): \(webhook["url"]?.string ?? "")."] + consequences,
                 verb: verb, isDangerous: isDangerous, fields: fields,
                 call: AdminCall(change.route, inPath, body: body.map { JSONObject($0) }),
-                // Deliveries go on from a number whatever the settings are.
-                tag: change == .resend ? nil : tag, done: done,
+                tag: tag, done: done,
                 next: change == .remove ? PagePath.of("access") : PagePath.of("access", "webhooks", id))
         }
         switch change {
