@@ -53,7 +53,8 @@ import Testing
         "webhooks resend": Case(["0123456789abcdef", "--after", "0"]),
         "policy what-if": Case(["--app", "app.json"]),
         // Refused before any call: a service that does not answer is tried for seconds.
-        "device register": Case(["--url", "http://auth.example.com"]), "device sign": Case(), "device status": Case(), "device rotate": Case(),
+        "device register": Case(["--url", "http://auth.example.com"]), "device sign": Case(), "device status": Case(),
+        "device rotate": Case(),
         "device reset": Case(),
         "conformance service": Case(["--list"], failing: noService),
         "conformance client": Case(["--list"], failing: ["--", "/nonexistent/client"]),
