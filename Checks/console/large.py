@@ -1,5 +1,6 @@
 """How long each page takes over a million devices, 200,000 audit events and the 90 days of history of scene.py. A page has 50 ms."""
 
+import contextlib
 import statistics
 import tempfile
 import time
@@ -26,32 +27,43 @@ FILL = f"""
 """
 
 
-def run(binary):
-    """Prints the median of each page, and returns the number of those that take too long."""
+@contextlib.contextmanager
+def filled(binary, settings=()):
+    """A running service with all of that, and its scene."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        node = Node(binary, folder, UNLIMITED).start()
+        node = Node(binary, folder, UNLIMITED | dict(settings)).start()
         try:
             scene = Scene(node)
             scene.fill()
             scene.restart(f"BEGIN; {FILL} COMMIT;")
-            visitor = Visitor(node.operations)
-            visitor.sign_in(scene.credentials["admin"])
-            slow, done = 0, {}
-            for path, answer in walk(visitor, most=2).items():
-                # A check of the whole log reads it all, when a person asks for it.
-                if "check=" in path or answer.status != 200 or not answer.is_page:
-                    continue
-                times = []
-                for _ in range(TIMES):
-                    begun = time.monotonic()
-                    visitor.ask("GET", path)
-                    times.append(time.monotonic() - begun)
-                median = statistics.median(times)
-                if median > done.get(pattern(path), (0,))[0]:
-                    done[pattern(path)] = median, path
-            for kind, (median, path) in sorted(done.items()):
-                slow += median > LIMIT
-                print(f"{'SLOW' if median > LIMIT else 'ok  '} {median * 1000:6.1f} ms  {kind}  {path}")
-            return f"{slow} kinds of pages take more than {LIMIT * 1000:.0f} ms" if slow else 0
+            yield node, scene
         finally:
             node.stop()
+
+
+def pages(visitor):
+    """The paths of some pages of each kind."""
+    # A check of the whole log reads it all, when a person asks for it.
+    return [path for path, answer in walk(visitor, most=2).items()
+            if "check=" not in path and answer.status == 200 and answer.is_page]
+
+
+def run(binary):
+    """Prints the median of each page, and returns the number of those that take too long."""
+    with filled(binary) as (node, scene):
+        visitor = Visitor(node.operations)
+        visitor.sign_in(scene.credentials["admin"])
+        slow, done = 0, {}
+        for path in pages(visitor):
+            times = []
+            for _ in range(TIMES):
+                begun = time.monotonic()
+                visitor.ask("GET", path)
+                times.append(time.monotonic() - begun)
+            median = statistics.median(times)
+            if median > done.get(pattern(path), (0,))[0]:
+                done[pattern(path)] = median, path
+        for kind, (median, path) in sorted(done.items()):
+            slow += median > LIMIT
+            print(f"{'SLOW' if median > LIMIT else 'ok  '} {median * 1000:6.1f} ms  {kind}  {path}")
+        return f"{slow} kinds of pages take more than {LIMIT * 1000:.0f} ms" if slow else 0
