@@ -47,6 +47,7 @@ import Testing
             "\(sum(\.rotations)) rotations, \(sum(\.revocations)) revocations, \(sum(\.accepted)) requests;",
             "\(sum(\.refusedReplays)) replays refused")
         #expect(sum(\.registrations) > 0 && sum(\.rotations) > 0 && sum(\.accepted) > 0 && sum(\.refusedReplays) > 0)
+        #expect(sum(\.unavailable) <= sum(\.accepted) / 20, "\(sum(\.unavailable)) answers of 503")
         #expect(service.stop() == 0)
     }
 

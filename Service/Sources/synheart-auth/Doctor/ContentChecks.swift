@@ -124,8 +124,10 @@ struct ContentChecks {
             return diagnosis.fail(name, "the record cannot be used: \(error)", do: "mend it with `apps change`")
         }
         for (message, advice) in doubts(record) { diagnosis.warn(name, message, do: advice) }
-        for anchor in (record.ios?.trustAnchors ?? []) + (record.android?.trustAnchors ?? []) {
-            check(anchor: anchor, of: name, &diagnosis)
+        // A member may have several certificates.
+        let texts = (record.ios?.trustAnchors ?? []) + (record.android?.trustAnchors ?? [])
+        for anchor in texts.flatMap({ (try? PEMDocument.parseMultiple(pemString: $0)) ?? [] }) {
+            check(anchor, of: name, &diagnosis)
         }
         diagnosis.ok(name, "channel \(record.buildChannel.rawValue), mode \(record.mode.rawValue)")
     }
@@ -175,8 +177,8 @@ struct ContentChecks {
         return doubts
     }
 
-    private func check(anchor pem: String, of name: String, _ diagnosis: inout Diagnosis) {
-        guard let certificate = try? Certificate(pemEncoded: pem) else { return }
+    private func check(_ anchor: PEMDocument, of name: String, _ diagnosis: inout Diagnosis) {
+        guard let certificate = try? Certificate(pemDocument: anchor) else { return }
         let until = UnixTime(Int64(certificate.notValidAfter.timeIntervalSince1970))
         diagnosis.note("a trust anchor of \(name)", ending: until)
         guard service.clock.now > until else { return }
