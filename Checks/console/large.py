@@ -38,7 +38,7 @@ def run(binary):
             visitor.sign_in(scene.credentials["admin"])
             slow, done = 0, {}
             for path, answer in walk(visitor, most=2).items():
-                # A check of the whole log reads it all, when a person asks for it.
+                # Checking the whole log reads all of it, when a person asks for that.
                 if "check=" in path or answer.status != 200 or not answer.is_page:
                     continue
                 times = []

@@ -58,7 +58,7 @@ package struct Console: OperationsPages {
         let explained =
             switch refusal.code {
             case .payloadTooLarge:
-                // Also the form of a person whose session has ended meanwhile.
+                // Includes forms of a person whose session has ended meanwhile.
                 (
                     "The form is too large",
                     "Sign in and try again. A record that is still too large is changed with synheart-auth apps change."
@@ -148,7 +148,7 @@ package struct Console: OperationsPages {
             do {
                 let credential = try await service.signIn(
                     Self.typed(request.form["credential"]), from: request.address)
-                // A new id in any case: one that the browser had before may be known to others.
+                // Always a new id: others may know an id that the browser had before.
                 if let old = SessionCookie.id(in: request) { sessions.end(old) }
                 answer = PageAnswer(
                     status: 303,
@@ -185,13 +185,13 @@ package struct Console: OperationsPages {
             sessions.end(id)
             ended = 1
         }
-        // The sessions have ended, whether or not the event can be written.
+        // The sessions have ended, even if the event cannot be written.
         try? await visit.service.signedOut(visit.credential, sessions: ended)
         var answer = PageAnswer(
             status: 303,
             headers: [
                 ("Location", PagePath.of("sign-in")), SessionCookie.removal,
-                // So that the browser's back button shows no page of the session.
+                // The browser's back button must not show pages of the session.
                 ("Clear-Site-Data", "\"cache\""),
             ])
         answer.route = PageRequest.base + SignIn.signOutPath

@@ -35,7 +35,7 @@ struct CertificatePath: Sendable {
         guard let certificate = AppleCertificate(bytes) else {
             throw AppAttestError(.malformedCertificate, .certificateChain, "the intermediate is not a DER certificate")
         }
-        // The root is issued by itself. In place of the intermediate, it would vouch for a leaf directly.
+        // A root is its own issuer. In place of the intermediate, it would directly certify a leaf.
         guard certificate.certificate.issuer != certificate.certificate.subject else {
             throw AppAttestError(
                 .untrustedChain, .certificateChain, "a root stands where the intermediate belongs")

@@ -1,4 +1,4 @@
-/// The App Attest environment of a key: which of Apple's two servers attested it.
+/// The App Attest environment of a key: which of Apple's two servers attested the key.
 ///
 /// It says nothing about how the app was signed: an app that is signed for development can have a key of the production
 /// environment.

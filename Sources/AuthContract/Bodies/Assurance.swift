@@ -28,7 +28,7 @@ public struct Assurance: WireBody, Hashable {
         case appVouched = "app-vouched"
         /// The previous key named this one in a rotation that did not attest it.
         case rotated
-        /// Nothing vouches for the key: development mode, no verified proof yet, or an approval without one.
+        /// No proof of the key: development mode, no verified proof yet, or an approval without one.
         case unattested
     }
 

@@ -12,7 +12,7 @@ public enum ChallengePurpose: String, Sendable, Hashable, CaseIterable {
 public struct ChallengeRequest: WireBody, Hashable {
     /// The app that will use the challenge. Under another app, the challenge is consumed and refused (`invalidChallenge`).
     public let appID: AppID
-    /// What the challenge is for. Used for anything else, the challenge is consumed and refused (`invalidChallenge`).
+    /// What the challenge is for. If it is used for another purpose, the challenge is consumed and refused (`invalidChallenge`).
     public let purpose: ChallengePurpose
 
     /// Memberwise initializer.

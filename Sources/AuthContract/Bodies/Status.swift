@@ -8,7 +8,7 @@ public enum DeviceStatus: String, Sendable, Hashable, CaseIterable {
     case registered
     /// Refused by policy or by an operator. It may only ask for its status and deregister.
     case rejected
-    /// Ended by an operator, for good. Every request is refused with `deviceRevoked`.
+    /// Ended permanently by an operator. Every request is refused with `deviceRevoked`.
     case revoked
     /// Ended by the device itself. A tombstone stays, and every request is refused with `notRegistered`.
     case deregistered

@@ -5,8 +5,8 @@ public protocol AttestationProvider: Sendable {
     /// The platform that the service checks the evidence for.
     var platform: AttestationPlatform { get }
 
-    /// The owner of the handles, such as a bundle, if only it can use them: an app and its extensions have separate App
-    /// Attest keys. Nil if every program that shares the record can.
+    /// The owner of the handles, such as a bundle, if only the owner can use them: an app and its extensions have separate App
+    /// Attest keys. Nil: every program that shares the record can use them.
     var handleOwner: String? { get }
 
     /// Makes a handle that must outlive the process, such as App Attest's key id; nil if the provider needs none.

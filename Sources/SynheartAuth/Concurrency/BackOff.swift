@@ -16,7 +16,7 @@ final class BackOff: Sendable {
     /// Whether the operation must not go on.
     var isEnded: Bool { state.withLock { $0.isEnded } }
 
-    /// Ends the pause under way and all later ones.
+    /// Ends the current pause and all later ones.
     func end() {
         state.withLock { state in
             state.isEnded = true

@@ -1,7 +1,7 @@
 public import Foundation
 
 extension SynheartAuthError: LocalizedError {
-    /// What happened, in English: for logs and alerts of debug builds. An app shows its users words of its own.
+    /// A description in English, for logs and alerts of debug builds. Apps show their users their own texts.
     public var errorDescription: String? { ErrorTable.row(of: code).message }
 
     /// Code and message.

@@ -35,11 +35,11 @@ package struct RuntimeHost: Sendable {
     }
 }
 
-/// The host behind the runtime face: an installed one, or the platform's own parts.
+/// The host behind the runtime's functions: an installed one, or the platform's own parts.
 package enum RuntimeFace {
     private static let installed = Locked<RuntimeHost?>(nil)
 
-    /// The host. From the first use on it stays the same.
+    /// The host. It stays the same from its first use on.
     static var host: RuntimeHost {
         installed.withLock { installed in
             if let installed { return installed }

@@ -4,7 +4,7 @@ internal import Bytes
 /// Signs a request, sends it, and recovers once from each refusal, as ``RetryTable`` says.
 ///
 /// The SDK applies a verdict of the auth service. It confirms a verdict of another origin by a status request: a compromised
-/// backend must not talk a device out of its identity.
+/// backend must not make a device give up its identity.
 struct AuthenticatedSend: Sendable {
     let identity: DeviceIdentity
     let request: TransportRequest
@@ -15,7 +15,7 @@ struct AuthenticatedSend: Sendable {
     private let place: RequestTargetURL
     private let isAuthOrigin: Bool
     private let life: CallLife
-    /// What was read of a body that comes from a source, the same for all copies.
+    /// The size and digest of a body from a source, the same for all copies.
     private let measured = Locked<BodyMeasure?>(nil)
     private var context: IdentityContext { identity.context }
 
@@ -42,7 +42,7 @@ struct AuthenticatedSend: Sendable {
                 life.finish()
             }
         }
-        // From here on no copy leaves any more.
+        // No further copy is sent.
         life.finish()
         do throws(SynheartAuthError) {
             guard let result else { throw Task.isCancelled ? .cancelled : .deadlinePassed }
@@ -156,7 +156,7 @@ struct AuthenticatedSend: Sendable {
                 return .failure(error)
             }
         }
-        // In a task of its own: the body breaks on the transport's thread, which ending the exchange may wait for.
+        // In a separate task: the body breaks on the transport's thread, and ending the exchange may wait for that thread.
         body.whenBroken { Task { exchange.cancel() } }
         let result = await withTaskCancellationHandler {
             await exchange.value
@@ -166,7 +166,7 @@ struct AuthenticatedSend: Sendable {
         return try result.get()
     }
 
-    /// The body to sign. A source is read once for all copies, so that they have one body.
+    /// The body to sign. A source is read once for all copies, so that all have the same body.
     private func body(_ scheme: SignatureScheme) async throws(SynheartAuthError) -> RequestBody {
         guard let source = request.bodySource, scheme == .two else { return RequestBody(request) }
         if let measure = measured.withLock({ $0 }) { return .read(measure.digest) }
@@ -228,7 +228,7 @@ struct AuthenticatedSend: Sendable {
 }
 
 extension SynheartAuth.Configuration {
-    /// Whether the origin is the auth service's. Throws unless the host listed it otherwise.
+    /// Whether the origin is the auth service's. Throws unless it is that or a listed one.
     func checkOrigin(_ origin: RequestOrigin) throws(SynheartAuthError) -> Bool {
         if origin == self.origin.origin { return true }
         guard origins.contains(origin) else {

@@ -127,7 +127,7 @@ extension SeededNumbers {
 
     mutating func integer() -> Int64 { Int64.random(in: .min ... .max, using: &self) }
 
-    /// A time that ISO 8601 with four digits for the year can say.
+    /// A time that ISO 8601 with a four-digit year can express.
     mutating func time() -> UnixTime { UnixTime(Int64.random(in: 0...253_402_300_799, using: &self)) }
 
     mutating func chain() -> [[UInt8]] {

@@ -437,7 +437,7 @@ extension AppleTests {
             #expect(KeychainStorage().read(name) == .absent)
             StandInKeychain.setGarbles(true)
             #expect(throws: StorageError.self) { try canary.check() }
-            // Also the new one.
+            // The new one too.
             #expect(throws: StorageError.self) { try canary.check("another") }
             guard case .unavailable = KeychainStorage().read(name) else {
                 throw StorageError("read as absent")

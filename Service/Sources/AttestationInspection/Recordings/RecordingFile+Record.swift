@@ -2,7 +2,7 @@ package import StrictJSON
 internal import Verification
 
 extension RecordingFile.Changes {
-    /// What an app record changes of a replay.
+    /// The changes that an app record makes to a replay.
     ///
     /// - Parameters:
     ///   - format: the format of the evidence.

@@ -4,13 +4,13 @@ package struct BackupError: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Code: Sendable, Hashable {
         /// The file is no backup of this service.
         case notABackup
-        /// A newer version of this software wrote it.
+        /// A newer version of this software wrote the backup.
         case newerVersion
-        /// It was sealed with another service key.
+        /// The backup was sealed with another service key.
         case anotherKey
         /// Bytes were changed, removed, moved or added.
         case damaged
-        /// Its audit log was changed before the backup was taken.
+        /// The audit log was changed before the backup was taken.
         case brokenAudit
     }
 

@@ -29,7 +29,7 @@ public struct DeviceAdministration: Sendable {
         try await store.count(of: app)
     }
 
-    /// The number of the app's registered devices with each risk metric.
+    /// The number of the app's registered devices for each risk metric.
     public func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int] {
         try await store.riskMetrics(of: app)
     }
@@ -72,7 +72,7 @@ public struct DeviceAdministration: Sendable {
     ///
     /// After that time, a key that must rotate for `compromise` can no longer rotate, and the device must register again. A
     /// demand for `compromise` stays until the key is rotated or the demand is lifted. Neither a scheduled demand nor a later
-    /// one replaces it.
+    /// demand for `compromise` replaces it.
     @discardableResult
     public func forceRotation(
         _ id: DeviceID, of app: AppID, by: UnixTime, reason: RotationReason = .scheduled, actor: String

@@ -10,7 +10,7 @@ struct Moment {
         ["iso": .text(time.iso8601), "utc": .text(utc), "words": .text(words)]
     }
 
-    /// The value of a time in an answer of the API; nothing if there is none.
+    /// The value of a time in an answer of the API; nothing if the time is absent.
     static func value(_ iso8601: String?, now: UnixTime) -> PageValue {
         guard let text = iso8601, let time = try? UnixTime(iso8601: text) else { return .none }
         return Moment(time: time, now: now).value
@@ -19,7 +19,7 @@ struct Moment {
     /// `2026-11-26 21:14 UTC`.
     var utc: String { time.iso8601.prefix(16).replacing("T", with: " ") + " UTC" }
 
-    /// Such as `3 minutes ago` or `in 2 days`.
+    /// A text such as `3 minutes ago` or `in 2 days`.
     var words: String {
         let seconds = time - now
         let length = Self.length(abs(seconds))

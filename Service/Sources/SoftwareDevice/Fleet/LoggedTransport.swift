@@ -15,7 +15,7 @@ struct LoggedTransport: HTTPTransport {
 
     /// Sends a request. Its latency begins when the request was due, so time spent waiting for a free slot is part of it.
     ///
-    /// - Parameter kind: the kind of a bad request; nil: it is a good one.
+    /// - Parameter kind: the kind of a bad request; nil: a good request.
     func send(
         _ request: TransportRequest, _ kind: BadTraffic? = nil, dueAt: ContinuousClock.Instant
     ) async throws(TransportError) -> TransportAnswer {

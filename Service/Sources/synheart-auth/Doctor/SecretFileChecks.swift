@@ -30,7 +30,7 @@ struct SecretFileChecks {
     /// - Parameters:
     ///   - keys: the secrets in the file.
     ///   - forbidden: the permissions that other users must not have.
-    /// - Returns: whether the permissions are right.
+    /// - Returns: whether the permissions are correct.
     @discardableResult
     static func checkMode(
         of file: String, named check: String, holding keys: [String] = [], forbidden: mode_t = 0o077,

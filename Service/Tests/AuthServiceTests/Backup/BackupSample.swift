@@ -80,7 +80,7 @@ struct BackupSample {
         let summary = try BackupReader.read(
             key: key,
             from: { count in
-                // A file may give fewer bytes than were asked for.
+                // Files may return fewer bytes than requested.
                 let piece = left.prefix(min(count, 50_000))
                 left = left.dropFirst(piece.count)
                 return Array(piece)

@@ -147,7 +147,7 @@ enum AndroidProof {
   /// Both. A device that cannot give both cannot register.
   both('both'),
 
-  /// What the device can give.
+  /// All proofs that the device can give; one suffices.
   either('either');
 
   const AndroidProof(this.wire);

@@ -72,7 +72,7 @@ extension ConformanceCase {
         },
     ]
 
-    /// Bodies: what is refused, and whether they arrive as they were sent.
+    /// Bodies: which ones are refused, and whether they arrive unchanged.
     static let bodies: [ConformanceCase] = [
         .init("strict-json", "Names and encodings", "duplicate keys, wrong types and trailing bytes are refused") {
             stage in

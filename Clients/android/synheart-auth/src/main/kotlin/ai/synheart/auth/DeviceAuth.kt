@@ -26,7 +26,7 @@ public interface DeviceAuth {
     /** The state of the identity. */
     public suspend fun state(appId: String): IdentityState
 
-    /** The state of the identity, and its changes. It follows other processes when this one reads the record. */
+    /** The state of the identity, and its changes. Changes by other processes appear when this process reads the record. */
     public suspend fun stateFlow(appId: String): StateFlow<IdentityState>
 
     /** The changes of state from now on, of all apps of this instance. A slow collector misses the oldest of more than 64. */
@@ -76,12 +76,12 @@ public interface DeviceAuth {
      * `KEY_INVALIDATED` (registers), and a rotation whose answer was lost. `DEVICE_REVOKED` is thrown with recovery `RESET`:
      * registering automatically would undo a revocation.
      *
-     * One `send` makes one effect. `NONCE_REPLAY` means that a copy was accepted: a request that is not safe or idempotent by its
-     * method, and carries no `Idempotency-Key`, is not signed again. An error's `mayHaveHappened` says whether the request may have
-     * taken effect.
+     * One `send` takes effect once. `NONCE_REPLAY` means that a copy was accepted: a request that is not safe or idempotent by
+     * its method, and carries no `Idempotency-Key`, is not signed again. An error's `mayHaveHappened` says whether the request
+     * may have taken effect.
      *
-     * A streamed body is read once for its digest, and again for each copy that is sent. If it is another one then, the copy ends before
-     * its last byte, and the call throws `SIGNING_FAILED`.
+     * A streamed body is read once for its digest, and again for each copy that is sent. If the bytes differ then, the copy ends
+     * before its last byte, and the call throws `SIGNING_FAILED`.
      *
      * @param request a request to the auth service or to one of `Configuration.origins`. Redirects are not followed. Its deadline
      *   bounds the whole call. The headers must not name what the transport writes or what belongs to the signature
@@ -103,7 +103,7 @@ public interface DeviceAuth {
      */
     public suspend fun deviceToken(appId: String, audience: String? = null): DeviceToken
 
-    /** The service's view of this device, also of a pending one. */
+    /** The service's view of this device, which may also be pending. */
     public suspend fun status(appId: String): DeviceStatus
 
     /**

@@ -24,7 +24,7 @@ public interface DeviceKeyStore {
     public fun create(alias: String, challenge: ByteArray?): ByteArray
 
     /**
-     * The public half of a key; null if the store does not find it. The client believes one such answer as little as one failure.
+     * The public half of a key; null if the store does not find it. One such answer does not prove that the key is lost.
      *
      * @throws DeviceKeyStoreException if the store does not give it
      */
@@ -141,7 +141,7 @@ public interface RecordStorage {
      * Reads the record; null only if there certainly is none.
      *
      * @throws StorageException with [StorageException.Code.UNAVAILABLE] on a locked device, and for an I/O error; with
-     *   [StorageException.Code.DAMAGED] if the bytes are there and can never be read again
+     *   [StorageException.Code.DAMAGED] if the bytes exist but can never be read again
      */
     public fun read(name: String): ByteArray?
 
@@ -152,7 +152,7 @@ public interface RecordStorage {
     public fun remove(name: String)
 
     /**
-     * Proves that the storage works, by its canary: what was written is read back, and a new one can be written.
+     * Proves that the storage works, by its canary: the canary is read back, and a new one is written.
      *
      * @throws StorageException if it does not work
      */
@@ -211,8 +211,8 @@ public class StorageException(
 /**
  * Sends one request and returns the answer. Follows no redirects, keeps no cookies, caches nothing.
  *
- * It puts a request on the wire once: it does not send it again by itself after a failure, a redirect or a challenge. It does not block
- * the thread of its caller.
+ * It sends a request once: never again by itself after a failure, a redirect or a challenge. It does not block the thread of its
+ * caller.
  */
 public fun interface HttpTransport {
     /**

@@ -57,8 +57,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
     }
 
     /**
-     * Sets the configuration. Changes no identity. A second call with the same values does nothing: what runs goes on, and what is
-     * known stays known.
+     * Sets the configuration. Changes no identity. A second call with the same values does nothing.
      *
      * @throws SynheartAuthException.NotConfigured if this client is configured with other values. Another configuration needs another
      *   client
@@ -127,7 +126,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
         val record = context.ledger.load()
         val used = context.scheme(scheme, record)
         val signed = RequestSigner(context).sign(used, place)
-        // The client does not see the answer. If the service accepts the request, it accepts no lower scheme any more.
+        // The client does not see the answer. If the service accepts the request, it refuses lower schemes from then on.
         context.noteScheme(used, record)
         signed.headers.toMap()
     }

@@ -118,7 +118,7 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
         failure: Failure,
         /** The state before; null if the error came through a platform channel. */
         public val from: IdentityState? = null,
-        /** The state that it does not lead to. */
+        /** The state that could not be reached. */
         public val to: IdentityState? = null,
     ) : SynheartAuthException(failure)
 

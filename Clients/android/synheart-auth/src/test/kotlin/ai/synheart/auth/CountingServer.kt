@@ -34,10 +34,10 @@ internal class CountingServer : Closeable {
         /** The connection ends in the middle of the answer. */
         CUT_ANSWER,
 
-        /** A proxy on the way sends it twice, and passes on the second answer. */
+        /** A proxy sends the request twice, and passes on the second answer. */
         TWICE,
 
-        /** A proxy on the way sends it twice, and the connection ends. */
+        /** A proxy sends the request twice, and the connection ends. */
         TWICE_AND_CLOSE,
 
         // Not executed.
@@ -49,7 +49,7 @@ internal class CountingServer : Closeable {
     private val nonces = ConcurrentHashMap.newKeySet<String>()
     private val sockets = ConcurrentHashMap.newKeySet<Socket>()
 
-    /** How the next requests fare; without an entry they are answered. */
+    /** The fates of the next requests; without an entry they are answered. */
     val fates = ConcurrentLinkedQueue<Fate>()
     val executions = AtomicInteger()
     val requests = AtomicInteger()

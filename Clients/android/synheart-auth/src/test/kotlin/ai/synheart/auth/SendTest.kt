@@ -236,7 +236,7 @@ class SendTest {
         assertNotEquals(token.token, client.deviceToken(appId, "https://api.test").token)
         assertEquals(2, count(World.TOKEN))
         phone.clock.elapsedOffset += token.remaining.inWholeMilliseconds / 2 + 1_000
-        // Past half of its life it still serves while the service is down.
+        // Past half of its life the token is still used while the service is down.
         loseRequest(World.TOKEN)
         assertEquals(token.token, client.deviceToken(appId).token)
         assertNotEquals(token.token, client.deviceToken(appId).token)

@@ -9,9 +9,9 @@ import android.security.keystore.KeyPermanentlyInvalidatedException
 import android.security.keystore.StrongBoxUnavailableException
 import android.security.keystore.UserNotAuthenticatedException
 
-/** What a failure of the Android Keystore means: for the key that was used, and for the one that was to be made. */
+/** What a failure of the Android Keystore means: for an existing key, and for one that was to be made. */
 internal enum class KeystoreFault(
-    /** What it means for a key that should exist. */
+    /** The meaning for a key that should exist. */
     val code: Code,
 ) {
     /** The system refuses the key for good. */
@@ -71,7 +71,7 @@ internal enum class KeystoreFault(
                 return if (error.retryPolicy == KeyStoreException.RETRY_AFTER_NEXT_REBOOT) AFTER_UPDATE else TEMPORARY
             }
             return when (number) {
-                // The last is what a restart of the daemon looks like.
+                // The last one also occurs when the daemon restarts.
                 KeyStoreException.ERROR_USER_AUTHENTICATION_REQUIRED, KeyStoreException.ERROR_KEYSTORE_UNINITIALIZED,
                 KeyStoreException.ERROR_INTERNAL_SYSTEM_ERROR,
                 -> TEMPORARY

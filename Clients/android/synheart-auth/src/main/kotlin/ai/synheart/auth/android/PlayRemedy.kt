@@ -7,7 +7,7 @@ import com.google.android.play.core.integrity.IntegrityServiceException
 import com.google.android.play.core.integrity.StandardIntegrityException
 import com.google.android.play.core.integrity.model.IntegrityErrorCode
 
-/** What the user of the phone can do where Google Play gave no token. */
+/** What the phone's user can do if Google Play gave no token. */
 public enum class PlayRemedy(private val packageName: String) {
     /** Update the Play Store, or install it. */
     UPDATE_PLAY_STORE("com.android.vending"),

@@ -15,7 +15,7 @@ internal class BackOff(private val sleeper: Sleeper) {
     /** Whether the operation must not go on. */
     val isEnded: Boolean get() = end.isCompleted
 
-    /** Ends the pause under way and all later ones. */
+    /** Ends the current pause and all later ones. */
     fun end() {
         end.complete(Unit)
     }
