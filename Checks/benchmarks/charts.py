@@ -112,7 +112,7 @@ def ends(figure):
 
 
 def number(value):
-    """Two or three digits behind the point of what is below 1."""
+    """Two or three digits after the point for figures below 1."""
     value = round(value, 3)
     if isinstance(value, int):
         return f"{value:,}"

@@ -1,4 +1,4 @@
-"""What it costs to ask the service about each request, in each gateway with the file of docs/gateways, and in the proxy.
+"""The cost of a question to the service for each request, in each gateway with its file in docs/gateways, and in the proxy.
 
     Checks/benchmarks/gateways [SECONDS [ROUNDS]] [--record] [--service BINARY] [--traffic BINARY]
 

@@ -1,4 +1,4 @@
-"""What the benchmarks of gateways and backends share: a service with signed traffic, wrk, and processor time."""
+"""Shared by the benchmarks of gateways and backends: a service with signed traffic, wrk, and processor time."""
 
 import contextlib
 import os

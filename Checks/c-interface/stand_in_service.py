@@ -17,7 +17,7 @@ class StandInService(http.server.BaseHTTPRequestHandler):
     # Whether it is too busy to rotate a key.
     rotates = True
 
-    # The requests of an app, with what they carried.
+    # The requests of an app, with their bodies and headers.
     received = []
 
     def do_GET(self):

@@ -82,7 +82,7 @@ class Check:
     # Looking
 
     def page(self, window, path, name, statuses=(200,)):
-        """The faults of one page, as it is with or without script."""
+        """The faults of one page, with or without script."""
         window.forget()
         answer = window.open(self.origin + path)
         if answer["status"] not in statuses:
@@ -146,7 +146,7 @@ class Check:
 
     @staticmethod
     def to(window, text, name=None):
-        """Goes on by the Tab key to what has this text, or to the field of this name."""
+        """Moves the focus with the Tab key to the element with this text, or the field with this name."""
         for _ in range(150):
             window.press("Tab")
             at = window.run("() => [document.activeElement.textContent.trim(), document.activeElement.name]")

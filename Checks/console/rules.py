@@ -5,7 +5,7 @@ import pathlib
 HERE = pathlib.Path(__file__).resolve().parent
 RULES, FOCUS = ((HERE / f"{name}.js").read_text() for name in ("rules", "focus"))
 WIDTHS, SCHEMES = (360, 1440), ("light", "dark")
-# What the rules must say about broken.html, at 360 px in dark.
+# The required findings of the rules for broken.html, at 360 px in dark mode.
 BROKEN = """no lang|no title|scrolls sideways|the same id twice|aria-labelledby of nothing|not one main|outside of the landmarks
 landmarks of the same name|not one h1|a heading of level 3 after 1|an empty heading|no label|no legend|no text for an image
 a link or a button without text|a link that leads nowhere|a link of another scheme|a form for another origin|no header cells

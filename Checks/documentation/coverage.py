@@ -23,7 +23,7 @@ TOOLS = pathlib.Path(os.path.realpath(shutil.which("swift") or "swift")).parent
 
 
 def output(*command, folder=ROOT):
-    """What a command prints on standard output. Ends the check with the command's errors if it fails."""
+    """The standard output of a command. Ends the check with the command's errors if it fails."""
     result = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True)
     if result.returncode:
         sys.exit(f"{' '.join(map(str, command[:4]))}: {result.stderr.strip()}")

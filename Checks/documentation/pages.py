@@ -210,7 +210,7 @@ def run_alerts(page, shell, placed):
 
 
 def environment(folder):
-    """The variables of a shell, with those that a test run sets for itself left out."""
+    """The variables for a shell, without the test run's own."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SYNHEART_AUTH_")}
     return kept | {
         "TMPDIR": folder, "PIP_DISABLE_PIP_VERSION_CHECK": "1",

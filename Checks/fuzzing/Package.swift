@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// libFuzzer targets, one executable each: Checks/fuzzing/run.sh TARGET [RUNS]. They link only with `--sanitize fuzzer`, and so are a
-// package of their own that a user of the library never builds.
+// libFuzzer targets, one executable each: Checks/fuzzing/run.sh TARGET [RUNS]. They link only with `--sanitize fuzzer`, so they
+// are a separate package that users of the library never build.
 func target(_ name: String, product: String, _ others: [Target.Dependency] = []) -> Target {
     .executableTarget(
         name: name, dependencies: [.product(name: product, package: "synheart-auth")] + others,

@@ -133,7 +133,7 @@ def as_client(client, other, credential):
         "app_id": APP, "device_id": device.id, "new_public_key": text, "new_key_proof": proof}), 200)
     device.key = successor
     expect(device.call("GET", STATUS), 200)
-    # Whoever has signed under scheme 2 is not let back.
+    # A device that has used scheme 2 cannot return to scheme 1.
     expect(device.send("GET", STATUS), 400, "UNSUPPORTED_SIG_VERSION")
 
     # Another service's request, with a query.

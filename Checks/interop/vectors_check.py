@@ -4,8 +4,8 @@ worked example of the document.
 
     Checks/interop/vectors_check.py
 
-Reads nothing but docs/. Uses `cryptography` for P-256 and `http-sf` for structured fields (RFC 9651). A case that is not as
-the document says is printed, and the status is 1.
+Reads nothing but docs/. Uses `cryptography` for P-256 and `http-sf` for structured fields (RFC 9651). A case that contradicts the
+document is printed, and the status is 1.
 """
 
 import base64

@@ -259,7 +259,7 @@ def webhooks(binary):
             return sum(value for (name, _), value in samples.values.items() if name == "synheart_webhook_backlog")
         after = node.scrape_until(lambda samples: samples.values[failed] > 0 and backlog(samples) > 0)
         yield {"WebhookBehind"}, {"DevelopmentDevices"}, lasting(before, after)
-        # Set by hand: events are given up only after a day.
+        # Set by hand: events are dropped only after a day.
         lost = node.scrape()
         lost.values["synheart_webhook_events_given_up_total", ()] += 1
         yield {"WebhookEventsGivenUp"}, {"WebhookBehind", "DevelopmentDevices"}, lasting(after, lost)

@@ -42,9 +42,9 @@ public struct KeyAttestationError: Error, Sendable {
         public static let certificateExpired = Code("CERTIFICATE_EXPIRED")
         /// A certificate above the leaf has dates that cannot be read.
         public static let certificateDatesUnreadable = Code("CERTIFICATE_DATES_UNREADABLE")
-        /// The status list says that a certificate of the chain is revoked.
+        /// The status list has a certificate of the chain as revoked.
         public static let certificateRevoked = Code("CERTIFICATE_REVOKED")
-        /// The status list says that a certificate of the chain is suspended.
+        /// The status list has a certificate of the chain as suspended.
         public static let certificateSuspended = Code("CERTIFICATE_SUSPENDED")
         /// The key description cannot be read.
         public static let keyDescriptionMalformed = Code("KEY_DESCRIPTION_MALFORMED")
@@ -167,7 +167,7 @@ extension KeyAttestationError {
         public static let bootState = Self(rawValue: "boot-state")
         /// The hardware generated the key.
         public static let origin = Self(rawValue: "origin")
-        /// The key signs, and does nothing else.
+        /// The key only signs.
         public static let purposes = Self(rawValue: "purposes")
         /// The key is of an accepted algorithm.
         public static let algorithm = Self(rawValue: "algorithm")

@@ -28,7 +28,7 @@ public struct DERError: Error, Sendable, Hashable {
         public static let unexpectedTag = Self(rawValue: "unexpectedTag")
         /// A content that its type does not allow.
         public static let invalidContent = Self(rawValue: "invalidContent")
-        /// A number outside the range that was asked for.
+        /// A number outside the allowed range.
         public static let outOfRange = Self(rawValue: "outOfRange")
         /// A required element is missing.
         public static let missing = Self(rawValue: "missing")

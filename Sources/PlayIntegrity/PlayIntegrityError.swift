@@ -173,8 +173,7 @@ extension PlayIntegrityError {
     }
 }
 
-/// Why a token could not be checked. It is not the fault of the token: the policy of the service decides what
-/// happens.
+/// Why a token could not be checked. It is not the fault of the token: the service's policy decides about the registration.
 public struct PlayIntegrityUnavailable: Error, Sendable {
     /// The stable reason.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {

@@ -12,7 +12,7 @@ public struct JSONCoding<Value: Sendable>: Sendable {
     /// A coding with these two directions.
     ///
     /// - Parameters:
-    ///   - type: what the JSON may be.
+    ///   - type: the allowed JSON.
     ///   - parse: the value of the member at a path, or an error that names the path.
     ///   - write: the JSON of a value.
     public init(

@@ -207,7 +207,7 @@ private struct JSONParser {
         let start = position
         let unit = try parseHexadecimal()
         if let scalar = Unicode.Scalar(unit) { return scalar }
-        // A surrogate. It must be the first of a pair, and the second must follow at once.
+        // A surrogate. It must be the first of a pair, and the second must follow directly.
         guard (0xD800...0xDBFF).contains(unit) else { throw JSONError(.invalidText, offset: start) }
         for byte in "\\u".utf8 {
             guard try peek() == byte else { throw JSONError(.invalidText, offset: start) }

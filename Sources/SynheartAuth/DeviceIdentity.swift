@@ -206,7 +206,7 @@ actor DeviceIdentity {
         do throws(SynheartAuthError) { return .success(try await body()) } catch { return .failure(error) }
     }
 
-    /// The result of an operation. Cancelling the caller ends its wait; the operation runs on.
+    /// The result of an operation. Cancelling the caller ends its wait; the operation continues.
     private static func value<Value: Sendable>(of operation: Operation<Value>) async throws(SynheartAuthError) -> Value
     {
         guard let result = await operation.valueUnlessCancelled() else { throw .cancelled }

@@ -60,7 +60,7 @@ final class Instance: Sendable {
         case deadlinePassed, cancelled
     }
 
-    /// Runs `body` until the limit has passed or the host cancels its calls. The operation runs on.
+    /// Runs `body` until the limit has passed or the host cancels its calls. The operation continues.
     func value<Value: Sendable>(
         within limit: Duration, _ body: @escaping @Sendable () async -> Value
     ) async -> Ending<Value> {

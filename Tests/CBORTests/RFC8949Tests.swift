@@ -126,7 +126,7 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
     }
 }
 
-/// RFC 8949, Appendix F: what is not well-formed.
+/// RFC 8949, Appendix F: malformed items.
 @Suite struct AppendixF {
     struct Example: Decodable, Sendable, CustomTestStringConvertible {
         let hex: String

@@ -207,7 +207,7 @@ import Testing
     }
 }
 
-/// What the network can do to each message.
+/// The faults of the network for each message.
 @Suite struct NetworkFaultTests {
     @Test("after any network fault in a registration there is one device", arguments: TestNetwork.Fault.allCases)
     func registration(fault: TestNetwork.Fault) async throws {

@@ -236,7 +236,8 @@ import Testing
 }
 
 #if canImport(Glibc)
-    /// Locks and the children of a process. Each child is made by libc's `fork`, and runs only what is allowed after one.
+    /// Locks and the children of a process. Each child is made by libc's `fork`, and runs only functions that are allowed after
+    /// one.
     @Suite struct ForkTests {
         private let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
         private var storage: FileStorage { FileStorage(directory: directory) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The form of the SDK's own requests, and which answers it accepts.
+/// The form of the SDK's own requests, and the answers that it accepts.
 @Suite struct ServiceClientTests {
     private struct Fixed: HTTPTransport {
         let answer: TransportAnswer

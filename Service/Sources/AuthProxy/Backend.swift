@@ -41,7 +41,7 @@ final class Backend: Sendable {
     /// The body of a request.
     enum Body: Sendable {
         case bytes([UInt8])
-        /// Streamed, with its length if the client said one.
+        /// Streamed, with its length if the client stated one.
         case pipe(BodyPipe, length: Int64?, within: Duration)
     }
 

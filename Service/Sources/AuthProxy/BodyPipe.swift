@@ -95,7 +95,7 @@ final class BodyPipe: AsyncSequence, Sendable {
         }
     }
 
-    /// Drops what is written from now on, and fails the reader.
+    /// Drops later pieces, and fails the reader.
     func close() {
         state.withLock { state in
             switch state {

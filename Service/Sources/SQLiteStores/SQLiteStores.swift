@@ -108,7 +108,7 @@ public final class SQLiteStores: Sendable {
     /// Opens the file, and creates it if it does not exist.
     ///
     /// - Parameters:
-    ///   - path: the file, or a link to it. Claims go to the folder `<path>-claims` beside the file itself.
+    ///   - path: the file, or a link to it. Claims are kept in the folder `<path>-claims` next to the file itself.
     ///   - role: the role of this process.
     ///   - options: deadlines and bounds.
     ///   - clock: the service's clock.

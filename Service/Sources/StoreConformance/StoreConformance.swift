@@ -162,7 +162,7 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
         self.body = body
     }
 
-    /// Runs the check. Throws `ConformanceFailure` if the guarantee does not hold, and rethrows what the stores throw.
+    /// Runs the check. Throws `ConformanceFailure` if the guarantee does not hold, and rethrows the stores' errors.
     public func run(on stores: StoresUnderTest) async throws {
         do { try await body(stores) } catch let failure as Unmet {
             throw ConformanceFailure(guarantee: name, found: failure.found)

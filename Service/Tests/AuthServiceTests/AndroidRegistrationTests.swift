@@ -224,7 +224,7 @@ struct AndroidRegistrationTests {
         badChain.chain?.rootOfTrust?.deviceLocked = 0
         var badToken = Proofs()
         badToken.token?.package = "com.example.evil"
-        // The status list would have to be fetched first.
+        // The local check comes first: no status list is fetched, and no token is decoded.
         for proofs in [badChain, badToken] {
             let world = try await Self.world(proof)
             try await expect(.invalidAttestation) { try await Self.register(world, proofs) }

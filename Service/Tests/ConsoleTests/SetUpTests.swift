@@ -15,7 +15,7 @@ import Testing
     private static let id = "com.example.new"
     private static let digest = [UInt8](repeating: 0xAB, count: 32)
 
-    /// What a person types in each step.
+    /// A person's input in each step.
     private static let answers: [SetUpStep: [(String, String)]] = [
         .app: [
             ("app_id", id), ("app_name", "New"), ("channel", "production"), ("with_ios", "yes"),

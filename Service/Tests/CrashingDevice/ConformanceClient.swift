@@ -92,7 +92,7 @@ struct ConformanceClient {
     }
 }
 
-/// What a wrong client does.
+/// The misbehaviour of a wrong client.
 enum Misbehaviour: String {
     case sendsAgain = "sends-again"
     case followsRedirects = "follows-redirects"

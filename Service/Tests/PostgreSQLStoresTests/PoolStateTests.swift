@@ -281,7 +281,7 @@ struct PoolStateTests {
                 threads.now += .milliseconds(Int.random(in: 0...400, using: &threads.random))
                 if threads.random.oneIn(4) { threads.hasServer.toggle() }
             default:
-                // A caller goes.
+                // A caller leaves.
                 if let request = threads.requests.randomElement(using: &threads.random),
                     threads.ends[request.number] == nil, !request.isOver
                 {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RedisStores
 
-/// Stands for a session.
+/// A placeholder for a session.
 final class FakeSession: Sendable {
     let name: String
 

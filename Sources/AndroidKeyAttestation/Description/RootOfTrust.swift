@@ -39,7 +39,7 @@ public struct AttestationApplicationID: Sendable, Hashable {
         public let version: Int64
     }
 
-    /// The packages; `AndroidSystem` if the system itself asked.
+    /// The packages; `AndroidSystem` if the system itself requested the attestation.
     public let packages: [Package]
     /// The SHA-256 of each certificate that the packages are signed with. Empty after some failures of Android.
     public let signatureDigests: [[UInt8]]

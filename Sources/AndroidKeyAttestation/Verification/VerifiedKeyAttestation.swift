@@ -44,6 +44,6 @@ public struct VerifiedKeyAttestation: Sendable {
         isStrongBoxCorroborated ? securityLevel : min(securityLevel, .trustedEnvironment)
     }
 
-    /// The quirks of chain and description. None of them was a reason to refuse.
+    /// The quirks of chain and description. No quirk was a reason to refuse.
     public var quirks: [KeyAttestationQuirk] { chain.quirks(description) }
 }

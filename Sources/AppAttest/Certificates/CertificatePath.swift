@@ -4,9 +4,9 @@ internal import X509
 
 /// Verifies the only form of chain that Apple issues: a leaf, the intermediate that signed it, and a pinned root.
 ///
-/// swift-certificates parses and checks signatures. Its own path validation is not used, because it does not enforce key
-/// usage, accepts an authority as a leaf, and cannot say which rule refused. For exactly three certificates, the rules
-/// of RFC 5280 section 6.1 are few.
+/// swift-certificates parses and checks signatures. Its own path validation is not used, because it does not enforce key usage,
+/// accepts an authority as a leaf, and does not report which rule failed. For exactly three certificates, the rules of RFC 5280
+/// section 6.1 are few.
 struct CertificatePath: Sendable {
     let anchors: [AppleCertificate]
     private let known = KnownIssuers()

@@ -81,7 +81,7 @@ public struct AppleDevice: Sendable {
     ///   - clientDataHash: the client data hash of the attestation.
     ///   - riskMetric: Apple's metric in the new receipt.
     ///   - date: when it is exchanged.
-    ///   - options: what is changed in the receipt.
+    ///   - options: the changes of the receipt.
     public func exchangedReceipt(
         leaf: [UInt8], clientDataHash: [UInt8], riskMetric: Int, at date: Date,
         options: AppleReceiptOptions = AppleReceiptOptions()

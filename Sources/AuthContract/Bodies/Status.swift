@@ -32,7 +32,7 @@ public struct StatusResponse: WireBody, Hashable {
     public let keyThumbprint: String
     /// Whether the key must be rotated: an operator or the app's policy demands it, or the key is too old and in its grace period.
     public let mustRotate: Bool
-    /// What the device has proven.
+    /// The device's proven assurance.
     public let assurance: Assurance
     /// The service's clock. A client corrects its own clock with it.
     public let serverTimestamp: UnixTime

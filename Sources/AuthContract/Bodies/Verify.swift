@@ -110,7 +110,7 @@ public struct VerifiedIdentity: Sendable, Hashable {
     public let deviceID: DeviceID
     /// The platform of the device.
     public let platform: Platform
-    /// What the device has proven.
+    /// The device's proven assurance.
     public let assurance: Assurance
     /// The scheme of the request's signature.
     public let signatureScheme: SignatureScheme

@@ -36,7 +36,8 @@
         bytes.indices.contains { bytes[$0...].starts(with: other.bytes) }
     }
 
-    /// Whether servers disagree about the structure of this path, or drop a part of it. Such a path may mean any other path.
+    /// Whether servers disagree about the structure of this path, or drop a part of it. A server may read such a path as any
+    /// other path.
     ///
     /// These are `\`, `;`, an escape of `/`, `\`, `%`, `;`, `?`, `#` or a control character, a `%` without two hexadecimal digits, `//`
     /// at the beginning and `%20` at the end.

@@ -12,7 +12,7 @@ public struct ResponseKeys: Sendable {
 
     /// Why a text is not a pair of keys. The reason names the key, but contains nothing of it.
     public struct KeyError: RawRepresentable, Error, Sendable, Hashable {
-        /// What is wrong, for people.
+        /// The fault, for people.
         public let rawValue: String
 
         /// An error with this text.

@@ -21,14 +21,14 @@ public struct PlayIntegrityAudit: Sendable {
     /// ``PlayIntegrityError/Step/token`` was made.
     public let unavailable: PlayIntegrityUnavailable?
 
-    /// Decodes a token and makes the steps of its verification.
+    /// Decodes a token and runs the steps of its verification.
     ///
     /// - Parameters:
     ///   - token: reads the token.
     ///   - keys: the key pairs to try.
     ///   - decodedVerdict: the verdict to judge if the keys do not decrypt the token.
     ///   - unchecked: the steps about the verdict for which something is not given.
-    ///   - prove: makes the steps about the verdict.
+    ///   - prove: runs the steps about the verdict.
     init(
         token: () throws(PlayIntegrityError) -> IntegrityToken, keys: [ResponseKeys],
         decodedVerdict: IntegrityVerdict?, unchecked: [PlayIntegrityError.Step],

@@ -51,8 +51,8 @@
             return canary.reading(ofAbsent: name, of: owner)
         }
 
-        /// The version of a file beside the locks: the Keychain has no versions. Asking it is one system call, and no call of the
-        /// Keychain.
+        /// The version of a file next to the locks: the Keychain has no versions. Asking it is one system call, and no call of
+        /// the Keychain.
         public func versions(of name: RecordName) -> VersionProbe? { locks?.versions(of: Self.versionFile(name)) }
 
         /// Replaces the complete item.

@@ -79,7 +79,7 @@ public struct AttestationEvidence: Sendable {
 
 /// Why a provider gave no evidence.
 public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What the failure means for the registration.
+    /// The meaning of the failure for the registration.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// A short name for logs.
         public let rawValue: String
@@ -102,7 +102,7 @@ public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertib
         public static let allCases: [Self] = [.unsupported, .refused, .unavailable, .handleInvalid, .noAnswer]
     }
 
-    /// What the failure means for the registration.
+    /// The meaning of the failure for the registration.
     public let code: Code
     /// An explanation for logs.
     public let reason: String

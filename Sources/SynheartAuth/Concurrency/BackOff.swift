@@ -13,7 +13,7 @@ final class BackOff: Sendable {
 
     init(_ sleeper: any Sleeper) { self.sleeper = sleeper }
 
-    /// Whether the operation must not go on.
+    /// Whether the operation must stop.
     var isEnded: Bool { state.withLock { $0.isEnded } }
 
     /// Ends the current pause and all later ones.

@@ -4,7 +4,7 @@ internal import AuthContract
 ///
 /// Every decision to try again, and every recovery that an error advises, comes from this table.
 enum RetryTable {
-    /// What the SDK itself does about a failure, once unless noted otherwise. After that it reports the error.
+    /// The SDK's own reaction to a failure, once unless noted otherwise. After that it reports the error.
     enum Remedy: Sendable, Hashable, CaseIterable {
         /// Report the error. A refusal of an app's request is the caller's answer.
         case none

@@ -7,7 +7,7 @@ extension SynheartAuthError: LocalizedError {
     /// Code and message.
     public var failureReason: String? { description }
 
-    /// What the app can do.
+    /// The remedy for the app.
     public var recoverySuggestion: String? {
         switch recovery {
         case .none: nil

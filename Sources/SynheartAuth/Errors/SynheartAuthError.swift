@@ -9,7 +9,7 @@ public struct SynheartAuthError: Error, Sendable {
     public var code: Code { details.code }
     /// An explanation for the developer.
     public var message: String { details.message }
-    /// What the host can do.
+    /// The remedy for the host.
     public var recovery: Recovery { details.recovery }
     /// Whether the same call may succeed later.
     public var isRetryable: Bool { recovery == .retry }
@@ -77,7 +77,7 @@ public struct SynheartAuthError: Error, Sendable {
             isFromService = false
         }
 
-        /// The auth service could not be asked.
+        /// The auth service could not be reached, or gave no verdict.
         public static let networkError = Self(own: "NETWORK_ERROR")
         /// The challenge expired.
         public static let challengeExpired = Self(own: "CHALLENGE_EXPIRED")
@@ -143,7 +143,7 @@ public struct SynheartAuthError: Error, Sendable {
         }
     }
 
-    /// What the host can do about an error.
+    /// The remedy for an error.
     public enum Recovery: String, Sendable, Hashable, CaseIterable {
         /// Report it to the developer.
         case none

@@ -85,7 +85,7 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
         /// A code with this raw value.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The platform says that the key does not exist.
+        /// The platform reports that the key does not exist.
         public static let notFound = Self(rawValue: "notFound")
         /// The platform documents that the key never works again: biometrics changed, permanently invalidated. One such answer is
         /// enough.

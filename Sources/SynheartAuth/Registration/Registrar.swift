@@ -160,7 +160,7 @@ struct RegistrationFailure: Error {
     let error: SynheartAuthError
     let remedy: RetryTable.Remedy
     let forgetsKey: Bool
-    /// The attestation provider is unavailable. After the pause the attempt can go on.
+    /// The attestation provider is unavailable. After the pause the attempt can continue.
     let pause: Pause?
 
     struct Pause: Sendable {
@@ -192,7 +192,7 @@ extension IdentityContext {
         }
     }
 
-    /// Whether the record says that the device is registered, and its key is not lost. A suspicion has no effect.
+    /// Whether the device is registered by the record, and its key is not lost. A suspicion has no effect.
     func isRegistered() async throws(SynheartAuthError) -> Bool {
         let record = try await ledger.load()
         do throws(SynheartAuthError) {

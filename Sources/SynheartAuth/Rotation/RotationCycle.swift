@@ -44,7 +44,7 @@ struct RotationCycle: Sendable {
     }
 
     /// The rotation that another process finished while this one waited for the lock. After a compromise it is not enough: the
-    /// record does not say why the other one rotated.
+    /// record does not show why the other one rotated.
     private func rotationOfAnother(since before: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation? {
         guard RotationGoal().covers(goal) else { return nil }
         let now = try await context.ledger.load()

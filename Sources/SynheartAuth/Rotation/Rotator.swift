@@ -25,7 +25,7 @@ struct Rotator: Sendable {
     private func rotate(_ goal: RotationGoal, _ record: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation {
         var record = record
         if case .rotation(let leftover) = record.journal, leftover.isRefused || leftover.hasOpenRebind {
-            // Do not send a refused key again. The service says which key is current.
+            // Do not send a refused key again. The service knows which key is current.
             if let rotation = try await settle(leftover, record), leftover.covers(goal) { return rotation }
             record = try await prepare()
         }
@@ -85,7 +85,7 @@ struct Rotator: Sendable {
         return pending
     }
 
-    /// Gives up the pending key, because it is lost or its hardware attestation cannot name a new challenge.
+    /// Drops the pending key, because it is lost or its hardware attestation cannot name a new challenge.
     ///
     /// - Throws: If a copy of its rotation may still take effect.
     func forgetKey() async throws(SynheartAuthError) {

@@ -3,7 +3,7 @@ internal import Bytes
 internal import Foundation
 internal import StrictJSON
 
-/// The runtime face over a platform's parts. Its keys live under `synheart_device_{device_id}`, apart from the SDK's identities.
+/// The runtime's functions over a platform's parts.
 struct PlatformRuntime: Sendable {
     let keyStore: any KeyStore
     let attestation: any AttestationProvider
@@ -148,7 +148,7 @@ struct PlatformRuntime: Sendable {
     }
 }
 
-/// The small secrets of the runtime face.
+/// The runtime's small secrets.
 protocol RuntimeSecrets: Sendable {
     func read(service: String, key: String) -> StorageReading
     func write(_ bytes: [UInt8], service: String, key: String) throws(StorageError)

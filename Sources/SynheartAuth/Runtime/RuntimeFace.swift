@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The implementation of the eight functions of the runtime face.
+/// The implementation of the runtime's eight functions.
 package struct RuntimeHost: Sendable {
     package typealias Text = UnsafePointer<CChar>?
     package typealias NewText = UnsafeMutablePointer<CChar>?
@@ -49,7 +49,7 @@ package enum RuntimeFace {
         }
     }
 
-    /// Installs a host. False if the face was used before, or has a host.
+    /// False if a function was already used, or a host is installed.
     package static func install(_ host: RuntimeHost) -> Bool {
         installed.withLock { installed in
             guard installed == nil else { return false }

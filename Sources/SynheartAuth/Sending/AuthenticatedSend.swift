@@ -31,8 +31,8 @@ struct AuthenticatedSend: Sendable {
         isAuthOrigin = try identity.context.configuration.checkOrigin(place.origin)
     }
 
-    /// The answer, or an error at the request's deadline. A rotation or registration that the call began runs on, but the request
-    /// is not sent any more.
+    /// The answer, or an error at the request's deadline. A rotation or registration that the call began continues, but the
+    /// request is no longer sent.
     func run() async throws(SynheartAuthError) -> TransportAnswer {
         let result = await withDeadline(request.deadline, context.sleeper) {
             () -> Result<TransportAnswer, SynheartAuthError> in

@@ -227,8 +227,8 @@ final class IdentityContext: Sendable {
 }
 
 extension SerialTaskQueue.Patience {
-    /// The limit for which one of the SDK's own requests waits for running requests with assertions. An upload of the app may take
-    /// long. A rotation that waits for it holds the operation lock, so it gives up at the limit, releases the lock and is tried
+    /// The limit for which one of the SDK's own requests waits for running requests with assertions. An upload of the app may
+    /// take long. A rotation that waits for it holds the operation lock, so it stops at the limit, releases the lock and is tried
     /// again.
     static func forAssertions(_ limit: Duration, _ sleeper: any Sleeper) -> Self {
         Self(

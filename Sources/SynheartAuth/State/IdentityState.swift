@@ -10,7 +10,7 @@ public enum IdentityState: String, Sendable, Hashable, CaseIterable {
     case registering
     /// The identity is registered.
     case registered
-    /// The operating system says that the key is gone.
+    /// The operating system reports that the key is gone.
     case keyInvalid
 }
 

@@ -1,7 +1,7 @@
 internal import AuthContract
 
 extension VerdictEngine.Answer {
-    /// Interprets a failure of a key store as an answer about the key. A code of the host's own is an answer without a
+    /// Interprets a failure of a key store as an answer about the key. A code that the host defined is an answer without a
     /// documented retry.
     init(_ code: KeyStoreError.Code) {
         self =

@@ -29,7 +29,7 @@ extension Body {
                     keyProof: bytes, keyAttestation: [bytes, bytes],
                     deviceLocalID: "123E4567-e89b-12d3-a456-426614174000"),
                 required: ["app_id", "public_key", "challenge", "platform"],
-                // On Android, a key attestation may replace the proof, and a proof the key attestation.
+                // On Android, proof and key attestation are each optional, because the other one may suffice.
                 optional: ["proof", "key_proof", "key_attestation", "device_local_id"]
             ) { random in
                 RegisterRequest(

@@ -145,7 +145,7 @@ import Testing
         ("Signature-Input", { $0.nonce = "123e4567-e89b-42d3-a456-426614174000" }), ("Signature", { $0.path = "/" }),
     ]
 
-    /// A header of one request put into another.
+    /// A header of one request moved into another.
     @Test(arguments: headerChanges) func `a header of another request does not verify`(
         _ name: String, _ change: Change
     ) throws {

@@ -16,7 +16,7 @@ final class BulkServer: Sendable {
         let isWhole: Bool
     }
 
-    /// What the server answers.
+    /// The server's answer.
     struct Answer: Sendable {
         var status = 200
         var length = 0

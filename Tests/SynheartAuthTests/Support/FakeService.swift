@@ -29,7 +29,7 @@ actor FakeService: HTTPTransport {
         }
     }
 
-    /// What the app's record demands.
+    /// The demands of the app's record.
     struct Policy: Sendable {
         /// `assertions_required_on`.
         var assertionPrefixes: [String] = []

@@ -10,7 +10,7 @@ final class LocalServer: Sendable {
     private let listener: Int32
     private let request = Locked<(head: String, body: [UInt8])?>(nil)
 
-    /// What was received.
+    /// The received bytes.
     var received: (head: String, body: [UInt8])? { request.withLock { $0 } }
 
     init(_ answer: String?, trickles: Bool = false) throws {

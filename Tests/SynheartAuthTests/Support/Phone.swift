@@ -139,7 +139,7 @@ final class MemoryKeyStore: KeyStore {
         var keys: [KeyAlias: Data] = [:]
         /// Keys that load but cannot sign.
         var unusable: Set<KeyAlias> = []
-        /// Keys that the platform calls lost for good.
+        /// Keys that the platform reports as permanently lost.
         var lost: Set<KeyAlias> = []
         var canariesFail = false
         var canaryChecks = 0

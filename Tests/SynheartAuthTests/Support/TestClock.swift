@@ -14,7 +14,7 @@ final class TestClock: DeviceClock {
     private let time = Locked(Time())
     static let start: Int64 = 1_767_225_600_000
 
-    /// What the service's clock shows.
+    /// The service's time.
     var trueMilliseconds: Int64 { Self.start + time.withLock { $0.elapsed.wholeMilliseconds } }
     var wallMilliseconds: Int64 {
         time.withLock { time in

@@ -44,7 +44,7 @@ class KeysUnavailable(Exception):
 
 @dataclass(frozen=True)
 class DeviceToken:
-    """What a token says. `device_key` is the device's public key as a JWK; `assurance` has `app`, `key` and `labels`."""
+    """The content of a token. `device_key` is the device's public key as a JWK; `assurance` has `app`, `key` and `labels`."""
 
     device_id: str
     app_id: str

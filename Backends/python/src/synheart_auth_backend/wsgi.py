@@ -86,7 +86,7 @@ class SynheartWSGI:
 
 
 def _lines(environ: Environ) -> List[Tuple[str, str]]:
-    """The headers that the service is asked about.
+    """The headers in the question to the service.
 
     WSGI joins the lines of a header with commas. No header of a signed request has a comma in it, but for the dictionaries
     `Signature-Input` and `Signature`. So a comma in another header means that the header was repeated. It is sent to the service

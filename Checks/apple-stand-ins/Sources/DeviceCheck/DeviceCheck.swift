@@ -66,7 +66,7 @@ public enum StandInAppAttest {
     public static func forgetKeys() { with { $0.keys = [:] } }
     public static var clientDataHashes: [Data] { with { $0.hashes } }
     public static var generated: Int { with { $0.keys.count } }
-    /// The key ids of the assertions that were asked for.
+    /// The key ids of the requested assertions.
     public static var asserted: [String] { with { $0.asserted } }
 }
 

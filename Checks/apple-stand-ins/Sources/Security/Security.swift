@@ -238,7 +238,7 @@ public enum StandInKeychain {
     }
     /// Entitles the app to this group too.
     public static func entitle(_ group: String) { with { _ = $0.groups.insert(group) } }
-    /// The first group of *Keychain Sharing*: items that name no group lie there from now on.
+    /// The first group of *Keychain Sharing*: items that name no group are there from now on.
     public static func share(_ group: String) {
         entitle(group)
         with { $0.defaultGroup = group }

@@ -60,7 +60,7 @@ package struct RecordingFile: Sendable {
         try self.init(of: proof.line, options: proof.options, about: about, refusal: (proof.code, proof.step))
     }
 
-    /// What a replay changes.
+    /// The changes for a replay.
     package struct Changes: Sendable {
         /// Another policy, in the form of `--policy`.
         package var policy: JSONValue?

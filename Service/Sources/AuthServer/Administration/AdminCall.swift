@@ -60,7 +60,7 @@ package struct AdminAnswer: Sendable {
     package let status: Int
     /// The body; null if there is none.
     package let body: JSONValue
-    /// The version of what was read or changed, for `If-Match`; nil: the answer has none.
+    /// The version of the read or changed record, for `If-Match`; nil: the answer has none.
     package let entityTag: String?
 
     /// Memberwise initializer.

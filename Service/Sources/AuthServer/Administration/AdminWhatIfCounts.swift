@@ -6,7 +6,7 @@ extension AdminAPI {
     /// The largest number of lines about counts: those with the most verdicts.
     private static let maximumLines = 100
 
-    /// What a record would decide about the requests and registrations that passed in the last 90 days.
+    /// The decisions of a record about the requests and registrations that passed in the last 90 days.
     func countFindings(_ proposed: WhatIf, _ present: WhatIf, of app: AppID) async throws -> JSONObject {
         let (day, until) = (Int64(86_400), service.clock.now + 1)
         let since = until - VerdictHistory.hoursKept

@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTPTypes
 
-/// Stands between NIO's HTTP/1 codec and the listener: translates requests and answers, moves the connection's deadline, and
+/// The handler between NIO's HTTP/1 codec and the listener: translates requests and answers, moves the connection's deadline, and
 /// ends the connection when that is due.
 ///
 /// It is one handler, because each handler adds about the cost of one header field to every part of a request.
@@ -14,7 +14,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// Makes the response to bytes that are not HTTP, for a status of the HTTP library.
+    /// Creates the response to bytes that are not HTTP, for a status of the HTTP library.
     typealias MalformedAnswer = @Sendable (_ status: Int) -> (head: HTTPResponse, body: ByteBuffer)
 
     private let scheme: String
@@ -137,8 +137,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.write(wrapOutboundOut(.head(WireTranslation.head(response, isLast: announcesEnd))), promise: promise)
     }
 
-    /// Whether the connection ends after the response to the oldest request. It does in four cases: the client asked for it, in
-    /// the way of its HTTP version; the following bytes cannot be parsed as a request; the server stops and no other request
+    /// Whether the connection ends after the response to the oldest request. It does in four cases: the client requested it, in
+    /// the form of its HTTP version; the following bytes cannot be parsed as a request; the server stops and no other request
     /// waits; or the response answers no request.
     private var isLastAnswer: Bool {
         waiting.first?.allowsNext != true || ((isQuiescing || stopping.hasBegun) && waiting.count == 1)

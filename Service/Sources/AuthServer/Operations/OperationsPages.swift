@@ -47,7 +47,7 @@ package struct PageRequest: Sendable {
     package var origin: String?
     /// `Sec-Fetch-Site`; nil: absent.
     package var fetchSite: String?
-    /// Whether the browser speaks TLS: to this listener, or to a trusted proxy that says so.
+    /// Whether the browser speaks TLS: to this listener, or to a trusted proxy that reports it.
     package var isTLS = false
     /// Whether the page's script requested the page, not the person.
     package var isRefresh = false

@@ -56,7 +56,7 @@ struct PublicResponder: ListenerResponder {
         return frame.response(answer)
     }
 
-    /// The answer of an accepted request. Adds to the outcome what it finds out.
+    /// The answer of an accepted request. Adds its findings to the outcome.
     private func answer(
         _ http: Request, over connection: ConnectionContext, within room: BodyBudget.Share, _ outcome: inout Outcome
     ) async throws -> APIResponse {

@@ -86,7 +86,7 @@ package final class TraceExporter: Sendable {
         if isBatch { wake.yield() }
     }
 
-    /// Sends batches until the task is cancelled, and then what is left, for at most `Settings.flush`.
+    /// Sends batches until the task is cancelled, and then the remaining spans, for at most `Settings.flush`.
     ///
     /// - Parameter sleep: waits for further spans.
     package func run(

@@ -130,9 +130,9 @@ public struct KeyPolicy: Sendable, Hashable {
 
 /// How a registration whose proof verified is admitted, and what happens during an outage.
 public struct RegistrationPolicy: Sendable, Hashable {
-    /// What happens to a device whose proof verified.
+    /// How a device whose proof verified is admitted.
     public var approval: Approval = .auto
-    /// What happens to a device whose provider cannot be reached.
+    /// How a device whose provider cannot be reached is handled.
     public var providerOutage: ProviderOutage = .refuse
     /// The largest number of the app's devices that may wait for approval.
     public var maximumPending = 10_000

@@ -18,7 +18,7 @@ package struct WhatIf: Sendable {
         case registration
     }
 
-    /// What the decision would be.
+    /// The decision.
     package enum Outcome: String, Sendable, Hashable, CaseIterable {
         case refused
         /// The device would wait for an operator.

@@ -24,7 +24,7 @@ public struct AuditArchiver: Sendable {
     ///   - service: has the log.
     ///   - folder: gets the files.
     ///   - keepDays: the age from which events are moved.
-    ///   - logger: gets what was moved.
+    ///   - logger: receives the moved events.
     public init(
         of service: AuthService, to folder: AuditArchiveFolder, keepDays: Int64,
         logger: Logger = Logger(label: "synheart.archive")

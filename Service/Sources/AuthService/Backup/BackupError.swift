@@ -15,7 +15,7 @@ package struct BackupError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     package let code: Code
-    /// What was expected, what was found, and what to do. The caller puts the file's name before it.
+    /// The expected and the found value, and the remedy. The caller puts the file's name before it.
     package let description: String
 
     init(_ code: Code, _ description: String) {

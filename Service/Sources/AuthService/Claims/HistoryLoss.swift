@@ -154,7 +154,7 @@ package struct HistoryLoss: Sendable, Hashable {
 
     /// This loss, if another store has every lost claim dated after `end`.
     ///
-    /// An interval whose last reading is not after `end` stays as it is.
+    /// An interval whose last reading is not after `end` stays unchanged.
     ///
     /// - Returns: the dates to refuse, and the later dates of the same intervals, which the other store must judge too.
     package func shortened(to end: Int64) -> (refused: HistoryLoss, lookedUp: HistoryLoss) {

@@ -38,9 +38,9 @@ public struct CredentialRules: Sendable {
     ///
     /// - Parameters:
     ///   - name: the operator's name for it, 1 to 128 bytes.
-    ///   - role: what the bearer may do.
+    ///   - role: the bearer's rights.
     ///   - scope: the apps that it is for.
-    ///   - bodies: what the gateway that uses it forwards; only for role `service`. Nil: `headers`.
+    ///   - bodies: the bodies that its gateway forwards; only for role `service`. Nil: `headers`.
     ///   - life: seconds until it expires, at most ten years.
     ///   - actor: the actor in the audit log.
     /// - Throws: `ContractError` for values that no credential can have, and `StoreError`.

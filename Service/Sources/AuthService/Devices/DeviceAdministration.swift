@@ -53,7 +53,7 @@ public struct DeviceAdministration: Sendable {
     ///   - id: the device.
     ///   - app: its app.
     ///   - allowsUnproven: approves a device whose proof never verified, too. The device then has no assurance and the label
-    ///     `unproven`, the audit log says so, and the stored proof is erased.
+    ///     `unproven`, the audit log records this, and the stored proof is erased.
     ///   - actor: the actor in the audit log.
     @discardableResult
     public func approve(

@@ -16,7 +16,7 @@ public struct DeviceRecord: Sendable, Hashable {
     public var previousKey: DevicePublicKey?
     /// The end of the overlap; nil if there is no previous key.
     public var previousKeyUntil: UnixTime?
-    /// What the device has proven.
+    /// The device's proven assurance.
     public var assurance: Assurance
     /// The version of the app in the device's newest evidence, 1 to 64 printable ASCII characters: `CFBundleVersion`, or
     /// Android's version code. Nil: the evidence names none. It decides nothing.

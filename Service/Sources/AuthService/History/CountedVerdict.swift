@@ -2,7 +2,7 @@ public import AuthContract
 
 /// The members by which a verdict is counted.
 public struct CountedVerdict: Sendable, Hashable {
-    /// What was judged.
+    /// The kind of judged event.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// A request that another service received: a question to `/verify` or of a gateway.
         case verification

@@ -68,7 +68,7 @@ final class KnownDevices: Sendable {
     /// Adds the id of a device that this node registered.
     func insert(_ id: DeviceID) { state.withLock { $0.ids?.insert(id) } }
 
-    /// Reads what is new: all ids the first time, and the new events of the log. If a store fails, the next call continues.
+    /// Reads new events: all ids the first time, and the new events of the log. If a store fails, the next call continues.
     ///
     /// - Returns: the time until the next call is due.
     @discardableResult
@@ -110,7 +110,7 @@ final class KnownDevices: Sendable {
 
     /// Adds the devices of new events.
     ///
-    /// - Returns: false if all ids must be read again: the log no longer continues what was read of it, because another database
+    /// - Returns: false if all ids must be read again: the log does not continue the part that was read, because another database
     ///   was restored or promoted; or an event cannot be read, because a newer version wrote it. The new read begins after it.
     private func follow() async throws(StoreError) -> Bool {
         let last = state.withLock { $0.last }

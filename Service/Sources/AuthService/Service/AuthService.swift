@@ -243,8 +243,8 @@ public struct AuthService: Sendable {
         return await observing(try await identifying(judgement, for: question.identityAudience), appID)
     }
 
-    /// The judgement on a request that the listener refuses to judge, such as one whose body is too large: refused, or observed
-    /// if the app observes.
+    /// The judgement on a request that the listener refuses before it is judged, such as one whose body is too large: refused, or
+    /// observed if the app observes.
     package func judgement(
         refusing refusal: Refusal, of headers: HeaderFields, by credential: Credential
     ) async -> Judgement {

@@ -27,7 +27,7 @@ public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertibl
 
     /// The kind of the fault. Two errors with one code differ only in their text.
     public let code: Code
-    /// What was expected, what was found, and what to do. The caller puts the subject before it.
+    /// The expected and the found value, and the remedy. The caller puts the subject before it.
     public let description: String
 
     init(_ code: Code, _ description: String) {
@@ -59,7 +59,7 @@ public struct ServiceKeyRules: Sendable {
     ///   - writing: whether the caller may seal something afterwards. If so, the check value of a new first key is recorded.
     ///   - lock: the service's lock, held while a check value is recorded that a service may lack; nil if the caller is the
     ///     service, which holds the lock already.
-    /// - Throws: `ServiceKeyError`, `StoreError`, and what the lock throws.
+    /// - Throws: `ServiceKeyError`, `StoreError`, and the lock's errors.
     public func admit(writing: Bool, lock: (any ServiceLock)? = nil) async throws {
         for _ in 0..<Self.attempts {
             let known = try await store.keyChecks()
@@ -141,7 +141,7 @@ public struct ServiceKeyRules: Sendable {
         }
     }
 
-    /// The indexes of the keys that opened a row. Throws if no key opens a row.
+    /// The indexes of the keys that open any row. Throws if a row cannot be opened by any key.
     private func users() async throws -> [Int] {
         var users: Set<Int> = []
         for kind in SealedRow.Kind.allCases {

@@ -19,7 +19,7 @@ public struct AuditEvent: Sendable, Hashable {
         case deviceApproved = "device.approved"
         /// A pending device was rejected: by an operator, or because its proof failed or could not be checked in time.
         case deviceRejected = "device.rejected"
-        /// An operator revoked a device, for good.
+        /// An operator permanently revoked a device.
         case deviceRevoked = "device.revoked"
         /// A device deregistered itself.
         case deviceDeregistered = "device.deregistered"

@@ -6,7 +6,7 @@ public struct IssuedChallenge: Sendable, Hashable {
     public let bytes: [UInt8]
     /// The app that asked for it. Only this app may use it.
     public let appID: AppID
-    /// What it may be used for.
+    /// The allowed use of the challenge.
     public let purpose: ChallengePurpose
     /// When it expires, on the service's clock.
     public let expiresAt: UnixTime

@@ -67,7 +67,7 @@ public struct Credential: Sendable, Hashable {
     public let id: String
     /// The operator's name for it. It need not be unique.
     public let name: String
-    /// What the bearer may do.
+    /// The bearer's rights.
     public let role: CredentialRole
     /// The apps that it is for. A removed app is also removed from the scope.
     public var scope: CredentialScope

@@ -1,7 +1,6 @@
 public import AuthContract
 
-/// The device that a key is or was bound to. A store keeps the thumbprints of retired keys: a key belongs to one device for
-/// good.
+/// The device that a key is or was bound to. A store keeps the thumbprints of retired keys: a key belongs to one device forever.
 public struct KeyBinding: Sendable, Hashable {
     /// The role of the key for the device.
     public enum Role: String, Sendable, Hashable {

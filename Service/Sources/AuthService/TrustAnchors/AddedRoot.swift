@@ -11,7 +11,7 @@ internal import X509
 /// Only the operator vouches that the certificate is the vendor's. So the assurance of each device that attested under it has its
 /// label, and the audit log names it at each start and reload.
 public struct AddedRoot: Sendable, Hashable {
-    /// What the root signs.
+    /// The use of the root.
     public enum Use: String, Sendable, Hashable, CaseIterable {
         /// Apple's App Attest attestations.
         case appleAttestations = "providers.apple_roots"
@@ -31,7 +31,7 @@ public struct AddedRoot: Sendable, Hashable {
     public let notBefore: UnixTime
     /// The last second at which it is valid.
     public let notAfter: UnixTime
-    /// Whether its key is one of the built-in ones for this use. Such a root changes nothing, and can be removed from the file.
+    /// Whether its key is one of the built-in ones for this use. Such a root has no effect, and can be removed from the file.
     public let isBuiltIn: Bool
     /// The SHA-256 of the SubjectPublicKeyInfo.
     let keyDigest: [UInt8]

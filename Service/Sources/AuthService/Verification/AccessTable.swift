@@ -8,7 +8,7 @@ public enum Operation: String, Sendable, Hashable, CaseIterable {
     case rotateKey
     /// Ends the device.
     case deregister
-    /// Issues a device token.
+    /// Deregisters the device.
     case token
     /// Another service's request, through `/verify` or the middleware.
     case otherService

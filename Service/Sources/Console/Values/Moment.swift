@@ -34,7 +34,7 @@ struct Moment {
         let units: [(name: String, seconds: Int64)] = [
             ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1),
         ]
-        // Two of a unit say more than one of the next: 36 hours, not 1 day.
+        // A time is shown in the smaller unit until it has two of the larger one:
         let unit = units.first { seconds >= 2 * $0.seconds } ?? ("second", 1)
         let count = seconds / unit.seconds
         return "\(count) \(unit.name)\(count == 1 ? "" : "s")"

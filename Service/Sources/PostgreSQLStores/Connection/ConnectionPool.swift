@@ -46,8 +46,8 @@ final class ConnectionPool: Sendable {
     /// The server processes of this pool's connections.
     var processes: Set<Int32> { state.withLock { $0.use.processes } }
 
-    /// Runs a body on a connection. The result goes to the caller unless the deadline or a cancellation came first. In that
-    /// case `late` is called if the body succeeds.
+    /// Runs a body on a connection. The caller gets the result unless the deadline or a cancellation came first. In that case
+    /// `late` is called if the body succeeds.
     func run<Value: Sendable>(
         late: (@Sendable () -> Void)? = nil,
         _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value

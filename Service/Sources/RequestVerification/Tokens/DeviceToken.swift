@@ -12,7 +12,7 @@ public struct DeviceToken: Sendable, Hashable {
     public let channel: String
     /// The platform of the device.
     public let platform: Platform
-    /// What the device has proven.
+    /// The device's proven assurance.
     public let assurance: Assurance
     /// When it was issued.
     public let issuedAt: UnixTime

@@ -34,7 +34,7 @@ struct LoggedTransport: HTTPTransport {
         }
     }
 
-    /// The code of a refusal; nil: the answer is none.
+    /// The code of a refusal; nil: the answer is not a refusal.
     static func code(of answer: TransportAnswer) -> String? {
         guard !(200..<300).contains(answer.status) else { return nil }
         return (try? ErrorBody(parsing: answer.body))?.code ?? "HTTP_\(answer.status)"

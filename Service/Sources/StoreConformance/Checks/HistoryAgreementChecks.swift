@@ -23,7 +23,7 @@ extension StoreConformance {
     }
 }
 
-/// Random batches of three days in random order, and what a store must answer about them.
+/// Random batches of three days in random order, and the required answers of a store.
 private struct CountedBatches {
     private static let day: Int64 = 86_400
     private static let days: Int64 = 3

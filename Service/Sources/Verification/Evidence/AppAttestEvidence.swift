@@ -66,7 +66,7 @@ extension AppAttestEvidence {
         let names = Self.members(format, isTrusted: isTrusted)
         let line = try JSONFields(
             .object(JSONObject(names.compactMap { name in line.optionalValue(name).map { (name, $0) } })))
-        // The object and the key id come from a device. A wrong text makes the verdict a refusal, not the line unreadable.
+        // The object and the key id come from a device. A wrong text causes a refusal, not an unreadable line.
         object = try line.optionalString("object").map { Base64.url.decode(Base64.normalized($0)) ?? [] }
         expected.appIDs = try line.optionalString("app_id").map { text in Set([AppleAppID(text)].compactMap(\.self)) }
         expected.keyID = try line.optionalString("key_id").map {
@@ -141,7 +141,7 @@ extension AppAttestEvidence {
 // MARK: Audits
 
 extension AppAttestEvidence {
-    /// Makes the steps of the verification of an attestation object.
+    /// Runs the steps of the verification of an attestation object.
     package func auditAttestation(
         under options: VerificationOptions
     ) throws -> AppAttestAudit<AttestationObject> {
@@ -151,13 +151,13 @@ extension AppAttestEvidence {
         return verifier.audit(object, against: expected)
     }
 
-    /// Makes the steps of the verification of an assertion.
+    /// Runs the steps of the verification of an assertion.
     package func auditAssertion(under options: VerificationOptions) throws -> AppAttestAudit<AssertionObject> {
         let (object, asked, expected) = try prepare(options)
         return AssertionVerifier(policy: asked.policy).audit(object, against: expected)
     }
 
-    /// Makes the steps of the verification of a receipt. The chain is judged at the receipt's creation, and the age at the time of
+    /// Runs the steps of the verification of a receipt. The chain is judged at the receipt's creation, and the age at the time of
     /// the check.
     package func auditReceipt(under options: VerificationOptions) throws -> AppAttestAudit<Receipt> {
         let prepared = try prepare(options)
@@ -168,7 +168,7 @@ extension AppAttestEvidence {
         return verifier.audit(receipt ?? prepared.object, against: expected)
     }
 
-    /// The object, the policy, and what the line and the policies expect of the object.
+    /// The object, the policy, and the expected values of the line and the policies.
     private func prepare(
         _ options: VerificationOptions
     ) throws(NothingVerified) -> (object: [UInt8], asked: AppAttestOptions, expected: AppAttestExpectations) {

@@ -11,7 +11,7 @@ struct ConformanceRun {
     /// The largest error of this machine's clock, in seconds: a year.
     private static let clockLimit: Int64 = 366 * 86_400
 
-    /// Finds out what the service and the app are.
+    /// Finds out the properties of the service and the app.
     ///
     /// - Throws: a `CommandFailure` if no service answers, or if it does not have the app.
     init(_ stage: Stage) async throws {

@@ -19,7 +19,7 @@ struct Stage: Sendable {
     var platforms: [Platform] = []
     var trace = Trace()
 
-    /// What the command line names.
+    /// The options of the command line.
     struct Options: Sendable {
         /// The service, without a slash at its end.
         let url: String

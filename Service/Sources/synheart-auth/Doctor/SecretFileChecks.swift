@@ -1,7 +1,7 @@
 import AuthServer
 import Glibc
 
-/// Checks the permissions of the files with secrets, except the service key beside the database.
+/// Checks the permissions of the files with secrets, except the service key next to the database.
 struct SecretFileChecks {
     let configuration: ServiceConfiguration
 

@@ -4,7 +4,7 @@ import StrictJSON
 
 @testable import AuthService
 
-/// A backup in memory, and the rows that were put in.
+/// A backup in memory, and its rows.
 struct BackupSample {
     /// The bytes of the file.
     final class Bytes {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthService
 
-/// The sentences of the protocol's *Replay* and *Loss of history* about what a store knows.
+/// The sentences of the protocol's *Replay* and *Loss of history* about a store's knowledge.
 struct ClaimHistoryTests {
     private var history = ClaimHistory()
     private let year: Int64 = 31_536_000

@@ -3,7 +3,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// `synheart-auth proxy` between parties that fail, lie or are slow.
+/// `synheart-auth proxy` between parties that fail, send wrong data or are slow.
 @Suite struct `The proxy and its faults` {
     let folder: TemporaryFolder
 

@@ -5,7 +5,7 @@ final class ChannelError extends Error {
   /// An error with an explanation, which contains nothing of the message's content.
   ChannelError(this.message);
 
-  /// What was expected, what was found, and where.
+  /// The expected value, the found one, and its place.
   final String message;
 
   @override

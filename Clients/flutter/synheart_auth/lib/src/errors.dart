@@ -14,7 +14,7 @@ sealed class SynheartAuthError implements Exception {
   /// An explanation for the developer. It holds no secret.
   final String message;
 
-  /// What the app can do.
+  /// The remedy for the app.
   final Recovery recovery;
 
   /// How long to wait before another attempt, if the service or the SDK knows.
@@ -196,7 +196,7 @@ sealed class SynheartAuthError implements Exception {
 /// The name of the same class in Kotlin.
 typedef SynheartAuthException = SynheartAuthError;
 
-/// `NETWORK_ERROR`: the auth service could not be asked, or gave no verdict. Try again later.
+/// `NETWORK_ERROR`: the auth service could not be reached, or gave no verdict. Try again later.
 final class NetworkError extends SynheartAuthError {
   /// An error.
   const NetworkError([

@@ -177,7 +177,7 @@ final class Call {
   /// The message that the method takes.
   final Message arguments;
 
-  /// What it returns; null if it returns nothing.
+  /// The method's result; null if it returns nothing.
   final Shape? result;
 }
 

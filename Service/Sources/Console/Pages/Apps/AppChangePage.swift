@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// Changes an app's record: a form, then what the change would do, then the change.
+/// Changes an app's record: a form, then the effect of the change, then the change.
 struct AppChangePage: ConsolePage {
     let path = "/apps/{app_id}/change"
     let needs: AdminRoute? = .changeApp
@@ -27,7 +27,7 @@ struct AppChangePage: ConsolePage {
         } catch {
             return .page(Self.form(draft, visit, problem: error.message, status: 400))
         }
-        // The person wants to go on editing.
+        // The person wants to continue editing.
         if visit.request.form["edit"] != nil { return .page(Self.form(draft, visit)) }
         if visit.request.form["merge"] != nil { return .page(try await Self.merged(draft, record, visit)) }
         let call = AdminCall(.changeApp, ["app_id": Self.app(visit)], body: record)

@@ -13,7 +13,7 @@ struct RecordMerge: Sendable {
         case both
     }
 
-    /// A member that somebody changed.
+    /// A member that at least one person changed.
     struct Difference: Sendable, Hashable {
         let path: [String]
         /// Nil: unknown.

@@ -28,7 +28,7 @@ struct HistoryMarkers: Sendable {
 
     /// In the order of time, numbered from 1.
     private(set) var markers: [Marker] = []
-    /// The time from which on all events were read; nil: from the beginning of the chart.
+    /// The time since which all events were read; nil: the events cover the whole chart.
     private var reach: UnixTime?
     /// Whether older markers are left out.
     private var isCut = false

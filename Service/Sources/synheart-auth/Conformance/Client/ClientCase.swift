@@ -1,7 +1,7 @@
 import AuthContract
 import StrictJSON
 
-/// A rule of the protocol for clients, and what the client meets.
+/// A rule of the protocol for clients, and the faults that test it.
 struct ClientCase: ListedCase {
     let id: String
     let section: String

@@ -27,7 +27,7 @@ struct PlayedAnswer: Sendable {
     }
 }
 
-/// What happens to a request of the client.
+/// The fate of a client's request.
 enum Fault: Sendable {
     /// The service's answer is changed.
     case changed(@Sendable (inout PlayedAnswer) -> Void)

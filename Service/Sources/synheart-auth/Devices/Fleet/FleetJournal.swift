@@ -39,7 +39,7 @@ final class FleetJournal {
     /// Continues the run of an existing file, or writes the plan into a new one.
     ///
     /// - Parameter select: selects the devices of a new run.
-    /// - Returns: the plan as the file has it.
+    /// - Returns: the plan in the file.
     static func open(
         _ path: String, _ plan: FleetPlan, selecting select: () async throws -> [FleetDevice]
     ) async throws -> (journal: FleetJournal, plan: FleetPlan) {

@@ -249,7 +249,7 @@ static void signs_without_its_storage(void) {
     signs();
 }
 
-/* A key that is lost for good: generate_key replaces it. */
+/* A permanently lost key: generate_key replaces it. */
 static void starts_over(void) {
     cannot_sign();
     CHECK(core.key_exists(DEVICE) == 0);
@@ -376,7 +376,7 @@ int main(int count, char **arguments) {
     happens("unlock");
     on_a_thread(has_its_secret);
 
-    /* A key that is lost for good is replaced. */
+    /* A permanently lost key is replaced. */
     static const char *const losses[] = {"key lost", "key corrupted", "key invalidated"};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
         happens(losses[i]);

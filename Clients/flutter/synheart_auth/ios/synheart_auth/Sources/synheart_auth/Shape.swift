@@ -103,7 +103,7 @@ indirect enum Shape: Sendable {
 struct Call: Sendable {
     /// The message that the method takes.
     let arguments: Shape
-    /// What it returns; nil if it returns nothing.
+    /// The method's result; nil if it returns nothing.
     let result: Shape?
 
     init(_ arguments: KeyValuePairs<String, Shape>, _ result: Shape? = nil) {

@@ -42,8 +42,8 @@ public class Configuration(
     /** Whether the client rotates a key by itself when it is due. */
     public val rotatesAutomatically: Boolean = true,
     /**
-     * What the app signs with. A device that has signed under scheme 2 stays there: its service refuses scheme 1. No call can ask for
-     * another scheme.
+     * The signature scheme of the app's requests. A device that has signed under scheme 2 stays there: its service refuses scheme
+     * 1. No call can ask for another scheme.
      */
     public val scheme: SignatureScheme = SignatureScheme.ONE,
 ) {

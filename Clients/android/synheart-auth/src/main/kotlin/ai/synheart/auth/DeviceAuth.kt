@@ -4,7 +4,8 @@ import kotlinx.coroutines.flow.SharedFlow
 import kotlinx.coroutines.flow.StateFlow
 
 /**
- * What an app calls. [SynheartAuth] is the client; `FakeDeviceAuth` of the module `synheart-auth-testing` is one for an app's own tests.
+ * The calls of an app. [SynheartAuth] is the client; `FakeDeviceAuth` of the module `synheart-auth-testing` is one for an app's
+ * own tests.
  *
  * Every function can be called on any thread, the main thread included. It throws [SynheartAuthException], and
  * `CancellationException` once its caller is cancelled.
@@ -51,7 +52,8 @@ public interface DeviceAuth {
      * @param method the HTTP method as sent
      * @param url the whole URL as sent
      * @param body the body as sent
-     * @param scheme null, or the scheme that the device signs with: the higher of `Configuration.scheme` and what it has signed with
+     * @param scheme null, or the scheme that the device signs with: the higher of `Configuration.scheme` and the highest scheme
+     * that it has used
      * @throws SynheartAuthException.SigningFailed for another scheme, and unless the URL's origin is the auth service's or one of
      *   `Configuration.origins`
      */
@@ -84,7 +86,7 @@ public interface DeviceAuth {
      * before its last byte, and the call throws `SIGNING_FAILED`.
      *
      * @param request a request to the auth service or to one of `Configuration.origins`. Redirects are not followed. Its deadline
-     *   bounds the whole call. The headers must not name what the transport writes or what belongs to the signature
+     *   bounds the whole call. The headers must not include those that the transport writes or those of the signature
      * @param scheme null, or the scheme that the device signs with
      * @param transport what sends the request; null: the configuration's. It is called again for each recovery
      * @throws SynheartAuthException.SigningFailed for another origin or a forbidden header, and for a streamed body under scheme 1, one
@@ -107,7 +109,8 @@ public interface DeviceAuth {
     public suspend fun status(appId: String): DeviceStatus
 
     /**
-     * Replaces the key and keeps the device id. Signing goes on meanwhile. If the service demands it, the rotation attests again.
+     * Replaces the key and keeps the device id. Signing continues meanwhile. If the service demands it, the rotation attests
+     * again.
      *
      * A call joins a rotation in progress, unless that one is scheduled and this one follows a compromise.
      *

@@ -3,7 +3,7 @@ package ai.synheart.auth
 import ai.synheart.auth.SynheartAuthException.*
 import kotlin.time.Duration
 
-/** What the client itself does about a failure, once unless noted otherwise. After that it reports the error. */
+/** The client's own reaction to a failure, once unless noted otherwise. After that it reports the error. */
 internal enum class Remedy {
     /** Report the error. */
     NONE,
@@ -181,7 +181,7 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     ENDED(OwnCode.NETWORK_ERROR, Remedy.NONE, Recovery.RETRY),
 }
 
-/** What an exception carries. */
+/** The data of an exception. */
 internal data class Failure(
     val code: Code,
     val remedy: Remedy,

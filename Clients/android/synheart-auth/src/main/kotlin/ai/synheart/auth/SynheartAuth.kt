@@ -43,7 +43,8 @@ import kotlinx.coroutines.withContext
  * ```
  *
  * Every function can be called on any thread, the main thread included. It throws [SynheartAuthException], and
- * `CancellationException` once its caller is cancelled. A registration, rotation or reset then runs on: others may have joined it.
+ * `CancellationException` once its caller is cancelled. A registration, rotation or reset then continues: others may have joined
+ * it.
  */
 public class SynheartAuth(private var configuration: Configuration? = null) : DeviceAuth, Closeable {
     private val scope = CoroutineScope(SupervisorJob() + Dispatchers.Default)

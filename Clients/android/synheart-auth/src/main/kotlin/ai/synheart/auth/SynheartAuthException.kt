@@ -56,7 +56,7 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
     /** Code and message. */
     override fun toString(): String = "$code: $message"
 
-    /** The auth service could not be asked. */
+    /** The auth service could not be reached, or gave no verdict. */
     public class NetworkError internal constructor(failure: Failure) : SynheartAuthException(failure)
 
     /** The challenge expired. */

@@ -67,7 +67,7 @@ internal class BodyServer : Closeable {
         wasLeft.countDown()
     }
 
-    /** Returns whether the connection goes on. */
+    /** Returns whether the connection continues. */
     private fun serveOne(socket: Socket, input: InputStream): Boolean {
         val head = generateSequence { line(input) }.takeWhile { it.isNotEmpty() }.toList()
         if (head.isEmpty()) return false

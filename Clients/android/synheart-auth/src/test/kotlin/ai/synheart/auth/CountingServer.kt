@@ -13,11 +13,11 @@ import java.util.concurrent.atomic.AtomicInteger
 import kotlin.concurrent.thread
 
 /**
- * A backend that executes every request it accepts, and counts: it accepts each nonce once. A test chooses what happens to requests
- * and connections on the way.
+ * A backend that executes every request it accepts, and counts: it accepts each nonce once. A test chooses the fate of requests
+ * and connections.
  */
 internal class CountingServer : Closeable {
-    /** What happens to one request. */
+    /** The fate of one request. */
     enum class Fate {
         /** Executed and answered. */
         ANSWER,
@@ -78,7 +78,7 @@ internal class CountingServer : Closeable {
         sockets.remove(socket)
     }
 
-    /** Returns whether the connection goes on. */
+    /** Returns whether the connection continues. */
     private fun serveOne(socket: Socket, input: InputStream): Boolean {
         input.mark(1)
         if (input.read() < 0) return false

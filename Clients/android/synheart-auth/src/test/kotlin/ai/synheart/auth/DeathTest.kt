@@ -72,8 +72,8 @@ class DeathTest {
         client.send(appId, HttpRequest("GET", "${phone.service.publicUrl}/auth/v1/device/status")).status
 
     /**
-     * A pending key that is to be attested cannot be replaced while a copy of its rotation may arrive: for 15 minutes. Signing goes on
-     * meanwhile.
+     * A pending key that is to be attested cannot be replaced while a copy of its rotation may arrive: for 15 minutes. Signing
+     * continues meanwhile.
      */
     private suspend fun finishRotation(phone: TestPhone, client: SynheartAuth, appId: String, what: String) {
         val wait = try {

@@ -52,7 +52,7 @@ class LostKeyTest {
         expect<NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }
     }
 
-    /** Three copies of the rotation are on their way, as far as the client knows. */
+    /** The client must assume that three copies of the rotation may still arrive. */
     private suspend fun World.rotateInVain() {
         register()
         loseRequest(World.ROTATE, 3)

@@ -218,7 +218,7 @@ class SendTest {
         expect<SynheartAuthException.NetworkError>(Recovery.RETRY) {
             client.send(appId, HttpRequest("GET", statusUrl, deadline = 200.milliseconds))
         }
-        // A recovery that the call began does not send the request once more.
+        // A recovery that the call began must not send the request again.
         answer(World.STATUS, refusal(409, "NONCE_REPLAY"))
         at(World.STATUS) { kotlinx.coroutines.awaitCancellation() }
         expect<SynheartAuthException.NetworkError>(Recovery.RETRY) {

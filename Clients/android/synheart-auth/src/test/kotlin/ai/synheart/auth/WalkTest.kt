@@ -17,7 +17,7 @@ class WalkTest {
     private class Walk(val world: World, val random: Random) {
         val steps = mutableListOf<String>()
 
-        /** Whether the phone lost a key or a record for good. */
+        /** Whether the phone permanently lost a key or a record. */
         var hasLost = false
 
         private val codes = listOf(

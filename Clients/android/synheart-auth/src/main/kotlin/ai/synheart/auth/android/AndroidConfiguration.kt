@@ -48,7 +48,7 @@ public enum class IntegrityRequests {
 }
 
 /**
- * What an Android app configures.
+ * The settings of an Android app.
  *
  * @param baseUrl the auth service, https; http only on this machine
  * @param cloudProjectNumber the number of the Google Cloud project that is linked in Play Console. Standard requests need it
@@ -61,7 +61,7 @@ public class AndroidConfiguration(
     /** Which kind of Play Integrity requests to make. Without a project number there are only classic ones. */
     public val requests: IntegrityRequests = if (cloudProjectNumber == null) IntegrityRequests.CLASSIC else IntegrityRequests.STANDARD,
     /**
-     * Whether keys live in the StrongBox, where there is one. The StrongBox is a chip of its own, and takes 50 to 500 ms for each
+     * Whether keys live in the StrongBox, where there is one. The StrongBox is a separate chip, and takes 50 to 500 ms for each
      * signature; the trusted execution environment, the default, takes 5 to 30 ms. `docs/storage.md` compares the two.
      */
     public val usesStrongBox: Boolean = false,
@@ -79,14 +79,14 @@ public class AndroidConfiguration(
     public val deviceLocalId: String? = null,
     /** Whether the client rotates a key by itself when it is due. */
     public val rotatesAutomatically: Boolean = true,
-    /** What the app signs with. */
+    /** The signature scheme of the app's requests. */
     public val scheme: SignatureScheme = SignatureScheme.ONE,
 ) {
     /**
      * The client's parts on this device.
      *
-     * Records lie in the storage of the context: in credential-encrypted storage, unless the context is one of
-     * `createDeviceProtectedStorageContext`. The two have identities of their own.
+     * Records are in the storage of the context: in credential-encrypted storage, unless the context is one of
+     * `createDeviceProtectedStorageContext`. The two have separate identities.
      *
      * @throws ai.synheart.auth.SynheartAuthException.NotConfigured for a malformed URL
      */

@@ -130,7 +130,7 @@ internal class StandardIntegrity(
  * @see <a href="https://developer.android.com/google/play/integrity/error-codes">Handle Play Integrity API error codes</a>
  */
 private fun commonMeaning(code: Int): Code = when (code) {
-    // Google's list of what a retry after 5, 10 and 20 s may mend. The quota of the day is TOO_MANY_REQUESTS too.
+    // The errors for which Google advises a retry after 5, 10 and 20 s. The quota of the day is TOO_MANY_REQUESTS too.
     IntegrityErrorCode.NETWORK_ERROR, IntegrityErrorCode.TOO_MANY_REQUESTS, IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE,
     IntegrityErrorCode.INTERNAL_ERROR,
     -> Code.UNAVAILABLE
@@ -145,7 +145,7 @@ private fun commonMeaning(code: Int): Code = when (code) {
     else -> Code.REFUSED
 }
 
-/** Waits for a task. A cancelled caller stops waiting; Google's task runs on, for others. */
+/** Waits for a task. A cancelled caller stops waiting; Google's task continues for other callers. */
 private suspend fun <Result> Task<Result>.await(): Result = suspendCancellableCoroutine { continuation ->
     addOnCompleteListener({ it.run() }) { task ->
         // The result of a task that failed or was cancelled throws.

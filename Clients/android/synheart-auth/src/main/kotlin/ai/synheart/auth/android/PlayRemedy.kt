@@ -44,7 +44,7 @@ public enum class PlayRemedy(private val packageName: String) {
     }
 }
 
-/** What the user can do about an error of a registration or rotation; null if nothing, or if the app lacks Google's library. */
+/** The user's remedy for an error of a registration or rotation; null if there is none, or if the app lacks Google's library. */
 public fun SynheartAuthException.playRemedy(): PlayRemedy? = try {
     PlayRemedy.of(this)
 } catch (_: LinkageError) {

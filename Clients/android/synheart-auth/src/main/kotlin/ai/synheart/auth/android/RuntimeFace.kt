@@ -76,7 +76,7 @@ public object RuntimeFace {
     }
 }
 
-/** The functions of the runtime face over a key store, a provider of attestations and a storage of secrets. They block. */
+/** The runtime's functions over a key store, a provider of attestations and a storage of secrets. They block. */
 internal class RuntimeParts(
     private val keyStore: DeviceKeyStore, private val attestation: AttestationProvider, private val secrets: SecretStorage,
     private val pause: (Long) -> Unit = { Thread.sleep(it) }, private val limitMillis: Long = LIMIT_MILLIS,
@@ -90,7 +90,7 @@ internal class RuntimeParts(
     private val attestationCalls = BoundedCalls("attestation", limitMillis)
     private val secretCalls = BoundedCalls("secrets", limitMillis)
 
-    /** `{"x":"<b64url>","y":"<b64url>"}`. Loads the key, or makes it. A key that is lost for good is replaced. */
+    /** `{"x":"<b64url>","y":"<b64url>"}`. Loads the key, or makes it. A permanently lost key is replaced. */
     fun generateKey(deviceId: String): ByteArray = keyCalls.run {
         val point = PublicKey.of(loadOrCreate(alias(deviceId))).spki.let { it.copyOfRange(it.size - 2 * COORDINATE, it.size) }
         writeJson(
@@ -110,7 +110,7 @@ internal class RuntimeParts(
     }
 
     /**
-     * The public half of a key that signs; null if it is absent, or lost for good.
+     * The public half of a key that signs; null if it is absent, or permanently lost.
      *
      * [VerdictTable] judges the answers. The runtime has no result "suspected", so the call waits until a second answer can
      * confirm the first. An absence that was confirmed once, or follows a deletion here, needs no second answer.
@@ -170,7 +170,7 @@ internal class RuntimeParts(
         return if (proof == null) noAttestation("no Play Integrity token") else writeJson("format" to "play-integrity", "blob" to proof)
     }
 
-    /** False only if the key certainly does not exist, or is lost for good. */
+    /** False only if the key certainly does not exist, or is permanently lost. */
     fun keyExists(deviceId: String): Boolean = keyCalls.run { find(alias(deviceId)) != null }
 
     fun deleteKey(deviceId: String): Unit = keyCalls.run {

@@ -138,7 +138,7 @@ internal class RuntimeSecrets(private val context: Context, private val pause: (
     }
 
     /**
-     * The folder of the secrets and of the face's locks.
+     * The folder of the runtime's secrets and of the locks for its functions.
      *
      * @throws SecretsUnavailableException until the user has unlocked the device once since it started
      */

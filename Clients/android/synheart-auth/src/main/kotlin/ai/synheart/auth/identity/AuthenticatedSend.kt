@@ -58,8 +58,10 @@ internal class AuthenticatedSend(
     private var latest: HttpAnswer? = null
     private var hasEnded = false
 
-    /** The answer, or an error at the request's deadline. A rotation or registration that the call began runs on, but the request is not
-     * sent any more. */
+    /**
+     * The answer, or an error at the request's deadline. A rotation or registration that the call began continues, but the
+     * request is no longer sent.
+     */
     suspend fun run(): HttpAnswer {
         var isReceived = false
         try {

@@ -57,7 +57,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         }
     }
 
-    /** The result of an operation. Cancelling the caller ends its wait; the operation runs on. */
+    /** The result of an operation. Cancelling the caller ends its wait; the operation continues. */
     private suspend fun <Value> Deferred<Result<Value>>.outcome(): Value {
         val result = try {
             await()

@@ -11,7 +11,7 @@ import ai.synheart.auth.wire.RotationDemand
 import ai.synheart.auth.wire.isDeviceId
 import ai.synheart.auth.wire.writeJson
 
-/** What the service knows of this device. The state does not determine it: `registering` means pending or rotating. */
+/** The service's knowledge of this device. The state does not determine it: `registering` means pending or rotating. */
 internal enum class Identity(val wire: String) {
     /** Nothing usable. */
     NONE("none"),

@@ -72,7 +72,7 @@ internal class KeyJudge(private val configuration: Configuration, private val le
         Answer(error.answer, null, error)
     }
 
-    /** What is wrong with the platform; null if the canaries of the keys and of the storage work. */
+    /** The platform's fault; null if the canaries of the keys and of the storage work. */
     private suspend fun canaries(alias: String): Exception? = try {
         calls.make(CallKind.CHECK_KEYS) { it.check(alias) }
         ledger.checkStorage()

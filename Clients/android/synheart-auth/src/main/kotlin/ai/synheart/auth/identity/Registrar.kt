@@ -82,7 +82,7 @@ internal class RegistrationFailure(
     /** The remedy: the error's own, unless the attempt has a better one. */
     val remedy: Remedy = error.remedy,
     val forgetsKey: Boolean = false,
-    /** The attestation provider is unavailable. After the pause the attempt can go on. */
+    /** The attestation provider is unavailable. After the pause the attempt can continue. */
     val pause: Pause? = null,
 ) : Exception(error) {
     class Pause(val delay: Duration, val next: RegistrationAttempt.Candidate)

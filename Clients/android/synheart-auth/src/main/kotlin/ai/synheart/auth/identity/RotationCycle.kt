@@ -37,8 +37,10 @@ internal class RotationCycle(private val context: IdentityContext, private val r
         }
     }
 
-    /** The rotation that another process finished while this one waited for the lock. After a compromise it is not enough: the record does
-     * not say why the other one rotated. */
+    /**
+     * The rotation that another process finished while this one waited for the lock. After a compromise it is not enough: the
+     * record does not show why the other one rotated.
+     */
     private suspend fun rotationOfAnother(before: IdentityRecord): KeyRotation? {
         if (reason == RotationReason.COMPROMISE) return null
         val now = context.ledger.load()

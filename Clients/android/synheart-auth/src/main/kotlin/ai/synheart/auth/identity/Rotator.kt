@@ -34,7 +34,7 @@ import kotlin.time.Duration.Companion.seconds
 internal class Rotator(private val context: IdentityContext) {
     private val ledger = context.ledger
 
-    /** The challenge for which the attestation provider could not answer. The next attempt goes on with it while it lives. */
+    /** The challenge for which the attestation provider could not answer. The next attempt uses it while it is valid. */
     private var waiting: LiveChallenge? = null
 
     /** One attempt. Afterwards the identity is in `registered`, whatever the outcome. */
@@ -42,7 +42,7 @@ internal class Rotator(private val context: IdentityContext) {
         var record = prepare()
         val leftover = record.journal
         if (leftover is JournalEntry.Rotation && leftover.isRefused) {
-            // Do not send a refused key again. The service says which key is current.
+            // Do not send a refused key again. The service knows which key is current.
             val rotation = settle(leftover, record)
             if (rotation != null && leftover.reason.covers(reason)) return rotation
             record = prepare()
@@ -113,8 +113,10 @@ internal class Rotator(private val context: IdentityContext) {
     private suspend fun pending(): JournalEntry.Rotation =
         ledger.load().journal as? JournalEntry.Rotation ?: throw failure(OwnCode.ROTATION_FAILED, "no rotation is under way")
 
-    /** Gives up the pending key, because it is lost or its hardware attestation cannot name a new challenge. Throws if a copy of its
-     * rotation may still take effect. */
+    /**
+     * Drops the pending key, because it is lost or its hardware attestation cannot name a new challenge. Throws if a copy of its
+     * rotation may still take effect.
+     */
     private suspend fun forgetKey() {
         val pending = pending()
         if (pending.thumbprint == null) return
@@ -126,7 +128,7 @@ internal class Rotator(private val context: IdentityContext) {
     private class NewKey(val publicKey: PublicKey, val proof: ByteArray)
 
     /**
-     * The new key. Once a copy of its rotation may be on its way, it is the key that the journal names. Its loss is never
+     * The new key. Once a copy of its rotation may have been sent, it is the key that the journal names. Its loss is never
      * reported as `KEY_INVALIDATED`: that code is for the current key.
      */
     private suspend fun makeKey(challenge: ByteArray?, record: IdentityRecord): NewKey {

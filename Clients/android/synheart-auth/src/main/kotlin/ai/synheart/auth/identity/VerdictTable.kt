@@ -8,7 +8,7 @@ internal enum class PlatformAnswer {
     /** The call succeeded. */
     WORKS,
 
-    /** The system refuses the key for good. */
+    /** The system permanently refuses the key. */
     FINAL,
 
     /** "Not found", "cannot use it", "corrupted", or any other answer without a documented retry. */
@@ -45,7 +45,7 @@ internal class Launch(private val clock: DeviceClock) {
     }
 }
 
-/** What an answer means for the identity. */
+/** The meaning of an answer for the identity. */
 internal sealed interface Verdict {
     /** The key is intact. */
     data object Intact : Verdict

@@ -277,7 +277,7 @@ class AndroidLifeTest {
         assertTrue(signs(client))
     }
 
-    /** Ways in which a phone loses a key for good. */
+    /** Events by which a phone permanently loses a key. */
     private val losses = listOf<(KeystoreDaemon, String) -> Unit>(
         KeystoreDaemon::lose, KeystoreDaemon::corrupt, { keystore, _ -> keystore.deleteEverything() },
         { keystore, _ -> keystore.aliases().forEach(keystore::corrupt) },

@@ -4,7 +4,7 @@ package ai.synheart.auth.flutter
 internal class MalformedMessage(message: String) : Exception(message)
 
 /**
- * What a value on the platform channel must be. `contract/channel.json` has the shapes of all messages.
+ * The required form of a value on the platform channel. `contract/channel.json` has the shapes of all messages.
  *
  * A shape is strict: it refuses absent and unknown fields, other types, and values beyond a limit.
  */
