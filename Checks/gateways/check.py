@@ -156,7 +156,7 @@ class World:
         return received
 
     def refused(self, answer, code=None):
-        """`code`: the service refused it. Otherwise the gateway may have."""
+        """Requires a refusal: by the service with this code; None: by the service or the gateway."""
         assert answer.status >= 400, answer
         assert self.backend.take() == [], "it reached the backend"
         if code:

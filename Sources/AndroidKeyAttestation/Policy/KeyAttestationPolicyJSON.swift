@@ -45,7 +45,7 @@ extension JSONCoding where Value == KeyAttestationPolicy.Purposes {
 }
 
 extension JSONCoding where Value == Int64 {
-    /// One of KeyMint's numbers, as its name or as digits. A number without a name is refused.
+    /// One of KeyMint's numbers, as its name or as a number. A number without a name is refused.
     fileprivate static func number(in names: [Int64: String]) -> Self {
         Self(
             .choice(names.sorted { $0.key < $1.key }.flatMap { [JSONValue.string($0.value), .integer($0.key)] }),

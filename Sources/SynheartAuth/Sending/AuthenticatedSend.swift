@@ -86,7 +86,7 @@ struct AuthenticatedSend: Sendable {
             case _ where isRepeated: throw verdict
             case .learnClock: try await learnClock(verdict)
             case .signAgain:
-                // A copy was accepted. Signing again would accept a second one.
+                // A copy was accepted. If signed again, the request could take effect a second time.
                 guard mayRepeat else { throw verdict }
             case .rotate: try await identity.rotateAsDemanded()
             case .assert:

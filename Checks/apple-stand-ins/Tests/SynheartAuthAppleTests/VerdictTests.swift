@@ -20,7 +20,7 @@ extension AppleTests {
             SecureEnclave.setAvailable(true)
         }
 
-        /// An answer of a signature.
+        /// An error that a signature fails with.
         struct Failure: Sendable, CustomTestStringConvertible {
             let domain: String
             let code: Int

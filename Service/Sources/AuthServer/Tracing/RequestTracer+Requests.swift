@@ -17,7 +17,7 @@ extension RequestTracer {
         }
         let span = startSpan("request", context: context, ofKind: .server)
         guard span.isRecording else {
-            // Calls to providers pass on that a parent does not record the trace.
+            // If a parent span does not record the trace, calls to providers still get its context.
             guard context.place != nil else { return try await serve(nil) }
             return try await InstrumentationContext.$current.withValue(context) { try await serve(nil) }
         }

@@ -105,7 +105,7 @@ package struct WhatIf: Sendable {
     }
 
     func refused(_ stage: Stage, _ reason: Reason, _ code: ErrorCode) -> Finding {
-        // Observation lets requests to other services through, and no registration whose proof does not verify.
+        // Mode observe accepts refused requests to other services, but no registration with an invalid proof.
         let isObserved = stage == .request && record.mode == .observe && reason != .disabled
         return Finding(stage: stage, outcome: isObserved ? .observed : .refused, reason: reason, code: code)
     }

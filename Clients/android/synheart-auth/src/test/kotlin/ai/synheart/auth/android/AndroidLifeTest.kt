@@ -89,7 +89,7 @@ class AndroidLifeTest {
 
     @Test
     fun `the service sees a key of the StrongBox`() {
-        // A chain is accepted only if there is a list of revoked keys.
+        // A chain raises the assurance only if there is a list of revoked keys.
         val list = File.createTempFile("revoked", ".json").apply {
             writeText("""{"entries":{}}""")
             deleteOnExit()

@@ -186,7 +186,7 @@ class FileStorageTest {
         for (damage in listOf("another", "x".repeat(300_000))) {
             canary.writeText(damage)
             expect(Code.UNAVAILABLE) { phone.storage().check() }
-            // Otherwise no lost key would ever be noticed again.
+            // The failed check wrote a new canary. Otherwise every later check would fail.
             phone.storage().check()
         }
     }
