@@ -11,7 +11,7 @@ package struct Verdict: Sendable {
         case verified
         /// A check failed.
         case refused
-        /// Nothing was refused, but an input of the verification is missing.
+        /// Nothing was refused, but something that the verification needs is missing.
         case couldNotCheck = "could-not-check"
     }
 

@@ -62,6 +62,6 @@ extension IOSApp: JSONPolicy {
 }
 
 extension JSONCoding where Value == String {
-    /// The signed path of a request.
+    /// A path in the form in which requests sign it.
     fileprivate static var path: Self { text.map({ (try? RequestPath($0)) == nil ? nil : $0 }, back: { $0 }) }
 }

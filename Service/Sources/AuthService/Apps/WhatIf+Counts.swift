@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// The decisions of an app record about past verdicts, of which only counts are kept.
+/// The decisions that an app record would make about past requests, of whose verdicts only counts are kept.
 ///
 /// A count has platform, scheme, code and app version, but neither the device nor its proof. So these findings cover only the
 /// record's members that decide by those four.

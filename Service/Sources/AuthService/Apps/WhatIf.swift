@@ -5,7 +5,7 @@ internal import PlayIntegrity
 package import StrictJSON
 package import Verification
 
-/// The decisions of an app record about devices and requests that another record judged.
+/// The decisions that an app record would make about devices and requests that another record judged.
 ///
 /// A device's row has its proven assurance, not its attestation. So the findings cover only the row: the policy may refuse a
 /// registration for other reasons too. Recorded refusals are judged again with ``AppRecord/proofPolicy(of:)``.

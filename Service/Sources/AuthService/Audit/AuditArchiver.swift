@@ -24,7 +24,7 @@ public struct AuditArchiver: Sendable {
     ///   - service: has the log.
     ///   - folder: gets the files.
     ///   - keepDays: the age from which events are moved.
-    ///   - logger: receives the moved events.
+    ///   - logger: receives a line about each archive, with the numbers of its events.
     public init(
         of service: AuthService, to folder: AuditArchiveFolder, keepDays: Int64,
         logger: Logger = Logger(label: "synheart.archive")
@@ -48,7 +48,7 @@ public struct AuditArchiver: Sendable {
     /// - Returns: whether another archive may be due.
     func archiveNext() async throws -> Bool {
         guard let store = trail.archives else { return false }
-        // The rest of an archive after a crash.
+        // After a crash, the log may still have events of the last archive.
         try await remove(from: store)
         let last = try await store.auditArchives().last
         let start = AuditLink(sequence: last?.last ?? 0, hash: last?.hash ?? AuditChain.origin)
@@ -64,7 +64,7 @@ public struct AuditArchiver: Sendable {
         }
         let archive = StoredAuditArchive(
             first: first.entry.sequence, last: end.sequence, hash: end.hash, seal: seal.description)
-        // If another node was faster, its archive is the valid one. If our file has another name, it remains next to the node's.
+        // If another node was faster, its archive is the valid one. A file of this node with another name stays next to it.
         guard try await store.add(archive) else { return true }
         logger.notice(
             "audit events were archived",
@@ -84,7 +84,7 @@ public struct AuditArchiver: Sendable {
     ) async throws -> (entries: [StoredAuditEntry], end: AuditLink) {
         var (entries, link, bytes) = ([StoredAuditEntry](), start, 0)
         while entries.count < AuditArchiveFolder.maximumEvents, bytes < AuditArchiveFolder.maximumBytes {
-            // Read one event more, to detect whether the page ends with the log's last event.
+            // The last event of a page is not used yet: it may be the log's last one, which stays in the log.
             let page = try await store.auditEntries(after: link.sequence, limit: Self.page)
             for stored in page.dropLast() {
                 guard stored.entry.at < cutoff.seconds, entries.count < AuditArchiveFolder.maximumEvents,

@@ -30,7 +30,7 @@ struct BackupFrameWriter {
     mutating func append(_ bytes: some Sequence<UInt8>) throws {
         pending.append(contentsOf: bytes)
         var start = 0
-        // Keep more than a frame, because the last frame must not be empty.
+        // Seal a frame only if more bytes follow: the rest becomes the last frame, which must not be empty.
         while pending.count - start > BackupFrame.size {
             try seal(pending[start..<(start + BackupFrame.size)], isLast: false)
             start += BackupFrame.size

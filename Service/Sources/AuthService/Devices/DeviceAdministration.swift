@@ -71,8 +71,8 @@ public struct DeviceAdministration: Sendable {
     /// Makes a pending or registered device rotate by a given time.
     ///
     /// After that time, a key that must rotate for `compromise` can no longer rotate, and the device must register again. A
-    /// demand for `compromise` stays until the key is rotated or the demand is lifted. Neither a scheduled demand nor a later
-    /// demand for `compromise` replaces it.
+    /// demand for `compromise` stays until the key is rotated or the demand is lifted. Neither a scheduled demand nor one
+    /// with a later time replaces it.
     @discardableResult
     public func forceRotation(
         _ id: DeviceID, of app: AppID, by: UnixTime, reason: RotationReason = .scheduled, actor: String

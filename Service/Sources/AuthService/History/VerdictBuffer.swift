@@ -6,13 +6,13 @@ internal import Bytes
 /// Its memory is bounded. Beyond ``maximum`` different verdicts, further ones are counted without app and version. If the store
 /// fails for more than ``maximumMinutes`` minutes, the oldest minute is lost.
 final class VerdictBuffer: Sendable {
-    /// The largest number of minutes: as many as the store keeps.
+    /// The largest number of different verdicts of all minutes that are counted with app and version.
     static let maximum = 50_000
-    /// The current minute, in which nearly every verdict is counted, and its counts.
+    /// The largest number of minutes: as many as the store keeps.
     static let maximumMinutes = Int(VerdictHistory.minutesKept / VerdictHistory.minute)
 
     private struct State: Sendable {
-        /// The present minute, in which nearly every verdict is counted, and its counts.
+        /// The current minute, in which nearly every verdict is counted, and its counts.
         var minute = UnixTime(0)
         var counts: [CountedVerdict: Int64] = [:]
         /// The other minutes.

@@ -1,12 +1,12 @@
 internal import AuthContract
 internal import Bytes
 
-/// The existing device ids, known to this node without reading the store. Requests with these ids are accepted even from an
-/// address that named too many unknown ids.
+/// The existing device ids, known to this node without reading the store. Requests with these ids are judged even if their
+/// address named too many unknown ids.
 ///
 /// All ids are read once. After that the audit log has the ids that any node added: each registration and its event are one
 /// transaction, and the events are numbered without gaps. While the ids are read, every id may exist. If the log was not read for
-/// `maximumAge`, other ids are accepted at a bounded rate, so that unknown ids do not keep an overloaded store overloaded.
+/// `maximumAge`, the store is read for other ids at a bounded rate, so that unknown ids do not keep it overloaded.
 final class KnownDevices: Sendable {
     private struct State: Sendable {
         /// Nil until the first read of all ids begins.
@@ -45,7 +45,7 @@ final class KnownDevices: Sendable {
     private let audit: any AuditLog
     private let clock: any ServiceClock
     private let state = Locked(State())
-    /// Unknown ids that are accepted while the known ids are too old.
+    /// Unknown ids for which the store may be read while the known ids are too old.
     private let unchecked = TokenBuckets<Bucket>(Rate(burst: 100, perMinute: 6000), capacity: 1)
 
     init(devices: any DeviceStore, audit: any AuditLog, clock: any ServiceClock) {
@@ -53,8 +53,8 @@ final class KnownDevices: Sendable {
     }
 
     /// Whether the store may be read for this id. False if the store had no such device in the last `maximumAge` seconds. Also
-    /// false if the log was not read for longer, the node does not know the id, and too many other unknown ids were accepted in
-    /// this second.
+    /// false if the log was not read for longer, the node does not know the id, and this returned true for too many other unknown
+    /// ids in this second.
     func mayExist(_ id: DeviceID) -> Bool {
         let now = clock.now
         let isCurrent: Bool? = state.withLock { state in
@@ -68,7 +68,7 @@ final class KnownDevices: Sendable {
     /// Adds the id of a device that this node registered.
     func insert(_ id: DeviceID) { state.withLock { $0.ids?.insert(id) } }
 
-    /// Reads new events: all ids the first time, and the new events of the log. If a store fails, the next call continues.
+    /// Reads what is new: all ids the first time, and the new events of the log. If a store fails, the next call continues.
     ///
     /// - Returns: the time until the next call is due.
     @discardableResult

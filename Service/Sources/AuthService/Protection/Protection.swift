@@ -45,7 +45,7 @@ final class Protection: Sendable {
     /// Buckets of `SharedBucket.strangers`.
     private let strangers: TokenBuckets<SharedBucket>
     private let rereads: TokenBuckets<Reader>
-    /// Ids without a device that were accepted at an address with too many strangers.
+    /// Ids without a device for which the store was read, although their address named too many strangers.
     private let wrongPositives = TokenBuckets<Reader>(Rate(burst: 3, perMinute: 1))
     /// Credentials that were wrong. A credential that stays wrong, such as that of a forgotten job, uses up no more of its
     /// address's limit.
@@ -63,7 +63,7 @@ final class Protection: Sendable {
     /// Trusted proxies that named no client, with the time of the last event about it.
     private let unnamed = Locked(BoundedCache<ClientAddress, UnixTime>(capacity: 1000))
 
-    /// A device whose row is re-read, and the address that caused it; nil: the request has none.
+    /// A device whose row is read, and the address for which it is read; nil: the request has none.
     private struct Reader: Hashable {
         let device: DeviceID
         let address: ClientAddress?

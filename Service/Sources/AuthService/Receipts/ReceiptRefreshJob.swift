@@ -6,7 +6,7 @@ internal import Verification
 
 /// Exchanges receipts in the background, one at a time. The store knows the due receipts, and the policy sets the rate.
 ///
-/// Several jobs may run on one store. Only one of them takes each due receipt.
+/// Several jobs may run on one store. Each due receipt is taken by only one of them.
 public struct ReceiptRefreshJob: Sendable {
     private let store: any ReceiptStore
     private let exchange: any ReceiptExchange

@@ -14,7 +14,7 @@ extension Assurance {
         let takesApp = newer.app.rank >= app.rank
         // Of two equal proofs the newer one is used, because its labels are current.
         if takesApp { joined = newer.marked(as: self) }
-        // A weaker app assurance proves nothing about the key.
+        // A weaker app assurance proves nothing about the key. But hardware attests the key independently of the app.
         if takesApp || newer.key.isAttested { joined.key = max(key, newer.key) { $0.rank } }
         // The level of the key may be the other proof's, and that may depend on an added root.
         if joined.key != (takesApp ? newer : self).key { joined.addRootLabels(of: takesApp ? self : newer) }

@@ -112,7 +112,7 @@ public struct AuthService: Sendable {
         try await protection.admitEnrolment(from: address)
     }
 
-    /// Records, once an hour for each trusted proxy, that its requests name no client address, so that its clients share one
+    /// Records, once an hour for each trusted proxy, that its requests name no client address. In that case its clients share one
     /// limit.
     ///
     /// - Returns: whether an event was due.

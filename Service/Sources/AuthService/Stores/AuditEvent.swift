@@ -69,7 +69,7 @@ public struct AuditEvent: Sendable, Hashable {
         case webhookResent = "webhook.resent"
         /// The database was made from a backup. Events between the backup and this event are not in the log.
         case databaseRestored = "database.restored"
-        /// An action of no honest client, or one that an operator should see. The detail names the kind.
+        /// Something that no honest client does, or that an operator should see. The detail names the kind.
         case securityEvent = "security.event"
     }
 

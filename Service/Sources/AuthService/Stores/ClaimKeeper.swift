@@ -15,8 +15,8 @@ public struct ClaimPlace: Sendable, Hashable, CustomStringConvertible {
 /// Names the one store that keeps the history of the claims.
 ///
 /// If two stores made claims independently, one request could be accepted twice. So PostgreSQL names one of them, with a random
-/// id that changes whenever the history may have been lost. A store other than PostgreSQL holds the id. A store with another id,
-/// or none, has lost its history.
+/// id that changes whenever the history may begin again. A store other than PostgreSQL holds the id. A store with another id, or
+/// none, has lost its history.
 public protocol ClaimKeeper: Sendable {
     /// The id of the current history.
     ///

@@ -20,8 +20,8 @@ public protocol EndedDeviceStore: Sendable {
 }
 
 extension DeviceStatus {
-    /// The states that a device does not leave, and in which it may be forgotten. A revoked device is kept, so that its requests
-    /// are refused as revoked.
+    /// The states that a device does not leave, and in which it may be forgotten. A revoked device is kept, so that whoever
+    /// asks about it learns that it is revoked.
     package var mayBeForgotten: Bool { self == .deregistered || self == .rejected }
 }
 

@@ -6,7 +6,7 @@ public struct PendingProof: Sendable, Hashable {
     public let appID: AppID
     /// The pending device.
     public let deviceID: DeviceID
-    /// When the proof arrived. It is judged as of this time.
+    /// When the proof arrived. Its age and the validity of its certificates are judged as of this time.
     public let arrivedAt: UnixTime
     /// The registration's body, sealed; at most about 64 KiB.
     public let sealedRequest: [UInt8]

@@ -76,7 +76,7 @@ public struct RecordingBounds: Sendable, Hashable {
 /// - The store may lose recordings, because nothing depends on it.
 public protocol RecordingStore: Sendable {
     /// Keeps a recording, and erases the app's oldest until the app is within its bounds. A recording that alone exceeds the
-    /// bounds is not kept, and erases nothing. Neither is one of an app that does not exist.
+    /// bounds is not kept, and erases nothing. A recording of an app that does not exist is not kept either.
     func keep(_ recording: RecordedRefusal, within bounds: RecordingBounds) async throws(StoreError)
 
     /// Summaries, newest first.

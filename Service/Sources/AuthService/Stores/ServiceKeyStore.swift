@@ -61,7 +61,7 @@ public protocol ServiceKeyStore: Sendable {
     func sealedRows(_ kind: SealedRow.Kind, after id: String, limit: Int) async throws(StoreError) -> [SealedRow]
 
     /// Replaces the values of rows, in one transaction. Skips rows that changed since the caller read them. Returns the number of
-    /// replaced rows. Other store objects read the new values.
+    /// replaced rows. The other stores return the new values.
     func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int
 }
 

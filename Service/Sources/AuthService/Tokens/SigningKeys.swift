@@ -148,7 +148,7 @@ public actor SigningKeys {
     }
 
     /// Removes keys whose last token has expired. If another change is faster, returns that change's keys, and the next call
-    /// removes the expired ones.
+    /// removes the spent ones.
     private func withoutSpent(_ ring: SigningKeyRing, now: UnixTime) async throws(Refusal) -> SigningKeyRing {
         guard let change = ring.applying(.removeSpent, at: now, by: "service") else { return ring }
         let isSaved = try await storeCall { () async throws(StoreError) in try await store.save(change) }

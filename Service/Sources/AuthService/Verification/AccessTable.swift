@@ -8,7 +8,7 @@ public enum Operation: String, Sendable, Hashable, CaseIterable {
     case rotateKey
     /// Ends the device.
     case deregister
-    /// Deregisters the device.
+    /// Issues a device token.
     case token
     /// Another service's request, through `/verify` or the middleware.
     case otherService

@@ -120,7 +120,7 @@ extension AppAttestEvidence {
         return (clientData, check)
     }
 
-    /// The input line for this evidence of a verified object.
+    /// The input line for this evidence, whose object the service judged.
     package var line: JSONObject {
         var line = JSONObject(format)
         line.set("object", base64: object)

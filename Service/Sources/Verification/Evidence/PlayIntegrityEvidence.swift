@@ -9,7 +9,7 @@ package struct PlayIntegrityEvidence: Sendable {
     /// The token; nil: the line has none.
     private let token: String?
     private var expected = PlayIntegrityExpectations()
-    /// The token's verdict, as the service recorded it.
+    /// The verdict in the token, as the service knows it; nil: not known.
     private let verdict: IntegrityVerdict?
     /// The line's own policy.
     private var ownPolicy: JSONValue?
