@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// What apps and verifiers link; the service is a package of its own in Service/, so that an app does not resolve what only a
-// server needs. One room per target; arrows go down only (CONTRIBUTING.md has the map).
-// CI sets SYNHEART_AUTH_STRICT so that warnings are errors there and a newer compiler does not break a user's build.
+// The libraries for apps and verifiers. The service is a separate package in Service/, so that an app does not resolve a server's
+// dependencies. One room per target; dependencies go down only (CONTRIBUTING.md has the map). CI sets SYNHEART_AUTH_STRICT so
+// that warnings are errors there and a newer compiler does not break a user's build.
 let strict = Context.environment["SYNHEART_AUTH_STRICT"] != nil
 
 let settings: [SwiftSetting] =
@@ -19,7 +19,7 @@ let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "s
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 
-// Apple's stores read the privacy manifest. Elsewhere it would only bring a resource bundle.
+// Apple's stores read the privacy manifest. On other systems it would only create a resource bundle.
 #if canImport(Darwin)
     let (privacy, noPrivacy): ([Resource], [String]) = ([.copy("PrivacyInfo.xcprivacy")], [])
 #else
@@ -44,7 +44,7 @@ func room(
 
 let package = Package(
     name: "synheart-auth",
-    // Not watchOS: nobody has checked the code where Int has 32 bits.
+    // Not watchOS: the code is untested where Int has 32 bits.
     platforms: [.iOS(.v16), .macOS(.v13), .tvOS(.v16), .visionOS(.v1)],
     products: [
         .library(name: "SynheartAuth", targets: ["SynheartAuth"]),
@@ -58,7 +58,7 @@ let package = Package(
         .library(name: "PlayIntegrity", targets: ["PlayIntegrity"]),
         .library(name: "AndroidKeyAttestation", targets: ["AndroidKeyAttestation"]),
         .library(name: "AttestationTestKit", targets: ["AttestationTestKit"]),
-        // For the package in Service/ alone: they may change in any version.
+        // For the package in Service/ only: these products may change in any version.
         .library(name: "_Bytes", targets: ["Bytes"]),
         .library(name: "_TestHelpers", targets: ["TestHelpers"]),
     ],
@@ -68,7 +68,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
     ],
     targets: [
-        // What every room writes and compares the same way: base64, hexadecimal, times, PEM, DER, locks.
+        // Encodings and tools that every room shares: base64, hexadecimal, times, PEM, DER, locks.
         room("Bytes"),
 
         // Small readers, each a total function: bytes in, value or a located error out.
@@ -76,7 +76,7 @@ let package = Package(
         room("CBOR", testResources: [.copy("Vectors")]),
         room("LenientDER", ["Bytes"], tests: ["TestHelpers", asn1]),
 
-        // The wire contract, and the client SDK that stands on it.
+        // The wire contract, and the client SDK based on it.
         room(
             "AuthContract", ["Bytes", "StrictJSON", crypto], tests: ["TestHelpers", "StrictJSON", crypto],
             testResources: [.copy("Vectors")]),
@@ -96,7 +96,7 @@ let package = Package(
             "SynheartAuthC", ["CSynheartAuth", "SynheartAuth", "Bytes", "AuthContract", "StrictJSON"],
             tests: ["CSynheartAuth", "SynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto]),
 
-        // Three verification libraries, each useful alone.
+        // Three verification libraries, each usable alone.
         room(
             "AppAttest", ["Bytes", "StrictJSON", "CBOR", crypto, asn1, x509],
             tests: ["Bytes", "AttestationTestKit", "StrictJSON", crypto, x509], testResources: [.copy("Vectors")]),
@@ -108,10 +108,10 @@ let package = Package(
             tests: ["Bytes", "AttestationTestKit", "LenientDER", "StrictJSON", crypto],
             testResources: [.copy("Vectors")]),
 
-        // What the tests of several targets use.
+        // Helpers for the tests of several targets.
         [.target(name: "TestHelpers", path: "Tests/TestHelpers", swiftSettings: settings)],
 
-        // An Apple, a Google and devices of one's own.
+        // A simulated Apple, a simulated Google, and devices.
         room(
             "AttestationTestKit", ["Bytes", "CBOR", crypto, cryptoExtras, asn1],
             tests: ["AppAttest", "PlayIntegrity", "AndroidKeyAttestation", "StrictJSON", crypto]),

@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// What an operator runs, over the libraries of the package above. One room per target; arrows go down only (CONTRIBUTING.md has
-// the map).
-// CI sets SYNHEART_AUTH_STRICT so that warnings are errors there and a newer compiler does not break a user's build.
+// The programs that an operator runs, based on the libraries of the parent package. One room per target; dependencies go down
+// only (CONTRIBUTING.md has the map). CI sets SYNHEART_AUTH_STRICT so that warnings are errors there and a newer compiler does
+// not break a user's build.
 let strict = Context.environment["SYNHEART_AUTH_STRICT"] != nil
 
 let settings: [SwiftSetting] =
@@ -107,17 +107,18 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
     ],
     targets: [
-        // Objects of evidence, their policies and audits: what the rules refuse is what the tools verify again.
+        // Evidence objects, their policies and audits. The service's rules refuse them, and the tools verify the same objects
+        // again.
         room(
             "Verification", [bytes, appAttest, playIntegrity, keyAttestation, json, crypto],
             tests: [appAttest, playIntegrity, keyAttestation, testKit, json, crypto]),
 
-        // What an object says and how each check went, for people and for programs (`attestation inspect|verify`).
+        // The contents of an object and the result of each check, for people and for programs (`attestation inspect|verify`).
         room(
             "AttestationInspection", ["Verification", bytes, appAttest, playIntegrity, keyAttestation, json, crypto],
             tests: ["Verification", bytes, testKit, json, library("CBOR"), crypto], testResources: [.copy("Vectors")]),
 
-        // The rules, without HTTP and SQL; what every store must do; the default stores.
+        // The rules, without HTTP and SQL; the requirements for stores; the default stores.
         room(
             "AuthService",
             [
@@ -133,7 +134,8 @@ let package = Package(
             "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, logging, atomics],
             tests: [helpers, "AuthService", bytes, contract, json, "StoreConformance", crypto, grdb]),
 
-        // The stores of a deployment with several nodes: PostgreSQL keeps everything; Redis, beside it, what lives for minutes.
+        // The stores of a deployment with several nodes: PostgreSQL keeps everything; Redis can keep the data that lives for
+        // minutes.
         [.systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])])],
         room(
             "PostgreSQLStores", ["AuthService", "CPostgreSQL", bytes, contract, json, logging],
@@ -163,7 +165,7 @@ let package = Package(
             ] + hummingbird,
             testResources: [.copy("Vectors")]),
 
-        // What another backend links: it asks the service who signed a request, and verifies tokens offline.
+        // For other backends: asks the service who signed a request, and verifies tokens offline.
         room(
             "RequestVerification", [bytes, contract, json, crypto, logging, httpTypes] + httpClient,
             tests: [helpers, bytes, contract, json, crypto, logging, httpTypes, nioCore, nioPosix]),
@@ -202,7 +204,7 @@ let package = Package(
                 nioSSL,
             ] + hummingbird),
 
-        // Pages for people on the operations listener. They call the admin API, and nothing else.
+        // Pages for people on the operations listener. They only call the admin API.
         room(
             "Console",
             [
@@ -214,7 +216,7 @@ let package = Package(
                 "StoreConformance", crypto,
             ]),
 
-        // A sidecar in front of a backend: it verifies what it forwards.
+        // A sidecar in front of a backend: it verifies requests before it forwards them.
         room(
             "AuthProxy",
             ["AuthServer", "AuthService", "RequestVerification", contract, crypto, logging, nioPosix]
@@ -242,7 +244,7 @@ let package = Package(
                 ] + httpClient, swiftSettings: settings),
             // The servers that tests start: PostgreSQL.
             .target(name: "StoreServers", path: "Tests/StoreServers", swiftSettings: settings),
-            // The SDK in a process that dies where it is told to; IntegrationTests start it.
+            // The SDK in a process that dies at given points; IntegrationTests start it.
             .target(name: "CCrashPoints", path: "Tests/CCrashPoints"),
             .executableTarget(
                 name: "CrashingDevice",

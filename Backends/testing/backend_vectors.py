@@ -51,7 +51,7 @@ def two(body=BODY):
 
 def question(name, target="/v1/hsi", *, method="POST", headers=ONE, body=BODY, extra=(), told=(), instance="origin",
              scheme="https", authority="api.example.com", framing=None, hidden=None, split=None, **more):
-    """A request, and what the service is asked about it. `extra` headers are sent, and of them `told` are told."""
+    """A request, and the question to the service about it. All `extra` headers are sent, and the question has those in `told`."""
     path, mark, query = target.partition("?")
     asked = {"method": method, "scheme": scheme, "authority": authority, "path": path, "query": query if mark else None,
              "headers": [*headers, *told]}

@@ -3,10 +3,10 @@
 
     Backends/testing/drive.py NAME --hides "empty query" --hides … -- COMMAND…
 
-The subject reads one JSON line (`service`, `credential`, `quick_timeout`, `instances`), listens on loopback, and prints
-`{"port": N}`. The first label of the Host header chooses the instance. Behind the middleware its app answers 200 with `identity`,
+The subject reads one JSON line (`service`, `credential`, `quick_timeout`, `instances`), listens on loopback, and prints `{"port":
+N}`. The first label of the Host header chooses the instance. Behind the middleware its app answers 200 with `identity`,
 `observed`, `body` (base64) and `reserved` (names of identity headers that reached it). Then it reads JSON lines about tokens, and
-answers each with one line. The service is played here: what it is asked is compared, and what it answers is in the vectors.
+answers each with one line. The driver plays the service: it compares the questions with the vectors, and answers from them.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Service:
             threading.Thread(target=self._serve, args=[connection], daemon=True).start()
 
     def _serve(self, connection):
-        # What a fault did to the connection is seen at the other end.
+        # Checked from the other end of the connection.
         with contextlib.suppress(OSError), connection, connection.makefile("rb") as reader:
             while line := reader.readline():
                 method, path, _ = line.decode().split()
@@ -216,7 +216,7 @@ def read_response(reader, method):
 
 
 def normal(question):
-    """A question without what does not count: order between headers, letters of their names."""
+    """A question in a normal form: sorted headers with lower-case names."""
     lines = sorted(([name.lower(), value] for name, value in question["headers"]), key=lambda line: line[0])
     return {**question, "headers": lines}
 
@@ -266,7 +266,7 @@ class Run:
             for _ in range(case.get("requests", 1)):
                 response = self.subject.send(case.get("instance", "origin"), request)
                 if case.get("requests"):
-                    # The end of the connection is on its way.
+                    # Gives the other end time to see the end of the connection.
                     time.sleep(0.05)
             asked = self.service.asked
             self.check(case, len(asked) == case["asked"], "asked", len(asked), "times")

@@ -3,8 +3,9 @@
 
     Backends/testing/end_to_end.py path/to/synheart-auth BUILD_FOLDER LANGUAGE…
 
-The page's sample is taken as it is, but for the service's address and the port. BUILD_FOLDER/LANGUAGE/run-sample starts it (`test`
-makes that script), BUILD_FOLDER/LANGUAGE/run-subject the server of `drive.py`, which checks a token of the running service.
+The page's sample is used unchanged, except for the service's address and the port. BUILD_FOLDER/LANGUAGE/run-sample starts it
+(`test` makes that script), BUILD_FOLDER/LANGUAGE/run-subject the server of `drive.py`, which checks a token of the running
+service.
 """
 
 import concurrent.futures

@@ -21,7 +21,7 @@ from load import HERE, Processes, Service, processor_time, ready, say, wrk
 BACKENDS = HERE.parents[1] / "Backends"
 BUILD = HERE.parents[1] / ".build/benchmarks"
 PEER = "wrk itself"
-# Language: what runs it, as the program and its argument.
+# For each language: the program that runs its server, and the program's argument.
 SERVERS = {
     "go": ["Go, `net/http`"], "java": ["Java, Tomcat"], "node": ["Node, `node:http`", "http"], "swift": ["Swift, Hummingbird"],
     "python-asgi": ["Python, ASGI, uvicorn", "uvicorn-httptools"], "python-wsgi": ["Python, WSGI, waitress", "waitress"],
@@ -29,7 +29,7 @@ SERVERS = {
 
 
 def command(language, service):
-    """The server's command. It is compiled first where it must be."""
+    """The server's command. Compiles the server first if needed."""
     argument = SERVERS[language][1:]
     if language == "go":
         subprocess.run(["go", "build", "-o", BUILD / "go-server", "./internal/subject"], cwd=BACKENDS / "go", check=True,
@@ -53,7 +53,7 @@ def measure(options):
     with Processes() as processes:
         service = Service(processes, options.service, options.traffic)
         rates = {}
-        # The instance is what the servers take for the name in Host, 127.0.0.1.
+        # The servers take the name in Host, 127.0.0.1, as the instance.
         instance = {"origin": "http://api.example.com"}
         start = json.dumps({"service": service.url, "credential": service.credentials["whole"], "quick_timeout": 1,
                             "instances": {"127": instance, "twice": instance}})
@@ -75,7 +75,7 @@ def measure(options):
                 assert not got["refused"] and not got["failed"], f"{name}: {got}"
                 rates[name] = max(rates.get(name, 2000), got["rate"])
                 peer = peer or got["rate"]
-                # The first round is for compilers that work while a program runs.
+                # The first round warms up just-in-time compilers.
                 if number:
                     row = {"rate": got["rate"], "p50": got["p50"], "p99": got["p99"], "ratio": got["rate"] / peer,
                            "backend us": spent / got["rate"] / options.seconds * 1e6}

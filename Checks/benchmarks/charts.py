@@ -107,12 +107,12 @@ STYLE = """
 
 
 def ends(figure):
-    """The lower and the upper end."""
+    """The lower and the upper end of a range."""
     return (figure[0], figure[-1]) if isinstance(figure, list) else (figure, figure)
 
 
 def number(value):
-    """Two or three digits behind the point of what is below 1."""
+    """Two or three digits after the point for figures below 1."""
     value = round(value, 3)
     if isinstance(value, int):
         return f"{value:,}"
@@ -126,7 +126,7 @@ def conditions(section):
 
 
 def cell(column, figure):
-    """Of a ratio its range; of everything else the median, if there is one."""
+    """A ratio as its range; any other figure as its median, if it has one."""
     if figure is None or isinstance(figure, str):
         return figure or ""
     unit = " us" if column.endswith("us") else " ms" if re.search("p50|p99", column) else ""
@@ -158,7 +158,7 @@ def page(every, text):
 
 
 def beside(end, one):
-    """Where the figure of a bar begins: behind the bar, and behind the line of the peer if it would cross that."""
+    """The x position of a bar's figure: behind the bar, and behind the peer's line if it would cross that line."""
     return (one if one and end < one < end + 80 else end) + 6
 
 
@@ -212,7 +212,7 @@ def draw(every, title, explained, columns, unit, bars):
 
 
 def drawn(every, readme):
-    """Everything that is made of the figures, by the name of the file."""
+    """All generated files, by name."""
     made = {f"charts/{name}.svg": draw(every, *rest) for name, *rest in CHARTS}
     return {"README.md": page(every, readme), **{name: text for name, text in made.items() if text}}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A collector of traces that reads each batch and takes it: collector.py PORT_FILE. `http --traces` starts it."""
+"""A trace collector that accepts every batch: collector.py PORT_FILE. `http --traces` starts it."""
 
 import http.server
 import pathlib

@@ -8,7 +8,7 @@ import time
 
 from load import HERE, Processes, Service, ready, wrk
 
-# What a function of a part has in its mangled name, the first that fits: module and type, each after its length.
+# For each part, a pattern of its functions' mangled names; the first match applies. Module and type come after their lengths.
 PARTS = [
     ("logs", r"10RequestLogV|14JSONLogHandlerV|9LogWriterC|7LogTextO|12WarningPace|8AuditHeadLog"),
     ("metrics", r"13ServerMetricsV|15MetricsRegistryC|13VerdictCountsC|14EventLoopDelay|14ProcessMetrics|13StoreObserver"),
@@ -47,7 +47,7 @@ def stacks(file):
 
 
 def shares(service, processes, name, load):
-    """Of each part, the share of the service's processor time while the load runs."""
+    """For each part, its share of the service's processor time while the load runs."""
     file = processes.folder / f"{name}.perf"
     perf = subprocess.Popen(["perf", "record", "-q", "-F", "999", "-g", "-o", file, "-p", str(service.process.pid)],
                             stderr=subprocess.DEVNULL)
@@ -60,7 +60,7 @@ def shares(service, processes, name, load):
 
 
 def loads(service, seconds):
-    """What each load is, and a function that does it and returns what came of it."""
+    """For each load, its description and a function that runs it and returns the results."""
     count = int(seconds * 25_000)
 
     def send(path, files):
@@ -84,7 +84,7 @@ def loads(service, seconds):
 def main():
     binary, traffic, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
     with Processes() as processes:
-        # The traces of a hundredth, and a webhook of all events, to servers that take what they get.
+        # Traces of 1 % of the requests and a webhook for all events, to servers that accept everything.
         port = processes.folder / "port.out"
         port.touch()
         receiver = processes.start("receiver", [sys.executable, HERE / "collector.py", port])

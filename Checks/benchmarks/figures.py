@@ -1,4 +1,4 @@
-"""The figures of the benchmarks. They stand once, in figures.json: the tables and the charts of README.md are made of them.
+"""The figures of the benchmarks. They are only in figures.json: the tables and charts of README.md are generated from it.
 
 A figure is a number, or [lowest, highest], or [lower quartile, median, upper quartile] of the rounds of one run.
 """
@@ -25,7 +25,7 @@ def rounded(value):
 
 
 def middle_half(values):
-    """The quartiles and the median between them."""
+    """The lower quartile, the median and the upper quartile."""
     values = sorted(values)
     return [values[len(values) // 4], statistics.median(values), values[(3 * len(values)) // 4]]
 
@@ -41,7 +41,7 @@ def rounds_of(lines):
 
 
 def record(section, rows, rounds):
-    """Writes what a run found, and the conditions under which it did."""
+    """Writes the results of a run, and its conditions."""
     every = read()
     every[section] = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()), "cores": len(os.sched_getaffinity(0)), "rounds": rounds,

@@ -1,10 +1,10 @@
-"""What it costs to ask the service about each request, in each gateway with the file of docs/gateways, and in the proxy.
+"""The cost of a question to the service for each request, in each gateway with its file in docs/gateways, and in the proxy.
 
     Checks/benchmarks/gateways [SECONDS [ROUNDS]] [--record] [--service BINARY] [--traffic BINARY]
 
-Each round takes every way in turn, for SECONDS (2) each; the figures are the medians of ROUNDS (9), and those of ratios and
-differences within a round. Delay: one request after another, over one connection. Rate: 32 connections. The peer of a rate is nginx
-as a plain reverse proxy that keeps its connections. Service, backend, gateway and wrk share all cores.
+Each round measures every gateway in turn, for SECONDS (2) each; the figures are the medians of ROUNDS (9), and those of ratios
+and differences within a round. Delay: one request after another, over one connection. Rate: 32 connections. The peer of a rate is
+nginx as a plain reverse proxy that keeps its connections. Service, backend, gateway and wrk share all cores.
 """
 
 import argparse
@@ -30,7 +30,7 @@ http {
     server { listen 127.0.0.1:%d; location / { return 200 "hello"; } }
 }
 """
-# The file of each gateway without the question.
+# Each gateway's file without the question to the service.
 ALONE = {
     "nginx": (re.escape("proxy_pass http://127.0.0.2:${LISTEN_PORT};"), "proxy_pass http://backend;"),
     "caddy": (r"route \{.*\}", "reverse_proxy http://${BACKEND_HOST}:${BACKEND_PORT} {\n\t\timport once\n\t}\n}"),
@@ -92,9 +92,10 @@ class Bench:
                 yield f"http://127.0.0.1:{port}", made.process
 
     def take(self, name, asks, connections):
-        """One turn of a way: its figures, and processor time for each request in us."""
+        """One turn of a gateway: its figures, and the processor time of each request in us."""
         seconds, key = self.options.seconds, (name, asks, connections)
-        # wrk repeats the last request when there are no more. The service refuses that; a way that does not ask passes it.
+        # When no requests are left, wrk repeats the last one. The service refuses the copy; a gateway that does not ask the
+        # service passes it.
         count = int(2 * seconds * (self.most.get(key, 4000 if connections == 1 else 12000))) if asks else 100
         traffic = self.service.sign(2 * count if connections == 1 else count)
         with self.way(name, asks) as (url, process):

@@ -1,4 +1,4 @@
-"""What the benchmarks of gateways and backends share: a service with signed traffic, wrk, and processor time."""
+"""Shared by the benchmarks of gateways and backends: a service with signed traffic, wrk, and processor time."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ APP = "bench.app"
 
 
 def ready(process, file, pattern):
-    """What the pattern captures of what a process says."""
+    """Waits for the pattern in a process's output, and returns its capture."""
     for _ in range(600):
         if found := re.search(pattern, file.read_text()):
             return found[1]
@@ -25,14 +25,14 @@ def ready(process, file, pattern):
 
 
 class Processes(contextlib.ExitStack):
-    """Servers that end with this. Their output is in a folder."""
+    """Servers that end with this object. Their output is in a folder."""
 
     def __init__(self):
         super().__init__()
         self.folder = pathlib.Path(self.enter_context(tempfile.TemporaryDirectory()))
 
     def start(self, name, command, line=None, **variables):
-        """The process; its first line goes to its standard input."""
+        """Starts a process. `first`, if given, goes to its standard input."""
         out, errors = (self.folder / f"{name}.{kind}" for kind in ("out", "log"))
         with out.open("w") as stdout, errors.open("w") as stderr:
             process = subprocess.Popen([str(word) for word in command], stdout=stdout, stderr=stderr, text=True,
@@ -73,11 +73,11 @@ class Service:
         self.url = ready(self.process, self.process.output, r"public=(\S+)")
 
     def administer(self, *words):
-        """What a command on the service's stores says."""
+        """The output of a command on the service's stores."""
         return subprocess.run([self.binary, *words, *self.stores], text=True, check=True, capture_output=True).stdout
 
     def sign(self, count):
-        """The beginning of the names of two files with new requests, which `GET /auth/v1/device/status` stands for."""
+        """The prefix of the names of two files with new requests for `GET /auth/v1/device/status`."""
         folder = tempfile.mkdtemp(dir=self.folder)
         subprocess.run([self.traffic, self.url, APP, self.credentials["whole"], folder, str(count)], check=True, capture_output=True)
         return f"{folder}/status"

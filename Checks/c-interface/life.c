@@ -2,7 +2,7 @@
  *
  *     life PORT DIRECTORY
  *
- * PORT is that of stand_in_service.py. The host's keys are those of the other face: it is a key store like any. */
+ * PORT is that of stand_in_service.py. The host uses the keys of the runtime's interface (synheart_native_…) as its key store. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,7 +213,7 @@ static void succeeds(int32_t status, char **result, const char *part, int line) 
 }
 #define SUCCEEDS(call, part) succeeds(call, &result, part, __LINE__)
 
-/* What an operation started may hold the host for a moment longer. */
+/* An ended operation may hold the host for a moment longer. */
 static void expect_released(atomic_int *released) {
     for (int i = 0; i < 10000 && *released == 0; i++) usleep(1000);
     EXPECT(*released == 1);
@@ -242,7 +242,7 @@ static void sends(synheart_auth *auth, const char *url, const char *directory) {
     FAILS(synheart_auth_use_scheme(auth, 3, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     FAILS(synheart_auth_use_scheme(NULL, 2, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     SUCCEEDS(synheart_auth_use_scheme(auth, 2, &result), "{}");
-    /* RFC 9421; what is signed is what is sent, a file too. */
+    /* RFC 9421. The bytes sent are the bytes signed, also for a file. */
     snprintf(file, sizeof(file), "%s.body", directory);
     FILE *stream = fopen(file, "wb");
     EXPECT(stream && fwrite(data, 1, 3, stream) == 3 && !fclose(stream));
@@ -259,7 +259,7 @@ static void sends(synheart_auth *auth, const char *url, const char *directory) {
     SUCCEEDS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), "\"status\":200");
     EXPECT(!answer && !count);
 
-    /* Other origins only where they were allowed. */
+    /* Other origins only if configured. */
     request.url = "http://127.0.0.1:1/v1";
     FAILS(synheart_auth_sign(auth, APP, &request, &result), SYNHEART_AUTH_SIGNING_FAILED);
     SUCCEEDS(synheart_auth_allow_origin(auth, "http://127.0.0.1:1", &result), "{}");
@@ -398,7 +398,7 @@ static void failed_creations(const char *directory) {
     FAILS(synheart_auth_create("http://example.com", directory, &host, &auth, &result), SYNHEART_AUTH_NOT_CONFIGURED);
     EXPECT(!auth);
     expect_released(&released);
-    /* Storage callbacks are all there or none, and need a directory for their locks; the host is released either way. */
+    /* The storage callbacks are all set or all NULL, and need a directory for their locks. The host is released in both cases. */
     synheart_auth_host hosts[] = {
         {.version = 1, .size = sizeof(synheart_auth_host), .read_record = read_record, .write_record = write_record, .release = release},
         {.version = 1, .size = sizeof(synheart_auth_host), .write_record = write_record, .remove_record = remove_record, .release = release},

@@ -16,7 +16,7 @@
         }                                                                   \
     } while (0)
 
-/* The runtime's copy of the table, as it declares it. */
+/* The table of callbacks, as the runtime declares it. */
 typedef struct {
     char *(*generate_key)(const char *);
     char *(*sign_bytes)(const char *, const uint8_t *, intptr_t);
@@ -88,7 +88,7 @@ static void launch(const runtime_callbacks *crypto, int isFirst) {
     char *signature = crypto->sign_bytes(DEVICE, (const uint8_t *)"abc", 3);
     CHECK(signature && strlen(signature) > 0 && !strchr(signature, '=') && !strchr(signature, '+'));
     free(signature);
-    /* 3: what it keeps. */
+    /* 3: stored values. */
     CHECK(synheart_native_secure_store("consent_tokens", "user", "v1") == 0);
 }
 
@@ -112,14 +112,14 @@ int main(int count, char **arguments) {
     CHECK(synheart_native_install_host(&host) != 0);
     launch(&crypto, 0);
     if (hasHost) {
-        /* What the host says of its attestation is passed on as it is. */
+        /* The host's result of an attestation is passed on unchanged. */
         uint8_t hash[32] = {1};
         char *attestation = crypto.get_attestation(DEVICE, hash, sizeof hash);
         CHECK(strcmp(attestation, "{\"format\":\"play-integrity\",\"blob\":\"dG9rZW4=\",\"more\":[1]}") == 0);
         free(attestation);
         CHECK(state.calls >= 8);
     }
-    /* 4: the user leaves. Deleting what is absent is done. */
+    /* Deleting an absent value succeeds. */
     for (int time = 0; time < 2; time++) {
         CHECK(crypto.delete_key(DEVICE) == 0);
         CHECK(synheart_native_secure_delete("consent_tokens", "user") == 0);

@@ -1,4 +1,6 @@
-"""A service that says yes: enough of the wire for the SDK's calls, nothing of it verified. Prints its port."""
+"""A stand-in service that accepts everything: only as much of the protocol as the SDK's calls need, with no verification. Prints
+its port.
+"""
 import base64
 import http.server
 import json
@@ -15,7 +17,7 @@ class StandInService(http.server.BaseHTTPRequestHandler):
     # Whether it is too busy to rotate a key.
     rotates = True
 
-    # The requests of an app, with what they carried.
+    # The requests of an app, with their bodies and headers.
     received = []
 
     def do_GET(self):
@@ -41,8 +43,9 @@ class StandInService(http.server.BaseHTTPRequestHandler):
         self.answer(200, json.dumps(answer).encode())
 
     def app(self, data):
-        """An app's own service: /v1/replay takes the first nonce for one that was seen, /v1/expired calls the key
-        too old, and what ends in a number answers with that status; the answer's body is the request's."""
+        """An app's own service: /v1/replay refuses the first nonce as replayed, /v1/expired refuses the key as expired, and a
+        path that ends in a number answers with that status. The answer has the request's body.
+        """
         StandInService.received.append((self.command, self.path, self.headers, data))
         same = [request for request in StandInService.received if request[1] == self.path]
         if self.path.startswith("/v1/replay") and len(same) == 1:

@@ -219,7 +219,7 @@ def put(value, out, capacity, length):
     return 0
 
 
-# The host's keys are those of the other face: it is a key store like any.
+# The host uses the keys of the runtime's interface as its key store.
 lost = False
 
 
@@ -301,7 +301,7 @@ class HostFace(unittest.TestCase):
         self.assertEqual(self.call("get_device_id", APP)[1], {"device_id": None})
 
     def send(self, name, *arguments, **fields):
-        """Status, JSON and for `send` the body of what comes back."""
+        """The status, the JSON, and for `send` the body of the answer."""
         request = Request(**fields)
         body, length = c.c_void_p(), i64(-1)
         beside = [c.byref(body), c.byref(length)] if name == "send" else []
@@ -360,7 +360,7 @@ class HostFace(unittest.TestCase):
         StandInService.rotates = False
         self.addCleanup(setattr, StandInService, "rotates", True)
         start = time.monotonic()
-        # Long enough for the first request on a busy machine; the rotation after it is never answered with success.
+        # Long enough for the first request on a busy machine. The rotation after it never succeeds.
         status, error, _ = self.send("send", method=b"GET", url=self.url + b"/v1/expired", deadline_ms=4000)
         self.assertEqual((status, error["code"], error["retryable"]), (1, "NETWORK_ERROR", True))
         self.assertLess(time.monotonic() - start, 20)
@@ -460,7 +460,7 @@ class HostFace(unittest.TestCase):
         lib.synheart_auth_string_free(None)
 
     def software(self):
-        """An instance with software keys; whether the library has development mode."""
+        """An instance with software keys, and whether the library has development mode."""
         status, _ = self.call("create_with_software_keys", self.url, self.directory, c.byref(self.handle), handle=False)
         self.assertEqual(status, 0)
         self.assertEqual(self.call("use_development_mode", b"symbian")[0], 101)
@@ -567,7 +567,7 @@ class HostFace(unittest.TestCase):
         _, result = self.call("register_device", APP)
 
         def is_told():
-            # Each of the two callbacks has its own order.
+            # Each of the two callbacks receives its own events in order.
             return changes and changes[-1]["to"] == "registered" and "registrationFinished" in [entry["event"] for entry in entries]
 
         deadline = time.time() + 30
@@ -619,7 +619,7 @@ kept = []
 
 
 def keep(*callbacks):
-    """An operation that runs on after its test still calls them."""
+    """An operation that continues after its test still calls them."""
     kept.extend(callbacks)
     return callbacks
 
@@ -653,7 +653,7 @@ class Request(c.Structure):
 
 
 def verifies_rfc_9421(key, method, origin, path, query, headers, body):
-    """Builds the signature base (section 2.5) of what the signature says it covers."""
+    """Builds the signature base (section 2.5) from the components that the signature covers."""
     label, parameters = headers["Signature-Input"].split("=", 1)
     values = {"@method": method, "@authority": origin.split("://")[1], "@scheme": origin.split("://")[0], "@path": path,
               "@query": "?" + query, "@target-uri": f"{origin}{path}?{query}"}

@@ -1,4 +1,4 @@
-"""What other pages, other people and old cookies try at the console. Each yields what must not have happened."""
+"""Attacks on the console: by other pages, other people and old cookies. Each yields its faults."""
 
 import contextlib
 import html
@@ -51,7 +51,7 @@ class Attacks:
         self.address = origin.removeprefix("http://")
 
     def visitor(self):
-        """The same session, without the browser."""
+        """The same session, used without the browser."""
         return Visitor(self.address, self.session())
 
     def session(self):

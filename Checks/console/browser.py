@@ -11,12 +11,12 @@ import tempfile
 import time
 
 PATIENCE = 30
-# What a key is called, and what it types.
+# The codes of a key, and the text that it types.
 KEYS = {"Tab": (9, ""), "Enter": (13, "\r"), "Space": (32, " ")}
 
 
 class Browser:
-    """One browser with a profile of its own. `rebound` is a name that leads to this machine."""
+    """One browser with its own profile. `rebound` is a host name that resolves to this machine."""
 
     rebound = "rebound.example"
 
@@ -46,7 +46,7 @@ class Browser:
         return answer["result"]
 
     def until(self, condition, what):
-        """Reads what the browser says until something is so."""
+        """Reads the browser's messages until a condition holds."""
         deadline = time.monotonic() + PATIENCE
         while not condition():
             if not select.select([self.reads], [], [], max(0, deadline - time.monotonic()))[0]:
@@ -108,7 +108,7 @@ class Window:
                 self.commits += 1
             case "Page.javascriptDialogOpening":
                 self.dialogs.append(event["message"])
-                # No answer is awaited: this is called while another is.
+                # Does not wait for the answer: the caller is inside another call.
                 answer = {"id": 0, "method": "Page.handleJavaScriptDialog", "params": {"accept": True}, "sessionId": self.session}
                 os.write(self.browser.writes, json.dumps(answer).encode() + b"\0")
             case "Network.requestWillBeSent":
@@ -126,7 +126,7 @@ class Window:
                 self.faults.append(f"content security policy: {details.get('violatedDirective')} {details.get('blockedURL', '')}")
 
     def loading(self, action):
-        """Does what leads to another page, waits for it, and returns its answer."""
+        """Runs an action that opens another page, waits for that page, and returns its answer."""
         loads, commits, documents = self.loads, self.commits, len(self.documents)
         action()
         self.browser.until(lambda: self.loads > loads and self.commits > commits, "a page that loads")
@@ -136,7 +136,7 @@ class Window:
         return self.loading(lambda: self.send("Page.navigate", url=url))
 
     def run(self, script, *arguments):
-        """The value of a function of JavaScript. It runs even where the page's own script may not."""
+        """The value of a JavaScript function. It runs even on pages where scripts are disabled."""
         call = f"({script})({', '.join(map(json.dumps, arguments))})"
         result = self.send("Runtime.evaluate", expression=call, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:

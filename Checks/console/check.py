@@ -24,7 +24,7 @@ from scene import APP, SEEN, UNLIMITED, Scene, hostile
 from service import running
 from visitor import COOKIE, Visitor, different, pattern, walk
 
-# Pages that must be among those that are found.
+# Pages that the crawl must find.
 PAGES = {"/console", "/console/devices", "/console/devices/{app}/{id}", "/console/apps/{app}/decisions", "/console/audit",
          "/console/audit/verification", "/console/audit/archive", "/console/account", "/console/apps", "/console/apps/{app}",
          "/console/apps/{app}/change", "/console/set-up", "/console/apps/{app}/first-device",
@@ -32,7 +32,7 @@ PAGES = {"/console", "/console/devices", "/console/devices/{app}/{id}", "/consol
          "/console/refusals/{app}/{id}/erase", "/console/access/credentials/create", "/console/access/credentials/{id}/revoke",
          "/console/access/signing-keys/rotate", "/console/access/signing-keys/{id}/revoke", "/console/access/webhooks/add",
          "/console/access/webhooks/{id}"}
-# What a form may answer that is filled in with anything: the id of an app is checked.
+# Statuses that a form filled in with arbitrary values may answer: the app's id is checked.
 REFUSED = {("set-up", 400)}
 PAGES |= {f"/console/access/webhooks/{{id}}/{change}" for change in ("disable", "resend", "remove")}
 PAGES |= {f"/console/devices/{{app}}/{{id}}/{change}" for change in (
@@ -65,9 +65,9 @@ class Check:
         self.seen = collections.Counter()
 
     def sign_in(self, window, role):
-        """By keyboard alone: the field has the focus."""
+        """By keyboard alone: the field already has the focus."""
         window.open(f"{self.origin}/console")
-        # Browsers give the focus with the first picture of a page.
+        # Browsers set the focus when they first draw a page.
         deadline = time.monotonic() + 10
         while window.run("() => document.activeElement.id") != "credential":
             assert time.monotonic() < deadline, "the field has no focus"
@@ -82,7 +82,7 @@ class Check:
     # Looking
 
     def page(self, window, path, name, statuses=(200,)):
-        """The faults of one page, as it is with or without script."""
+        """The faults of one page, with or without script."""
         window.forget()
         answer = window.open(self.origin + path)
         if answer["status"] not in statuses:
@@ -104,7 +104,7 @@ class Check:
         yield from rules.happened(window, self.origin)
 
     def look(self, window, found, stage="", modes=(True, False)):
-        """All different pages, with script and without."""
+        """All distinct pages, with and without script."""
         for scripts in modes:
             window.scripts(scripts)
             mode = "" if scripts else " without script"
@@ -146,7 +146,7 @@ class Check:
 
     @staticmethod
     def to(window, text, name=None):
-        """Goes on by the Tab key to what has this text, or to the field of this name."""
+        """Moves the focus with the Tab key to the element with this text, or the field with this name."""
         for _ in range(150):
             window.press("Tab")
             at = window.run("() => [document.activeElement.textContent.trim(), document.activeElement.name]")
@@ -155,7 +155,9 @@ class Check:
         return False
 
     def forms(self, found):
-        """The forms that change something, with their pages. Leaves out those that end what this check needs."""
+        """The forms that change something, with their pages. Leaves out those that would end the session or a credential of this
+        check.
+        """
         for path, answer in sorted(found.items(), key=lambda item: "?" not in item[0]):
             for form in answer.document.forms if answer.document else []:
                 action = urllib.parse.urljoin(path, form.action)
@@ -163,15 +165,15 @@ class Check:
                     yield path, action, form
 
     def act(self, window, found):
-        """Sends a form of each kind, with script and without, and looks at what comes."""
+        """Sends a form of each kind, with and without script, and checks the answers."""
         kinds = collections.defaultdict(list)
         for path, action, _ in self.forms(found):
             kinds[pattern(action)].append((path, action))
         used = set()
-        # Decisions about all that wait come after those about one.
+        # Forms that decide on all waiting devices come after those for one.
         for kind, places in sorted(kinds.items(), reverse=True):
             for scripts in (True, False):
-                # What has been decided about has no further decision.
+                # A device with a decision has no further form for one.
                 fresh = next((place for place in places if not used & set(place[1].split("/"))), places[-1])
                 used |= {part for part in fresh[1].split("/") if pattern(f"/{part}") == "/{id}"}
                 window.scripts(scripts)
@@ -180,7 +182,7 @@ class Check:
         window.scripts(True)
 
     def send(self, window, path, action, name):
-        """Fills in and sends a form; where the answer asks once more, confirms it."""
+        """Fills in and sends a form. If the answer asks for confirmation, confirms."""
         window.open(self.origin + path)
         name = name.replace("/console/", "").replace("/", "-").replace("{", "").replace("}", "")
         for step in ("", "-confirmed"):
@@ -194,7 +196,7 @@ class Check:
               }
               (form.querySelector("button.primary, button.danger") || form.querySelector("button")).click();
             }""", action, hostile("reason")))
-            # Filled in as its page says, a form does its work.
+            # A form that is filled in as its page says must succeed.
             if answer["status"] != 200 and (action.rpartition("/")[2], answer["status"]) not in REFUSED:
                 yield f"{answer['status']}: {window.run('() => document.querySelector(`main`).textContent')[:200]}"
             yield from self.shown(window, answer, name + step)
@@ -202,7 +204,7 @@ class Check:
                 return
 
     def conflict(self, window):
-        """Edits a record twice, as a browser sends its lines; then somebody else changes it meanwhile."""
+        """Edits a record twice, as a browser sends its lines. Then another operator changes it meanwhile."""
         record = self.scene.operator.administer("GET", f"/apps/{APP}")
         mode = "enforce" if record["mode"] == "observe" else "observe"
         window.open(f"{self.origin}/console/apps/{APP}/change?mode={mode}")
@@ -216,7 +218,7 @@ class Check:
         answer = self.click(window, "button[name=confirm]")
         if answer["status"] != 412:
             yield f"the change of another person: {answer['status']}"
-        # The mode is this person's, the name is theirs, and the draft has both.
+        # The mode is this person's change, the name the other's, and the draft has both.
         members = "() => [...document.querySelectorAll('.record tbody th')].map((cell) => cell.textContent)"
         draft = "() => JSON.parse(document.querySelector('textarea').value)"
         if sorted(window.run(members)) != ["mode", "name"] or window.run(draft)["mode"] != mode:
@@ -271,19 +273,19 @@ class Check:
     # Roles
 
     def roles(self):
-        """Nobody sees a link or a button that is refused; and what a role does not see is refused."""
+        """No link or button that a role sees is refused, and the role cannot open the pages that it does not see."""
         visitors = {role: self.visitor(role) for role in self.scene.credentials if role != "service"}
         found = {role: walk(visitor) for role, visitor in visitors.items()}
-        # All links first: forms take things away from others.
+        # All links first, because forms remove things that others need.
         faults = {role: [*self.links(visitor, found[role], found["admin"])] for role, visitor in visitors.items()}
-        # Who may most comes last: what an administrator erased, others cannot open.
+        # The most powerful role comes last: others could not open what an administrator erased.
         for role, visitor in sorted(visitors.items(), key=lambda item: item[0] == "admin"):
             self.report.check(f"the role {role}", faults[role] + [*self.sent(visitor, found[role])])
 
     @staticmethod
     def links(visitor, found, admins):
         for path, answer in found.items():
-            # A form without a selection says so.
+            # A form sent without a selection reports that.
             if answer.status >= 400 and (answer.status != 400 or "device=" in path):
                 yield f"{path}: {answer.status}"
         for kind in {pattern(path) for path in admins} - {pattern(path) for path in found}:
@@ -307,7 +309,7 @@ class Check:
         """The commands that pages show are commands of the binary: it may fail for want of a service or a database, not of usage."""
         shown = {html.unescape(text) for answer in answers if answer.document
                  for text in re.findall("<code>(synheart-auth [^<]*)</code>", answer.body.decode())}
-        # One of each kind: ids differ.
+        # One path of each kind: replace ids.
         kinds = {re.sub(r"[0-9a-f-]{16,}|[\w-]{43}", "ID", text): text for text in shown}
         if len(kinds) < 8:
             yield f"{len(kinds)} commands were found"
@@ -320,7 +322,7 @@ class Check:
                 if done.returncode not in (0, 2):
                     yield f"{done.returncode}: {text}\n{done.stderr.strip()[:300]}"
 
-    # All of it
+    # Runs all checks.
 
     def run(self):
         with self.browser.page() as window:
@@ -328,7 +330,7 @@ class Check:
             self.sign_in(window, "admin")
             self.look(window, walk(self.visitor("admin")), "empty ", [True])
             self.scene.fill()
-            # The service started anew, so sessions have ended.
+            # The service was restarted, so sessions have ended.
             self.sign_in(window, "admin")
             admin = self.visitor("admin")
             found = walk(admin)

@@ -5,7 +5,7 @@ import pathlib
 HERE = pathlib.Path(__file__).resolve().parent
 RULES, FOCUS = ((HERE / f"{name}.js").read_text() for name in ("rules", "focus"))
 WIDTHS, SCHEMES = (360, 1440), ("light", "dark")
-# What the rules must say about broken.html, at 360 px in dark.
+# The required findings of the rules for broken.html, at 360 px in dark mode.
 BROKEN = """no lang|no title|scrolls sideways|the same id twice|aria-labelledby of nothing|not one main|outside of the landmarks
 landmarks of the same name|not one h1|a heading of level 3 after 1|an empty heading|no label|no legend|no text for an image
 a link or a button without text|a link that leads nowhere|a link of another scheme|a form for another origin|no header cells
@@ -16,7 +16,7 @@ console: |a dialog: broken|a request to http://canary.invalid/x"""
 
 
 def focus(window):
-    """Walks the page by the Tab key."""
+    """Moves through the page with the Tab key."""
     count, faults = window.run(f"() => ({FOCUS}).start()"), []
     for _ in range(count + 5):
         window.press("Tab")
@@ -28,7 +28,7 @@ def focus(window):
 
 
 def happened(window, origin):
-    """What the page did that it must not do."""
+    """Forbidden things that the page did."""
     yield from window.faults
     yield from (f"a dialog: {message}" for message in window.dialogs)
     for url in window.requests:
@@ -38,8 +38,9 @@ def happened(window, origin):
 
 
 def looks(window, screenshot=None, schemes=SCHEMES):
-    """The faults of the page that is open, at each width and in each colour scheme. Takes a screenshot of each. Colours do not depend on
-    the script, so without it one scheme is enough."""
+    """The faults of the page that is open, at each width and in each colour scheme. Takes a screenshot of each. Without script
+    one scheme is enough, because colours do not depend on scripts.
+    """
     found = {}
     for width in WIDTHS:
         for scheme in schemes:
@@ -52,7 +53,7 @@ def looks(window, screenshot=None, schemes=SCHEMES):
 
 
 def self_test(browser):
-    """What the rules do not notice in a broken page."""
+    """The faults of a broken page that the rules do not notice."""
     with browser.page() as window:
         window.open((HERE / "broken.html").as_uri())
         found = looks(window) + focus(window) + list(happened(window, "file://"))

@@ -1,4 +1,4 @@
-"""A service with everything that pages show. Whatever can be set from outside tries to become markup."""
+"""A service with data for every page. Every value that outsiders can set contains markup."""
 
 import base64
 import contextlib
@@ -38,12 +38,12 @@ HISTORY = """
 
 
 def hostile(field):
-    """A value that does something wherever it is not escaped, and begins with the name of its field."""
+    """A value that runs script wherever it is not escaped. It begins with its field's name."""
     return f"{field}'\"><canary-x onclick=alert(1)><img src=//canary.invalid/ onerror=canary=1>{{{{7*7}}}}\u202e"
 
 
 class Attacker(Client):
-    """A device that sends such values, too."""
+    """A device that sends values with markup."""
 
     def exchange(self, method, path, body=None, headers=()):
         ascii_only = hostile("agent").encode("ascii", "ignore").decode()
@@ -51,7 +51,7 @@ class Attacker(Client):
 
 
 def forged_attestation():
-    """An attestation of App Attest whose certificates have such values as names."""
+    """An attestation of App Attest whose certificates have names with markup."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, hostile("subject")[:64])])
     now = datetime.datetime.now(datetime.timezone.utc)

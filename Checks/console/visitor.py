@@ -1,4 +1,4 @@
-"""A person without a browser: follows links, reads forms and sends them. For what concerns the service alone."""
+"""A person without a browser: follows links, reads forms and sends them. For checks that need no browser."""
 
 import html.parser
 import http.client
@@ -14,14 +14,14 @@ class Form:
 
     def __init__(self, action, method):
         self.action, self.method, self.fields, self.buttons = action, method, [], []
-        # What could be chosen instead.
+        # Unchecked boxes, and other options of selections.
         self.boxes, self.options = [], []
 
     def query(self, button=None):
         return urllib.parse.urlencode([*self.fields, *([button] if button else [])])
 
     def variants(self):
-        """Queries that each choose one thing otherwise."""
+        """Queries that each change one choice."""
         yield from (urllib.parse.urlencode([*self.fields, box]) for box in self.boxes)
         for name, value in self.options:
             yield urllib.parse.urlencode([*(field for field in self.fields if field[0] != name), (name, value)])
@@ -31,7 +31,7 @@ class Form:
 
 
 class Document(html.parser.HTMLParser):
-    """What a page leads to, and of which parts it is made."""
+    """A page's links, forms and other elements."""
 
     def __init__(self, text):
         super().__init__()
@@ -150,7 +150,7 @@ def walk(visitor, start="/console", most=30):
 
 
 def different(found, most=4):
-    """Of the pages, those that show something that no earlier one of their pattern shows."""
+    """For each pattern, the pages that show something that earlier ones do not."""
     seen, counts = {}, {}
     for path, answer in found.items():
         kind = pattern(path)

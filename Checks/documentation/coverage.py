@@ -4,9 +4,9 @@
     Checks/documentation/coverage.py              after `swift build`: reads the modules of the debug builds, not the sources
     Checks/documentation/coverage.py --self-test  whether the check notices each kind of symbol, and skips what it should
 
-Symbols that the compiler writes do not count, such as the `==` of an Equatable struct. Neither does a member that takes its comment
-from a protocol or a class of another module, such as `description`. The comment of a function for C may stand in the C header.
-Code that only Apple's compiler compiles is not read.
+Symbols that the compiler writes are skipped, such as the `==` of an Equatable struct. Neither does a member that takes its
+comment from a protocol or a class of another module, such as `description`. The comment of a function for C may be in the C
+header. Code that only Apple's compiler compiles is not read.
 """
 import json
 import os
@@ -23,7 +23,7 @@ TOOLS = pathlib.Path(os.path.realpath(shutil.which("swift") or "swift")).parent
 
 
 def output(*command, folder=ROOT):
-    """What a command prints on standard output. Ends the check with the command's errors if it fails."""
+    """The standard output of a command. Ends the check with the command's errors if it fails."""
     result = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True)
     if result.returncode:
         sys.exit(f"{' '.join(map(str, command[:4]))}: {result.stderr.strip()}")
@@ -31,7 +31,7 @@ def output(*command, folder=ROOT):
 
 
 def graph(module, flags):
-    """The public symbols of a built module, with those that it adds to types of other modules."""
+    """The public symbols of a built module, and those that it adds to types of other modules."""
     triple = json.loads(output(TOOLS / "swiftc", "-print-target-info"))["target"]["triple"]
     with tempfile.TemporaryDirectory() as folder:
         output(
@@ -42,7 +42,7 @@ def graph(module, flags):
 
 
 def written(symbols, module):
-    """The symbols that stand in the module's own sources and document themselves."""
+    """The symbols of the module's own sources that need a comment of their own."""
     for symbol in symbols:
         is_described_elsewhere = symbol.get("docComment", {}).get("module", module) != module
         if "location" in symbol and not is_described_elsewhere:
@@ -59,7 +59,7 @@ def is_documented(symbol, headers):
 
 
 def place(symbol):
-    """The file, from the root of the repository where it is in there, and the line."""
+    """The file, relative to the repository if it is inside, and the line."""
     path = pathlib.Path(urllib.parse.unquote(urllib.parse.urlsplit(symbol["location"]["uri"]).path))
     path = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     return str(path), symbol["location"]["position"]["line"] + 1

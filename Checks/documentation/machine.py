@@ -1,10 +1,10 @@
-"""A machine with the Debian package, for the pages of the handbook: a folder that stands for its disk.
+"""A machine with the Debian package, for the pages of the handbook: a folder that represents its disk.
 
-`machines/PAGE/` has a script for each part of a page that begins on a fresh machine: `start.sh`, or the anchor of a heading. It makes
-what the reader has there already. The programs in `machines/bin` stand for the machine's own: `systemctl` starts the units of
-`machines/units`, `journalctl` shows their logs, `sudo` runs the command. A script that begins with `# disk: 96m` gets a disk of
-that size for /var/lib/synheart-auth, one with `# clock` a clock of its own, in the file `clock`, and one with `# service` goes on from
-`machines/service.sh`.
+`machines/PAGE/` has a script for each part of a page that begins on a fresh machine: `start.sh`, or the anchor of a heading. It
+creates what the reader already has there. The programs in `machines/bin` stand for the machine's own: `systemctl` starts the
+units of `machines/units`, `journalctl` shows their logs, `sudo` runs the command. A script that begins with `# disk: 96m` gets a
+disk of that size for /var/lib/synheart-auth, one with `# clock` a clock of its own, in the file `clock`, and one with `# service`
+goes on from `machines/service.sh`.
 """
 import os
 import pathlib
@@ -28,7 +28,7 @@ FOLDERS = [
 
 def parts(name, text):
     """The script and the text of each part of a page."""
-    # Blanks in place of code, so that a comment of a shell is no heading.
+    # Blanks the code, so that a shell comment is not taken as a heading.
     prose = re.sub(r"^```.*?^```", lambda found: re.sub("[^\n]", " ", found.group()), text, flags=re.S | re.M)
     headings = list(re.finditer(r"^#+ +(.+)$", prose, re.M))
     starts = {"start": 0} | {re.sub(r"[^\w\- ]", "", found.group(1).lower()).replace(" ", "-"): found.start() for found in headings}
@@ -60,7 +60,7 @@ class Machine:
 
     @property
     def command(self):
-        """What starts a shell there; none if this system cannot mount a small disk."""
+        """The command that starts a shell in the machine; none if this system cannot mount a small disk."""
         shell = ["bash", "--noprofile", "--norc"]
         size = re.match(r"# disk: (\w+)$", self.script, re.M)
         if not size:
@@ -84,7 +84,7 @@ class Machine:
         return PATHS.sub(lambda found: f"{self.folder}{found.group()}", text)
 
     def end(self):
-        """Stops what a script started beside the units."""
+        """Stops the processes that a script started besides the units."""
         postgresql = self.folder / "postgresql"
         if postgresql.exists():
             subprocess.run([ROOT / "scripts/temporary-postgresql", "--stop", postgresql], check=False)

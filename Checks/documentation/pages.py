@@ -6,10 +6,10 @@
     Checks/documentation/pages.py --commands                                     whether each command of the operators' pages is run
     Checks/documentation/pages.py --self-test                                    whether the comparison notices a difference
 
-The `sh` blocks of a page run in one bash, in order. A `text` block behind one is its output: `…` stands for anything, a line of its
-own for any lines. Ids, times and other values of one run are compared by their form, and a device id stands for one value.
-Ports are free ones in place of the page's, and the build is the given binary. Code in other languages stands in a page whose
-samples a compiler checks.
+The `sh` blocks of a page run in one bash, in order. A `text` block behind one is its output: `…` stands for anything, a line of
+its own for any lines. Ids, times and other values of one run are compared by their form, and a device id stands for one value.
+Ports are free ones in place of the page's, and the build is the given binary. Samples in other languages are checked by
+compilers.
 
 The operators' pages, in AuthServer.docc, are followed on a stand-in for a machine with the Debian package: machine.py. Their `console`
 blocks are not run; NOT_RUN has the reason of each.
@@ -49,7 +49,7 @@ ALERTS_NOT_RUN = {
 # Words that begin a command. A block that begins with one must say `sh` or `console`.
 COMMANDS = r"(?:synheart-auth|auth|sudo|curl|systemctl|systemd-run|journalctl|openssl|psql|redis-cli|jq|export|printf|apt|kill|\w+=\$\()\b"
 PORTS = ("8080", "9464", "8000", "6379")
-# What one run has and another has not, as the page shows it, and its form.
+# Values that differ between runs: as the page shows them, and their form.
 VALUES = [
     (r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", None),
     (r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", r"[0-9-]{10}T[0-9:]{8}Z"),
@@ -69,7 +69,7 @@ def blocks(page):
 
 
 def pattern(expected):
-    """The regular expression of a block of output. A value that stands in it twice is the same twice."""
+    """The regular expression for a block of output. A value that the block repeats must be repeated in the output."""
     marks, groups = [], {}
 
     def mark(expression):
@@ -101,8 +101,9 @@ def free_port():
 
 
 class Shell:
-    """One bash. It reads a page's blocks, and what they start in the background stays. `command` may start it elsewhere, where the folder
-    is called `place`."""
+    """One bash. It reads a page's blocks, and processes that they start in the background stay. `command` may start it elsewhere,
+    where the folder is called `place`.
+    """
 
     def __init__(self, folder, environment, command=("bash", "--noprofile", "--norc"), place=None):
         self.process = subprocess.Popen(
@@ -119,8 +120,8 @@ class Shell:
                 self.changed.notify_all()
 
     def run(self, block, expected, seconds):
-        """Runs a block. Returns its output once that is the expected one, or after the time."""
-        # A reader is not faster than the service's log.
+        """Runs a block. Returns its output when it matches, or after the time limit."""
+        # Slower, as a reader is: the service may need a moment to write its log.
         time.sleep(0.3)
         self.count += 1
         (self.folder / f"block{self.count}").write_text(block)
@@ -135,7 +136,7 @@ class Shell:
                 found = re.search(re.escape(end) + rb"([0-9]+)\x1e", self.output)
                 text = (self.output[:found.start()] + self.output[found.end():] if found else self.output).decode()
                 isLate = time.monotonic() > deadline
-                # What a server in the background prints comes later.
+                # A server in the background prints its output later.
                 if found and (found.group(1) != b"0" or expected is None or matches(expected, text)) or isLate:
                     return found.group(1).decode() if found else "none", text
                 if found and not re.search(r"&$", block, re.M):
@@ -209,7 +210,7 @@ def run_alerts(page, shell, placed):
 
 
 def environment(folder):
-    """The variables of a shell, with those that a test run sets for itself left out."""
+    """The variables for a shell, without the test run's own."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SYNHEART_AUTH_")}
     return kept | {
         "TMPDIR": folder, "PIP_DISABLE_PIP_VERSION_CHECK": "1",
@@ -235,7 +236,7 @@ def run_blocks(name, page, shell, placed):
 
 
 def unrun(pages, listed=NOT_RUN):
-    """What is wrong with the operators' pages, whose texts are given by name: commands that no test runs, and reasons without a block."""
+    """The faults of the operators' pages, given as texts by name: commands that no test runs, and reasons without a block."""
     found = set()
     for name, page in sorted(pages.items()):
         for language, text in blocks(page):

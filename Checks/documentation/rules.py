@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks the page docs/where-is-the-rule.md: each rule names a file, and the text of the one line in it that decides the rule.
 
-    Checks/documentation/rules.py              each text stands once in its file, at the line of the row's link
-    Checks/documentation/rules.py --fix        writes the line numbers anew; a text that is gone or stands twice stays an error
+    Checks/documentation/rules.py              each text occurs once in its file, at the line of the row's link
+    Checks/documentation/rules.py --fix        corrects the line numbers; a text that is gone or occurs twice remains an error
     Checks/documentation/rules.py --self-test  whether the check notices a broken page, and a changed file
 """
 import pathlib
@@ -40,12 +40,12 @@ def resolved(target):
 
 
 def places(text, wanted):
-    """The lines in which a text stands, counted from 1: a line as often as the text stands in it."""
+    """The line numbers, from 1, in which a text occurs; a line is repeated for each occurrence in it."""
     return [number for number, line in enumerate(text.split("\n"), 1) for _ in range(line.count(wanted))]
 
 
 class Check:
-    """The problems of a page, and the page with the right line numbers."""
+    """The problems of a page, and the page with corrected line numbers."""
 
     def __init__(self, page, read):
         self.read = read

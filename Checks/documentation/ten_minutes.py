@@ -72,7 +72,7 @@ def run(words, folder):
 
 
 def status(url, folder):
-    """What an unsigned question for the status is answered; the certificate is trusted."""
+    """The answer to an unsigned status request. The certificate is trusted."""
     return json.loads(run(
         ["curl", "-s", "--cacert", "laptop.local.pem", f"{url}/auth/v1/device/status"], folder))
 
@@ -104,7 +104,7 @@ def main(binary):
                 if words[0] == "synheart-auth":
                     words[0] = binary
                     if words[1:3] == ["device", "register"]:
-                        # The page's service is at the default address, in its order the first one.
+                        # The page's service listens at the default address, so stop the first one.
                         service.stop()
                         service = Service(binary, [], folder)
                         words += ["--url", service.url]
@@ -118,7 +118,7 @@ def main(binary):
             sys.exit(f"the last command prints {output}")
         if count < 10:
             sys.exit(f"the page has {count} commands of ours; were the blocks found?")
-        # What the text names: help for an unknown subcommand is its parent's.
+        # Commands named in the text. Help for an unknown subcommand prints its parent's help.
         for name in re.findall(r"`synheart-auth ([a-z]+(?: [a-z][a-z-]*)*)", page):
             if f"USAGE: synheart-auth {name} " not in run([binary, *name.split(), "--help"], folder):
                 sys.exit(f"there is no synheart-auth {name}")

@@ -1,14 +1,14 @@
 """Runs the part of Dart that the plugin and its tests use, on tree-sitter's syntax trees.
 
-It is no Dart: types count only in `is`, `as`, `catch`, `isA` and patterns, and anything that the plugin does not use is an error
-here. It exists because no Dart SDK is in reach of Debian and PyPI.
+It is not Dart: types matter only in `is`, `as`, `catch`, `isA` and patterns, and anything that the plugin does not use is an
+error. It exists because neither Debian nor PyPI has a Dart SDK.
 """
 import collections
 import json
 
 from dart_sources import Source
 
-# Stands for what is not there, where null can be there.
+# Marks an absent value where null would be a value.
 MISSING = object()
 SKIPPED = {"documentation_comment", "comment", "annotation", "type_arguments", "const_builtin", "label"}
 
@@ -144,7 +144,7 @@ class Loop:
         self.microtasks.append((task, arguments))
 
     def spawn(self, coroutine, future):
-        """Runs a coroutine up to its first await at once, and the rest as what it awaits completes."""
+        """Runs a coroutine up to its first await now, and continues when the awaited value completes."""
         def step(value=None, error=None):
             try:
                 awaited = coroutine.throw(error) if error is not None else coroutine.send(value)

@@ -1,4 +1,4 @@
-"""What the plugin and its tests use of Dart's libraries, Flutter's channels and flutter_test."""
+"""The parts of Dart's libraries, Flutter's channels and flutter_test that the plugin and its tests use."""
 import json
 import math
 import pathlib
@@ -7,7 +7,7 @@ import time
 
 from dart_interpreter import MISSING, Bytes, Class, DartSet, Function, Future, Instance, Native, Stream, Thrown
 
-# Classes that are easier to say in Dart.
+# Classes that are easier to write in Dart.
 PRELUDE = """
 class Exception { const Exception(); }
 class Error { const Error(); }
@@ -245,7 +245,7 @@ def natives(interpreter):
     # Flutter's channels
 
     def through_codec(value):
-        """What the other side gets of a message: copies, and only what the standard codec has."""
+        """A message as the other side receives it: copied, and only types of the standard codec."""
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if isinstance(value, Bytes):

@@ -37,7 +37,7 @@ class Source:
                 for node in self.walk() if node.type == "class_definition"}
 
     def enums(self):
-        """The texts with which each enum's constants are made."""
+        """The constructor arguments of each enum's constants, as text."""
         found = {}
         for node in self.walk():
             if node.type == "enum_declaration":

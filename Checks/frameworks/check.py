@@ -26,7 +26,7 @@ sys.path.insert(0, str(HERE.parent / "interop"))
 from openapi_check import APP, Client, Device, Document, Service  # noqa: E402
 from spellings import NOW, PAY, spellings  # noqa: E402
 
-# Each server, with the frameworks that run on it.
+# For each server, the frameworks that run on it.
 PYTHON = {name: ["flask", "django", "pyramid", "urlsplit"] for name in ("wsgiref", "werkzeug", "waitress", "gunicorn")}
 PYTHON |= {name: ["starlette", "django"] for name in ("h11", "httptools")} | {"aiohttp": ["aiohttp"]}
 OTHERS = {
@@ -39,9 +39,9 @@ OTHERS = {
     "ruby": ["ruby", "servers/rails.rb"],
 }
 COUNTS = {"node": 6, "go": 3, "java": 2, "ruby": 1}
-# Spellings that a framework takes for the route: without them the test would not find much.
+# Spellings that are known to reach the route in some framework: each must be found, or the check is too weak.
 KNOWN = {"/v1/pay%0a": "starlette", "//x/v1/pay": "node, new URL", "/v1/pay.json": "rails", "/V1/PAY": "express", "/v1/%70ay": "go"}
-# A path of each app that needs no assertion.
+# A path in each app that needs no assertion.
 OPEN = {f"{APP}.on": "/v1/payment", f"{APP}.except": "/open/x"}
 
 
@@ -49,7 +49,7 @@ OPEN = {f"{APP}.on": "/v1/payment", f"{APP}.except": "/open/x"}
 def servers():
     """The port and the header of each framework, by name."""
     found, processes = {}, []
-    # What they write about requests that they refuse.
+    # The servers' messages about refused requests.
     noise = tempfile.TemporaryFile()
     environment = {**os.environ, "NODE_PATH": "/usr/share/nodejs:/usr/lib/nodejs", "GO111MODULE": "off"}
     try:
@@ -95,7 +95,7 @@ def reaching(port, framework, paths):
             if response.read() == b"pay" and response.status == 200:
                 found.add(path)
         except (http.client.HTTPException, ConnectionError):
-            # A server that ends the connection took the path for no route.
+            # If the server ends the connection, the path has no route.
             connection.close()
     connection.close()
     return found
@@ -156,7 +156,7 @@ def main():
     failures = [f"{path} reaches {name} and passes {app}" for app, own in passing.items() for name, theirs in reached.items()
                 for path in sorted(own & theirs)]
     for app, own in passing.items():
-        # Otherwise a rule that demands an assertion everywhere would pass this test.
+        # Otherwise a rule that demands an assertion everywhere would pass this check.
         assert OPEN[app] in own, f"{app} demands an assertion on {OPEN[app]}"
         print(f"{len(own):4} of {len(paths)} spellings need no assertion under {Judge.POLICIES[app]}")
     assert not failures, "\n".join(["passed by:", *failures])

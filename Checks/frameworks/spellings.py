@@ -3,7 +3,7 @@
 import string
 
 PAY, NOW = "/v1/pay", "/v1/pay/now"
-# What some software takes for white space, for structure, or drops.
+# Characters that some software treats as white space or as structure, or drops.
 HIDDEN = ["%20", "%09", "%0a", "%0A", "%0d", "%0d%0a", "%0a%0a", "%0b", "%0c", "%1f", "%7f", "%20%20", "%c2%85", "%c2%a0", "%e2%80%a8",
           "%e2%80%8b", "%ef%bb%bf", "%ad", "%85", "%a0"]
 STRUCTURE = ["%2f", "%2F", "%5c", "%5C", "\\", ";", "%3b", "%3B", ";x=1", ";x=/", "%3bx", "%3f", "%3F", "%23", "%25", "%2e", "%2E",
@@ -32,14 +32,14 @@ def spellings():
               "/v1/./pay", "/v1/x/../pay", "/%2e/v1/pay", "/x/%2e%2e/v1/pay", "/x/.%2e/v1/pay", "/x/..;/v1/pay", "/x/..%3b/v1/pay",
               "/x/..%2fv1/pay", "/x/..%5cv1/pay", "/x/..\\v1\\pay", "/x/%252e%252e/v1/pay", "/x/..%00/v1/pay", "/x/..%0a/v1/pay",
               "/x/.%0a./v1/pay", "/x/..%20/v1/pay", "/x/.../v1/pay", "/x/..x/v1/pay"]
-    # Formats, and what frameworks cut off at the end.
+    # Format suffixes, and characters that frameworks cut off at the end.
     found += ["/v1/pay.json", "/v1/pay.JSON", "/v1/pay.html", "/v1/pay.xml", "/v1/pay.", "/v1/pay..", "/v1/pay%2ejson", "/v1/pay.%6ason",
               "/v1/pay.json/", "/v1/pay.json/now", "/v1/pay/now.json", "/v1/pay/.json", "/v1/pay.json.json", "/v1/pay.%0a", "/v1/pay.json%0a",
               "/v1/pay.json;x", "/v1/pay.x.y", "/v1/PAY.JSON", "/v1/pay%20.json", "/v1/pay.%20", "/v1.json/pay", "/v1/pay::$DATA",
               "/v1/pay/index.html", "/v1/pay/%20", "/v1/pay%20/", "/v1/pay%20/now", "/v1/pay/now%20", "/v1/pay/now%0a", "/v1/pay%0a/now",
               "/v1%20/pay", "/v1/%20pay", "/%20v1/pay", "/v1%0a/pay", "/v1/%0apay", "/%0av1/pay", "/v1;/pay", "/;/v1/pay", "/;x=1/v1/pay",
               "/v1;x=1/pay;y=2", "/v1/;/pay", "/v1/pay;x=1/now"]
-    # Each of the others at each border of a segment.
+    # Each hidden or structural text at each border of a segment.
     for text in HIDDEN + STRUCTURE:
         found += [f"{PAY}{text}", f"{NOW}{text}", f"{PAY}/{text}", f"/{text}v1/pay", f"/v1{text}pay", f"/v1/{text}pay", f"/v1{text}/pay"]
     # Below a path that needs no assertion.

@@ -1,16 +1,16 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// libFuzzer targets, one executable each: Checks/fuzzing/run.sh TARGET [RUNS]. They link only with `--sanitize fuzzer`, and so are a
-// package of their own that a user of the library never builds.
+// libFuzzer targets, one executable each: Checks/fuzzing/run.sh TARGET [RUNS]. They link only with `--sanitize fuzzer`, so they
+// are a separate package that users of the library never build.
 func target(_ name: String, product: String, _ others: [Target.Dependency] = []) -> Target {
     .executableTarget(
         name: name, dependencies: [.product(name: product, package: "synheart-auth")] + others,
-        // libFuzzer brings `main`.
+        // libFuzzer provides `main`.
         swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 }
 
-/// A fuzzer that builds signed objects by a grammar: with the test kit, and what such fuzzers share.
+/// A fuzzer that builds signed objects by a grammar, with the test kit and the shared FuzzSupport.
 func grammar(_ name: String, product: String) -> Target {
     let fuzzer = target(name, product: product)
     fuzzer.dependencies += [.product(name: "AttestationTestKit", package: "synheart-auth"), "FuzzSupport"]
@@ -22,13 +22,13 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [
         .package(name: "synheart-auth", path: "../.."),
-        // Rooms of the service, whose packages come with it.
+        // Targets of the service. The package is in another folder, and brings its dependencies.
         .package(path: "../../Service"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
     ],
     targets: [
-        // The small readers are no products: they come with the libraries that stand on them.
+        // The small parsers are not products of their own: they come with libraries that depend on them.
         target("FuzzCBOR", product: "AppAttest"),
         target("FuzzAttestation", product: "AppAttest"),
         target("FuzzAssertion", product: "AppAttest"),
@@ -45,7 +45,7 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
             ]),
         target("FuzzPlayIntegrity", product: "PlayIntegrity"),
-        // What a server of Redis sends.
+        // Replies of a Redis server.
         .executableTarget(
             name: "FuzzRESP",
             dependencies: [

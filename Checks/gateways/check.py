@@ -4,7 +4,7 @@
     Checks/gateways/run path/to/synheart-auth                                  every gateway, every case
     Checks/gateways/run path/to/synheart-auth nginx --case paths --case replay
 
-Every case runs on each gateway. Then each file is broken in the ways of BROKEN, and the case that it names must fail. `run`
+Every case runs on each gateway. Then each file is broken in the ways of BROKEN, and the case that BROKEN names must fail. `run`
 installs what this needs. `Checks/benchmarks/gateways` measures the delay.
 """
 
@@ -32,7 +32,7 @@ OBSERVED, ASSERTING, STAGING = f"{APP}.observed", f"{APP}.asserting", f"{APP}.st
 AUTHORITY = "api.example.com"
 IDENTITY = ["app", "device", "platform", "assurance"]
 LIMIT = 1 << 20
-# One file does not serve HTTP/1.1 and HTTP/2 without TLS in nginx 1.22.
+# nginx 1.22 cannot serve both HTTP/1.1 and HTTP/2 without TLS in one file.
 NGINX_HTTP2 = [("listen ${LISTEN_HOST}:${LISTEN_PORT};", "listen ${LISTEN_HOST}:${LISTEN_PORT} http2;")]
 
 
@@ -56,7 +56,7 @@ class Gateway:
         return [envoy, "--config-path", file, "--concurrency", "2", "--disable-hot-restart", "--log-level", "error"]
 
     def changed(self, changes):
-        """The file. `changes` are pairs of text and what replaces it."""
+        """The configuration text. `changes` are pairs of a text and its replacement."""
         text = self.text
         for old, new in changes:
             assert old in text, f"{self.name} has no {old!r}"
@@ -107,14 +107,14 @@ class World:
         staging = self.run("apps", "example", "--app", STAGING, "--authority", self.authority).stdout
         assert self.client.administer("POST", "/apps", json.loads(staging)).status == 201
         self.devices = {app: Device(self.client) for app in (APP, ASSERTING)}
-        # One verified request under scheme 2 ends scheme 1 for a device.
+        # A verified request under scheme 2 disables scheme 1 for the device.
         self.modern = Device(self.client)
         for device, app in [*((device, app) for app, device in self.devices.items()), (self.modern, APP)]:
             assert device.register(app).status == 200
         self.gateway = self.phone = None
 
     def run(self, *arguments):
-        """The command line, to its end."""
+        """Runs a command to its end."""
         return subprocess.run([self.binary, *arguments], capture_output=True, text=True)
 
     def credential(self, bodies):
@@ -147,7 +147,7 @@ class World:
                 "Signature-Input": f"synheart={parameters}", "Signature": f"synheart=:{b64(key.raw(base))}:"}
 
     def passed(self, answer, target, body=b"", device=None):
-        """The request as the backend got it: the only one, with the identity, and as it was sent."""
+        """The only request that the backend received, with the identity, and as it was sent."""
         assert answer.status == 200, answer
         [received] = self.backend.take()
         assert (received.target, received.body) == (target, body), (received.target, received.body[:100])
@@ -156,7 +156,7 @@ class World:
         return received
 
     def refused(self, answer, code=None):
-        """`code`: the service refused it. Otherwise the gateway may have."""
+        """Requires a refusal: by the service with this code; None: by the service or the gateway."""
         assert answer.status >= 400, answer
         assert self.backend.take() == [], "it reached the backend"
         if code:
@@ -205,7 +205,7 @@ def forged_headers(world):
         ("X-Synheart-Service-Credential", "sya_evil"), ("X-Synheart-Verified-App", "evil"), ("X-Original-Method", "GET"),
         ("X-Original-URI", "/evil"), ("X-Original-Content-Length", "0"), ("X-Original-Transfer-Encoding", "none"),
         ("X-Forwarded-Method", "GET"), ("X-Forwarded-Uri", "/evil"), ("X-Forwarded-Host", "evil")]
-    # A gateway removes what Connection names. It must not remove what it has set.
+    # A gateway removes the headers that Connection names. It must not remove headers that the gateway itself has set.
     named = ("Connection", "close, " + ", ".join(f"X-Synheart-Verified-{name}" for name in IDENTITY))
     world.passed(world.phone.send("GET", "/forged", [*world.sign("GET", "/forged").items(), named]), "/forged")
     observed = [("X-App-ID", OBSERVED)]
@@ -292,7 +292,7 @@ def partial_body(world):
                 time.sleep(0.2)
             time.sleep(0.2)
             assert world.backend.take() == []
-        # Nothing was verified either: the whole request is no replay.
+        # The first request was not verified either: the complete request is no replay.
         carried(world, lambda phone: phone.send("POST", "/p", signed, signed_body), "/p", signed_body)
 
 
@@ -371,7 +371,7 @@ def no_service(world):
 
 
 def refusals(world):
-    """What a client needs of a refusal reaches it."""
+    """The members of a refusal that a client needs reach it."""
     now = int(time.time())
     for headers, path, status, code in [
             ({}, "/r", 403, "INVALID_REQUEST"), (world.sign("POST", "/other"), "/r", 401, "INVALID_SIGNATURE"),
@@ -414,7 +414,7 @@ def other_upgrade(world):
         with world.phone.connect() as connection:
             connection.sendall(Phone.head("GET", "/tunnel", world.sign("GET", "/tunnel"), *more))
             status = Phone.answer(connection, "GET").status
-            # Caddy speaks h2c itself: its 101 comes before it has asked anybody.
+            # Caddy speaks h2c itself: it sends 101 before it asks the service.
             connection.shutdown(socket.SHUT_WR)
             while status == 101 and connection.recv(4096):
                 pass
@@ -426,7 +426,7 @@ def other_upgrade(world):
 
 
 def conformance(world):
-    """What `synheart-auth conformance` tries gets past nothing either."""
+    """The requests of `synheart-auth conformance` do not pass either."""
     listed = [json.loads(line)["case"] for line in world.run("conformance", "--list", "--json").stdout.splitlines()]
     chosen = [argument for case in listed if case.startswith("backend-") for argument in ("--case", case)]
     played = world.run(
@@ -443,7 +443,7 @@ CASES = [accepted, scheme_two, forged_headers, foreign_body, chunked_body, http2
          replay, lost_answers, lost_backend, no_service, refusals, upgrade, other_upgrade,
          conformance]
 
-# For each gateway: what breaks its file, and the case that notices.
+# For each gateway: changes that break its file, and the case that must fail.
 BROKEN = {
     "nginx": [
         (foreign_body, [("proxy_ignore_headers X-Accel-Redirect;", 'proxy_pass_request_body off; proxy_set_header Content-Length "";')]),

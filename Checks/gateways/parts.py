@@ -1,4 +1,4 @@
-"""What stands around a gateway: a phone's connection, a backend that records what it gets, and the wire to the auth service."""
+"""The surroundings of a gateway: a phone's connection, a backend that records requests, and the wire to the auth service."""
 
 import http.client
 import socket
@@ -60,7 +60,7 @@ class Received:
             self.body = stream.read(int("".join(self.values("content-length")) or 0))
 
     def values(self, name):
-        """The values of a header that are not empty, also under the names that CGI takes for it."""
+        """The non-empty values of a header, also under the names that CGI maps to it."""
         return [value for known, value in self.headers if known.replace("_", "-") == name and value]
 
 
@@ -125,7 +125,7 @@ class Wire:
 
 
 class Answer:
-    """What the phone gets."""
+    """The phone's answer."""
 
     def __init__(self, status, headers, body=b""):
         self.status, self.body = status, body
@@ -175,7 +175,7 @@ class Phone:
             return self.answer(connection, method)
 
     def send_http2(self, method, target, headers, body=b"", has_length=True):
-        """With curl. Over a stream whose length is not known, a body has no Content-Length."""
+        """By curl. A body over a stream of unknown length has no Content-Length."""
         command = ["curl", "--silent", "--http2-prior-knowledge", "--path-as-is", "--max-time", "20", "--output", "/dev/null",
                    "--write-out", "%{http_code} %header{x-synheart-error}", "--header", "Host: api.example.com"]
         for name, value in headers.items():

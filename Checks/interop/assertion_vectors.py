@@ -126,7 +126,7 @@ def cases():
 
 
 def pretty(value, indent=0, column=0):
-    """One line where 129 columns suffice; but never the whole file."""
+    """On one line if that fits in 129 columns, but never the whole file."""
     one = json.dumps(value)
     if not isinstance(value, (dict, list)) or not value or (indent and column + len(one) <= 129):
         return one

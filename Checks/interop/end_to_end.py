@@ -4,8 +4,8 @@ other (PyPI: http-message-signatures).
 
     Checks/interop/end_to_end.py path/to/synheart-auth
 
-First the other one is the client: it registers, signs, and the service verifies, also for another service. Then it is the
-verifier: of what the SDK signs, by the key that a device token names. The token is checked by its published key.
+First the other implementation is the client: it registers and signs, and the service verifies, also for another service. Then it
+verifies requests that the SDK signed, with the key that a device token names. The token is checked with its published key.
 """
 
 import base64
@@ -30,7 +30,7 @@ STATUS, TOKEN, ROTATE, VERIFY = (f"/auth/v1/{name}" for name in ("device/status"
 
 
 class Other:
-    """The other implementation, in a process of its own: its script has its library's name."""
+    """The other implementation, in its own process: its script has the same name as its library."""
 
     def __init__(self):
         self.process = subprocess.Popen(
@@ -112,7 +112,7 @@ def as_client(client, other, credential):
     expect(client.send("GET", STATUS, headers=headers), 200)
     expect(client.send("GET", STATUS, headers=headers), 409, "NONCE_REPLAY")
 
-    # Whatever is signed cannot be changed.
+    # A changed request is refused.
     for url, change in [
         (STATUS + "?a=b", {}), ("/elsewhere", {}), (STATUS, {"X-Device-ID": str(uuid.uuid4())}),
         (STATUS, {"Content-Digest": f"sha-256=:{base64.b64encode(hashlib.sha256(b'x').digest()).decode()}:"}),
@@ -124,7 +124,7 @@ def as_client(client, other, credential):
     old = device.sign_two("GET", device.ours(STATUS), created=int(time.time()) - 1000)
     expect(client.send("GET", STATUS, headers=old), 401, "CLOCK_SKEW")
 
-    # A request with a body, a rotation, and what the new key signs.
+    # A request with a body, a rotation, and a request signed with the new key.
     expect(device.call("POST", TOKEN, {"audience": APP}), 200)
     successor = ec.generate_private_key(ec.SECP256R1())
     text = Device.spki(successor)
@@ -133,7 +133,7 @@ def as_client(client, other, credential):
         "app_id": APP, "device_id": device.id, "new_public_key": text, "new_key_proof": proof}), 200)
     device.key = successor
     expect(device.call("GET", STATUS), 200)
-    # Whoever has signed under scheme 2 is not let back.
+    # A device that has used scheme 2 cannot return to scheme 1.
     expect(device.send("GET", STATUS), 400, "UNSUPPORTED_SIG_VERSION")
 
     # Another service's request, with a query.

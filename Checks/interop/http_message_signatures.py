@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Scheme 2 as another implementation of RFC 9421 speaks it (PyPI: http-message-signatures).
+"""Scheme 2 by another implementation of RFC 9421 (PyPI: http-message-signatures).
 
 Reads one JSON object a line and answers each with one line:
 
@@ -10,7 +10,7 @@ Reads one JSON object a line and answers each with one line:
   {"do": "parse", "field": text}             a structured field dictionary
       -> {"canonical": text} | {"error": reason}
 
-With --check it reads nothing: it ends with status 0 where the packages of requirements.txt are there, else with 3.
+With --check it only exits: with 0 if the packages of requirements.txt are installed, else with 3.
 """
 
 import base64

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the OpenAPI document true: starts the built service, drives every operation of the document over HTTP, and validates
-each request and each answer against it. Every operation must have succeeded at least once, and nothing may be answered that the
-document does not say.
+"""Checks the OpenAPI document: starts the built service, drives every operation of the document over HTTP, and validates each
+request and each answer against it. Every operation must succeed at least once, and every answer must be documented.
 
     Checks/interop/openapi_check path/to/synheart-auth
 
@@ -57,7 +56,7 @@ class Service:
 
 
 class Document:
-    """The document, and what was seen of it."""
+    """The document, and the operations and answers seen."""
 
     def __init__(self, document):
         validate_document(document)
@@ -78,7 +77,7 @@ class Document:
         raise AssertionError(f"the document has no {method} {path}")
 
     def validate(self, value, schema, what, closed):
-        """`closed`: no member but those that the schema names, because an answer must not have one that nobody knows."""
+        """`closed`: refuses members that the schema does not name, because an answer must have no undocumented member."""
         schema = self.closed(schema) if closed else schema
         whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema,
                  "components": self.closed(self.document["components"]) if closed else self.document["components"]}
@@ -319,7 +318,7 @@ def drive(client):
     expect(client.administer("GET", one), 404)
     expect(client.administer("DELETE", f"/apps/{APP}/recordings"), 200)
 
-    # The rest of administration, and operation.
+    # The rest of the admin API, and the operations endpoints.
     expect(client.administer("GET", f"/audit?app_id={APP}&limit=3"), 200)
     expect(client.administer("GET", "/audit?before=5"), 200)
     tail = expect(client.administer("GET", "/audit/follow?after=0&limit=3"), 200).json

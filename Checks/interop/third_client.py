@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A third client of the protocol, beside the Swift and the Kotlin one, written from docs/protocol.md and docs/vectors alone.
+"""A third client of the protocol, besides the Swift and the Kotlin one, written from docs/protocol.md and docs/vectors alone.
 
     Checks/interop/third_client.py path/to/synheart-auth
 
-First it runs the vectors that concern a client. Then it lives a device's life against the built service: it registers, signs under
-both schemes, gets tokens, rotates, sends assertions, and meets each refusal that it can provoke. Where the page does not suffice for
-it, mend the page, not this client.
+First it runs the clients' vectors. Then it acts as a device against the built service: it registers, signs under both schemes,
+gets tokens, rotates, sends assertions, and meets each refusal that it can provoke. If the page does not suffice, correct the
+page, not this client.
 """
 
 import base64
@@ -132,7 +132,7 @@ def signature_base(method, scheme, authority, path, query, digest, app, device, 
                       f'"@signature-params": {parameters}']).encode()
 
 
-# What answers say
+# Parsing of answers.
 
 
 def retry_after(text):
@@ -140,7 +140,7 @@ def retry_after(text):
 
 
 def demand(text):
-    """The parameters of a field that says `required`; None if it says something else."""
+    """The parameters of a field that has the value `required`; None if it has another."""
     first, *rest = re.split(r";(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", text or "")
     if first.strip() != "required":
         return None
@@ -149,7 +149,7 @@ def demand(text):
 
 
 class Refusal(Exception):
-    """A verdict. `code` is None where the answer is none: a network error."""
+    """A verdict. `code` is None for an answer that is not a verdict: a network error."""
 
     def __init__(self, status, headers, body):
         self.status, self.headers, self.code, self.server_time = status, headers, None, None
@@ -168,7 +168,7 @@ class Refusal(Exception):
 
 
 class Vectors:
-    """The cases that concern a client."""
+    """The vectors' cases for clients."""
 
     def __init__(self):
         self.count = 0
@@ -250,7 +250,7 @@ class Client:
     # HTTP
 
     def exchange(self, method, path, body=None, headers=()):
-        """One request, put on the wire once. The answer's JSON; a refusal is thrown."""
+        """Sends one request once. Returns the answer's JSON; throws a refusal."""
         url = urllib.parse.urlsplit(self.origin)
         connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
         lines = dict(headers)
@@ -273,7 +273,7 @@ class Client:
         return int(self.clock() + self.offset)
 
     def sign(self, method, url, body=b"", scheme=None, asserting=None, key=None):
-        """The signature headers of a request, and what they sign."""
+        """The signature headers of a request, and the bytes that they sign."""
         key = key or self.key
         parts = urllib.parse.urlsplit(url)
         path, query = parts.path or "/", url.partition("?")[2] if "?" in url else None
@@ -366,7 +366,7 @@ class Client:
             body |= {"challenge": challenge, "assertion": b64(self.phone.assertion(nonce))}
             answer = self.call("POST", f"{V1}/device/rotate-key", body, asserting=False)  # the body has it
         if loses_answer:
-            # The same new key once more, by the old key; if that verifies no longer, by the new one.
+            # Sends the same new key once more, signed by the old key; if the old key no longer verifies, by the new one.
             body = self.rotation(successor, reason)
             try:
                 again = self.call("POST", f"{V1}/device/rotate-key", body)
@@ -468,7 +468,7 @@ def development_device(origin, backend, operator, app):
     assert status["key_thumbprint"] == client.key.thumbprint and status["key_rotated_at"] is None, status
     assert status["assurance"]["app"] == "development" and status["must_rotate"] is False, status
 
-    # Scheme 1: a write, a GET without a body, what stays as it is in a path, and where the request was sent to.
+    # Scheme 1: a write, a GET without a body, a path that must stay unchanged, and the destination of a request.
     body = b'{"a":1}'
     assert backend.receives(client, body=body)["signature_scheme"] == 1
     backend.receives(client, "GET", "/v1/hsi?from=1?")
@@ -498,14 +498,14 @@ def development_device(origin, backend, operator, app):
     backend.claims(client.token(audience="https://api.example.com")["token"], "https://api.example.com")
     refused("INVALID_REQUEST", client.token, audience="elsewhere")
 
-    # A wrong clock, and a request that ends up at the service twice.
+    # A wrong clock, and a request that reaches the service twice.
     client.clock, client.offset = lambda: time.time() - 7200, 0
     refused("CLOCK_SKEW", backend.receives, client)
     client.status()
     assert abs(client.offset - 7200) < 5, client.offset
     backend.receives(client)
 
-    # A body names the device of the headers, if it names one.
+    # If a body names a device, it must be the one of the headers.
     for other in ({"app_id": "com.example.other"}, {"device_id": str(uuid.uuid4())}, {"device_id": 1}):
         refused("INVALID_REQUEST", client.token, **other)
         refused("INVALID_REQUEST", client.call, "DELETE", f"{V1}/device", other)
@@ -536,7 +536,7 @@ def development_device(origin, backend, operator, app):
     client.rotate(client.rotate_demand.get("reason", "scheduled"))
     assert client.status()["must_rotate"] is False and client.rotate_demand is None
 
-    # Scheme 2, and no way back.
+    # Scheme 2, without a way back to scheme 1.
     client.scheme = 2
     assert backend.receives(client, "PUT", "/v1/hsi?a=b?c&d", body)["signature_scheme"] == 2
     backend.receives(client, "GET", "/v1/hsi?")
@@ -560,7 +560,7 @@ def development_device(origin, backend, operator, app):
     client.status()
     assert client.scheme == 2, "the client did not turn to scheme 2"
 
-    # A revoked device: nothing helps, and DELETE counts as done.
+    # A revoked device: every request is refused, and DELETE is treated as done.
     revoked = Client(origin, app)
     revoked.register()
     operator.administer("POST", f"/apps/{app}/devices/{revoked.device}/revoke", {"reason": "lost"})
@@ -577,7 +577,7 @@ def development_device(origin, backend, operator, app):
 
 
 def backends_question(backend, client):
-    """Which refusals judge the client's request, and which the question."""
+    """Which refusals are about the client's request, and which are about the backend's question."""
     def answer(question, headers):
         return refused_body(backend.client, "POST", f"{V1}/verify", question, headers)
 
@@ -602,7 +602,7 @@ def refused_body(client, method, path, body, headers):
 
 
 def asserting_device(binary, folder, origin, backend, operator, record, authority):
-    """An iPhone of the test kit, of which this client takes over the keys."""
+    """An iPhone of the test kit, whose keys this client uses."""
     app = record["app_id"]
     registered = subprocess.run(
         [binary, "device", "register", "--url", origin, "--app", app, "--dir", f"{folder}/phone", "--authority", authority, "--json"],
@@ -637,7 +637,8 @@ def asserting_device(binary, folder, origin, backend, operator, record, authorit
     refused("INVALID_REQUEST", backend.ask, backend.question(headers | {"X-Synheart-Assertion": "A-_A"}, target="/v1/pay"))
     # The service's own routes.
     assert client.token()["expires_in"] > 0 and (urllib.parse.urlsplit(origin).netloc, "/auth/v1/token") in client.asserts
-    # A rotation that attests again, where all but one path needs an assertion: its body brings it.
+    # A rotation that attests again, while all paths but one need an assertion: the attestation in the body replaces the
+    # assertion.
     policy(keys={"reattest_on_rotation": True}, assertions_required_except=["/public"])
     client.asserts.clear()
     client.rotate(loses_answer=True)
@@ -663,7 +664,7 @@ def every_demand(client, policy, backend):
 
 
 def sign_path(client, path):
-    """Scheme 2 over a path that is no URL's, such as `//x`."""
+    """Scheme 2 over a path that no URL can express, such as `//x`."""
     parameters = signature_parameters(client.now(), uuid.uuid4(), client.key.thumbprint)
     base = signature_base("GET", "https", Backend.authority, path, None, content_digest(b""), client.app, client.device, parameters)
     return {"X-App-ID": client.app, "X-Device-ID": client.device, "Content-Digest": content_digest(b""),

@@ -4,8 +4,8 @@ worked example of the document.
 
     Checks/interop/vectors_check.py
 
-Reads nothing but docs/. Uses `cryptography` for P-256 and `http-sf` for structured fields (RFC 9651). A case that is not as
-the document says is printed, and the status is 1.
+Reads nothing but docs/. Uses `cryptography` for P-256 and `http-sf` for structured fields (RFC 9651). A case that contradicts the
+document is printed, and the status is 1.
 """
 
 import base64
@@ -294,7 +294,7 @@ class Headers:
         return values[0]
 
     def dictionary(self, name):
-        """Our member of a dictionary field; its lines are one text."""
+        """Our member of a dictionary field. Several lines are joined as one text."""
         def twice(*_):
             raise Refused()
 
@@ -441,7 +441,7 @@ def below(text, prefix):
 
 
 def demand(kind, prefixes, text):
-    """The value of X-Synheart-Assertion where a path needs an assertion, else None."""
+    """The value of X-Synheart-Assertion if a path needs an assertion, else None."""
     if kind == "assertions_required_on" and not prefixes:
         return None
     if re.search(r"\\|;|%(?:2f|5c|25|3b|3f|23|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})|\A//|%20\Z", text, re.IGNORECASE):
@@ -485,7 +485,7 @@ def cbor_map(data):
 
 
 def assertion_counter(lines, message, key, apps, previous):
-    """The counter of the assertion that a request carries: what its authenticator data says, if all of it is right."""
+    """The counter in the authenticator data of a request's assertion. Refuses a wrong assertion."""
     object_ = base64_decode(Headers(lines).one("X-Synheart-Assertion"))
     members = cbor_map(object_)
     require(set(members) == {b"signature", b"authenticatorData"}, "INVALID_ASSERTION")
@@ -503,7 +503,7 @@ def assertion_counter(lines, message, key, apps, previous):
 
 
 def required_field(text):
-    """The parameters of an item `required`; None where the field says something else."""
+    """The parameters of an item `required`; None if the field has another value."""
     try:
         value, parameters = http_sf.parse(text.encode(), tltype="item")
     except Exception:
@@ -587,13 +587,13 @@ class Check:
             return None, refused.code
 
     def reads(self, what, item, action, text, value):
-        """That `action` reads `text` as `value` where the case is valid, and else refuses it."""
+        """Requires that `action` reads `text` as `value` in a valid case, and refuses it otherwise."""
         found, code = self.attempt(action, text)
         self.equal(f"{what} {item.get('name', text)!r}", (found, code is None), (value if item["valid"] else None, item["valid"]))
 
     @staticmethod
     def table(*titles):
-        """The rows of the document's table that has these titles first."""
+        """The rows of the document's table whose first titles are these."""
         lines = iter((DOCS / "protocol.md").read_text().split("\n"))
         for line in lines:
             if cells(line)[:len(titles)] == list(titles):
@@ -614,7 +614,7 @@ class Check:
         self.check_document((DOCS / "protocol.md").read_text())
 
     def check_policies(self, file):
-        """What they do to a device's life only a service can show; here: platforms and codes that exist."""
+        """Only a service can show the effect on a device; here: platforms and codes exist."""
         codes = {code for item in self.load("errors")["codes"] for code in (item["code"], item["client_code"])}
         for item in file["policies"]:
             platforms, refusals = set(item["platforms"]), set(item["refusals"])
@@ -762,7 +762,9 @@ class Check:
             self.equal("kid", PublicKey.of_jwk(key).thumbprint, key["kid"])
 
     def check_backend(self, file):
-        """What a library does only its servers can show (Backends/testing); here: bodies, codes, and tokens that are valid here too."""
+        """Only a library's servers can show its behaviour (Backends/testing); here: bodies, codes, and tokens that are valid here
+        too.
+        """
         codes = {item["code"]: item["status"] for item in self.load("errors")["codes"]}
         for item in file["questions"]:
             asked, body = item["asked"] or {}, bytes.fromhex(item["request"]["body_hex"])
@@ -850,7 +852,7 @@ class Check:
             self.equal(f"example {name}", examples[name], expected[name])
 
     def examples(self, found):
-        """The text of each example. `device` and `challenge` are read from the document: all others follow from them."""
+        """The text of each example. `device` and `challenge` are read from the document: all other values follow from them."""
         device, challenge = json.loads(found["device"]), base64_decode(found["challenge"])
         app, identity = device["app_id"], device["device_id"]
         key, new_key = PrivateKey(device["key"]), PrivateKey(device["new_key"])
@@ -932,7 +934,7 @@ def compact(value):
 
 
 def dump(data):
-    """Offset, 16 bytes in hexadecimal, and the same as ASCII."""
+    """Offset, 16 bytes in hexadecimal, and the same bytes as ASCII."""
     lines = []
     for start in range(0, len(data), 16):
         part = data[start:start + 16]

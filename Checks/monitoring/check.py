@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds docs/monitoring true. Each alert fires on the samples of a service to which its fault was done, and none fires in a quiet day.
-Rules and dashboard use only series and labels that the service has. Each alert has its section in the page Alerts.
+"""Checks docs/monitoring. Each alert fires on samples of a service with that fault, and none fires in a quiet day. Rules and
+dashboard use only series and labels that the service has. Each alert has its section in the page Alerts.
 
     Checks/monitoring/check path/to/synheart-auth                   everything
     Checks/monitoring/check path/to/synheart-auth requests stores   only these faults
@@ -23,9 +23,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/monitoring"
 PAGE = ROOT / "Service/Sources/AuthServer/AuthServer.docc/Alerts.md"
 PREFIX = "SynheartAuth"
-# A section says these things, in this order.
+# Parts of a section, in this order.
 PARTS = ["**Users:**", "**First look:**", "**Command:**", "**It ends**"]
-# A machine that does something else besides is slow.
+# Alerts about latency: they may fire on a busy machine.
 OF_TIME = {"LatencyBudgetBurns", "LatencyBudgetBurnsFast", "StoreSlow", "EventLoopsSlow"}
 
 
@@ -62,7 +62,7 @@ def queries(dashboard):
 
 
 def fire(rules, promtool_pool, binary, name):
-    """Does faults and returns what they are, which alerts they must fire, and which did."""
+    """Causes the faults. Returns for each: its name, the alerts that must fire, and those that did."""
     results = []
     for must, may, series in getattr(faults, name)(binary):
         minutes = max(map(len, series.values()))
@@ -111,7 +111,7 @@ def quiet(binary):
 def quiet_problems(rules, binary):
     for attempt in range(3):
         scrapes = quiet(binary)
-        # Development devices stand for attested ones: they sign the same, and need no process of their own.
+        # Development devices stand for attested ones: they sign in the same way, and need no process of their own.
         series = {key: values for key, values in day(scrapes).items() if ("provider", "development") not in key[1]}
         fired = {labels["alertname"].removeprefix(PREFIX) for labels, _ in rules.fired(series, 24 * 60)}
         if not fired or not fired <= OF_TIME or attempt == 2:

@@ -1,4 +1,4 @@
-"""What goes wrong, done to a running service: each yields the alerts that must fire, and samples from before and after."""
+"""Faults of a running service. Each yields the alerts that must fire, and samples from before and after."""
 
 import contextlib
 import http.client
@@ -21,7 +21,7 @@ from stores import storage, stores
 
 
 def requests(binary):
-    """What devices, backends and strangers send."""
+    """Faults caused by devices, backends and strangers."""
     with running(binary, UNLIMITED) as node:
         node.add(development(node))
         node.add({"app_id": PRODUCTION, "ios": {"app_ids": [f"TEAMID1234.{PRODUCTION}"]}})
@@ -77,7 +77,7 @@ def requests(binary):
             node.run("device", "register", *node.phone(f"forged{name}", "other.pem"), check=False)
         yield fault("AttestationsRefused", "UnknownRoots")
 
-        # By hand: another version, and what the hourly comparison of the audit log's heads counts.
+        # Values set by hand: another version, and the hourly comparison of the audit log's heads.
         after = node.scrape()
         after.values["synheart_build_info", (("version", "0.9.0"),)] = 1.0
         yield {"VersionsDiffer"}, set(), held([before, after], 150)
@@ -106,7 +106,7 @@ def requests(binary):
 
 
 def limits(binary):
-    """More requests and connections of one address than its share."""
+    """One address exceeds its share of requests and connections."""
     with running(binary, {"PROTECTION_ENROLMENT_BURST": "1", "MAXIMUM_CONNECTIONS_PER_ADDRESS": "8"}) as node:
         node.add(development(node))
         before = node.scrape()
@@ -184,7 +184,7 @@ def logs(binary):
 
 
 class Google(http.server.BaseHTTPRequestHandler):
-    """It gives access tokens, and its quota is used up."""
+    """Grants access tokens, but its quota is used up."""
 
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -259,7 +259,7 @@ def webhooks(binary):
             return sum(value for (name, _), value in samples.values.items() if name == "synheart_webhook_backlog")
         after = node.scrape_until(lambda samples: samples.values[failed] > 0 and backlog(samples) > 0)
         yield {"WebhookBehind"}, {"DevelopmentDevices"}, lasting(before, after)
-        # By hand: what is given up after a day.
+        # Set by hand: events are dropped only after a day.
         lost = node.scrape()
         lost.values["synheart_webhook_events_given_up_total", ()] += 1
         yield {"WebhookEventsGivenUp"}, {"WebhookBehind", "DevelopmentDevices"}, lasting(after, lost)

@@ -1,4 +1,4 @@
-"""Samples of a service, and what Prometheus' rules make of them: promtool's unit tests, with series from real scrapes."""
+"""Samples of a service, evaluated by Prometheus' rules: promtool's unit tests, with series from real scrapes."""
 
 import json
 import pathlib
@@ -58,9 +58,9 @@ class Rules:
                 "interval": "1m",
                 "input_series": [
                     {"series": text(name, labels), "values": " ".join("_" if value is None else f"{value:.17g}" for value in values)}
-                    # A counter that stays 0 decides nothing.
+                    # A counter that stays 0 has no effect.
                     for (name, labels), values in series.items() if name in self.names and (any(values) or not is_counter(name))],
-                # promtool prints what it found where that is not what a test expects.
+                # promtool prints the alerts that it found if they differ from the expected ones, so expect a wrong result.
                 "promql_expr_test": [{
                     "expr": 'count_over_time(ALERTS{alertstate="firing"}[10d]) or vector(0)', "eval_time": f"{minutes - 1}m"}]}]}
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
@@ -107,13 +107,13 @@ QUIET = 20
 
 
 def lasting(before, after, minutes=30):
-    """The series of a fault that lasts: quiet, then what happened between two scrapes happens again each minute."""
+    """The series of a lasting fault: quiet, then the change between two scrapes is repeated each minute."""
     series = {}
     for key in before.values.keys() | after.values.keys():
         first = before.value(key) if key in before.values else None
         last = after.value(key) if key in after.values else None
         if is_counter(key[0]) and last is not None:
-            # A series with an app exists once the app is counted.
+            # A series for an app exists from the app's first event on.
             later = [(first or 0) + max(0.0, last - (first or 0)) * minute for minute in range(1, minutes + 1)]
         else:
             later = [last] * minutes
@@ -122,7 +122,7 @@ def lasting(before, after, minutes=30):
 
 
 def day(scrapes):
-    """The series of a day, in which what happened between each two scrapes happens again and again."""
+    """The series of a day, in which the change between each two scrapes is repeated."""
     series, minutes = {}, 24 * 60
     for key in scrapes[0].values:
         if not is_counter(key[0]):

@@ -17,7 +17,7 @@ from prometheus import Samples  # noqa: E402
 from third_client import Backend, Client, Operator, Refusal  # noqa: E402
 
 APP, PRODUCTION = "com.example.app", "com.example.production"
-# Requests of an address to which no limit of this check applies.
+# Lifts the limits of each address, where they are not under test.
 UNLIMITED = {"PROTECTION_FAILED_SIGNATURE_BURST": "100000", "PROTECTION_ENROLMENT_BURST": "100000"}
 
 
@@ -65,7 +65,7 @@ class Node:
     def scrape_until(self, condition):
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            # A service that is that busy may miss a scrape.
+            # A busy service may miss a scrape.
             with contextlib.suppress(OSError):
                 samples = self.scrape()
                 if condition(samples):
@@ -75,7 +75,7 @@ class Node:
 
     @contextlib.contextmanager
     def asking(self, *words):
-        """A command that does not end by itself."""
+        """Starts a command that runs until it is stopped."""
         command = self.spawn(*words)
         try:
             yield
@@ -135,7 +135,7 @@ def development(node):
 
 
 def refusals(count, action, *arguments, **more):
-    """Calls again and again, and returns the codes of the refusals."""
+    """Repeats a call, and returns the codes of the refusals."""
     codes = set()
     for _ in range(count):
         try:

@@ -53,7 +53,7 @@ def postgresql():
 
 
 def stores(binary):
-    """PostgreSQL is slow, then it is gone."""
+    """PostgreSQL is slow, then unreachable."""
     with postgresql() as (url, processes):
         settings = {"DATABASE": None, "STORES_POSTGRESQL": url, "SERVICE_KEY": "A" * 43 + "="} | UNLIMITED
         with running(binary, settings) as node:
@@ -61,7 +61,7 @@ def stores(binary):
             backend, device = node.backend(), node.device()
             backend.receives(device)
             before = node.scrape()
-            # By hand: this check has no second server.
+            # Set by hand: this check has no second server.
             after = node.scrape()
             after.values["synheart_store_failovers_total", ()] += 1
             yield {"StoreFailover"}, set(), lasting(before, after)

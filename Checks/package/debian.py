@@ -10,9 +10,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".build/package"
-# What a server has: curl and man for the checks.
+# Packages of a typical server; the checks need curl and man.
 PACKAGES = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "curl", "man-db", "sudo"]
-# What `apt install` finds without a network: the package's dependencies, those of a debug build, and what the pages install.
+# Packages that `apt install` can find without a network: dependencies of the package and of a debug build, and those that the
+# pages install.
 WITHIN_REACH = ["libpq5", "libsqlite3-0", "libcurl4", "zlib1g", "nginx", "python3-flask"]
 
 
@@ -33,7 +34,7 @@ def run(*command, check=True, **options):
 
 
 def wait(what, seconds, ask):
-    """The first true answer of `ask`."""
+    """Returns the first true result of `ask`."""
     end = time.monotonic() + seconds
     while not (answer := ask()):
         require(time.monotonic() < end, f"{what}: not within {seconds} s")
@@ -42,7 +43,7 @@ def wait(what, seconds, ask):
 
 
 def give_back(path):
-    """Gives what root made in the clone to the user who called sudo: they could not remove it otherwise."""
+    """Gives files that root made in the clone to the user who called sudo, who could not remove them otherwise."""
     if "SUDO_UID" in os.environ:
         os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]))
 
@@ -50,7 +51,7 @@ def give_back(path):
 def become_root(script, arguments):
     """Starts the script again with sudo, if this is not root."""
     if os.geteuid() != 0:
-        # sudo has a PATH of its own. Behind it, the folder of Swift, whose license is part of the package.
+        # sudo has its own PATH. Append Swift's folder, whose license is part of the package.
         swift = shutil.which("swift")
         path = ":".join(["/usr/sbin:/usr/bin:/sbin:/bin", *([os.path.dirname(swift)] if swift else [])])
         os.execvp("sudo", ["sudo", "env", f"PATH={path}", script, *arguments])
@@ -58,10 +59,10 @@ def become_root(script, arguments):
 
 def settle():
     """The environment of a check."""
-    # The service's user reads what is made in the Debian, and the check reads what tools say.
+    # The service's user and the check must be able to read files made in the Debian.
     os.umask(0o022)
     os.environ["LC_ALL"] = "C.UTF-8"
-    # The service refuses a variable of its own prefix that it does not know.
+    # The service refuses unknown variables with its prefix.
     for name in [name for name in os.environ if name.startswith("SYNHEART_AUTH_")]:
         del os.environ[name]
 
@@ -101,7 +102,8 @@ class Debian:
         self.folder, self.leader = folder, None
         folder.mkdir()
         run("tar", "-C", folder, "-xf", archive())
-        # Nobody is there to answer, what is only recommended is not in the archive, and nothing here has to survive a power failure.
+        # Never ask questions; install no recommended packages, which the archive lacks; skip fsync, because nothing here must
+        # survive a power failure.
         (folder / "etc/apt/apt.conf.d/90check").write_text('APT::Get::Assume-Yes "true";\nAPT::Install-Recommends "false";\n')
         (folder / "etc/dpkg/dpkg.cfg.d/check").write_text("force-unsafe-io\n")
         # A debug build needs Swift's libraries, which are in no package.
@@ -116,7 +118,7 @@ class Debian:
 
     @contextlib.contextmanager
     def booted(self):
-        """Runs systemd in it, without a network but loopback. False: it does not boot here."""
+        """Boots systemd in the folder, with only a loopback network. Returns false if it cannot boot here."""
         console = self.folder.parent / "console"
         with open(console, "w") as output:
             command = ["systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--private-network", "--link-journal=no",
@@ -134,7 +136,7 @@ class Debian:
             yield self.leader is not None
         finally:
             self.leader = None
-            # Twice within 5 s ends it at once.
+            # Two such signals within 5 s end it at once.
             for _ in range(3):
                 if nspawn.poll() is None:
                     nspawn.terminate()
@@ -157,6 +159,6 @@ class Debian:
         return run(*self.entering(), *command, env=environment, **options)
 
     def entering(self, *options):
-        """The command that runs what follows it in the folder, with /proc, from which Swift reads its arguments."""
+        """The command prefix that runs a command in the folder, with /proc, from which Swift reads its arguments."""
         script = 'mount -t proc proc "$0/proc" && exec chroot "$@"'
         return ["unshare", "--mount", "/bin/sh", "-c", script, str(self.folder), *options, str(self.folder)]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Device tokens of the running service, checked by libraries that others wrote, with the code of docs/tokens.md.
+"""Device tokens of the running service, checked by third-party libraries, with the code of docs/tokens.md.
 
     Checks/tokens/check.py path/to/synheart-auth FOLDER
 
 First: which tokens each library accepts by default, and which the page's code accepts. Then, while tokens are checked without a
-pause, the signing keys rotate and one is revoked. libfaketime moves the clocks of the service and of the programs, but not of Go's.
-`run` makes FOLDER, with the compiled programs.
+pause, the signing keys rotate and one is revoked. libfaketime moves the clocks of the service and of the programs, except the Go
+program. `run` makes FOLDER, with the compiled programs.
 """
 
 import base64
@@ -37,15 +37,15 @@ AUDIENCE, OTHER_AUDIENCE = "https://api.example.com", "https://other.example.com
 APPS = {"synheart-device+jwt": "com.example.device", "at+jwt": "com.example.access", "JWT": "com.example.jwt"}
 CHANNEL = "dev"
 TYPES = list(APPS)
-# Each with the token types that it accepts by default, and the last word of its program's command.
+# For each library, the token types that it accepts by default, and the last word of its program's command.
 LIBRARIES = {
     "PyJWT": (TYPES, "with_pyjwt.py"), "authlib": (["at+jwt"], "with_authlib.py"), "go-oidc": (TYPES, "with_go_oidc"),
     "google-oauth-client": (TYPES, "with_google_oauth"),
 }
-# What a library accepts although it is not a token for this backend.
+# Tokens that some library accepts although they are not for this backend.
 UNCHECKED = {"an identity token", "another type"}
 CHECKS_TYPES = {"authlib"}
-# The type under which each is checked while keys rotate.
+# The token type that each library checks while keys rotate.
 ROTATING = {"PyJWT": "synheart-device+jwt", "authlib": "at+jwt", "go-oidc": "JWT", "google-oauth-client": "synheart-device+jwt"}
 # Seconds: the life of a token, the max-age of the key set, and how long a key is published before it signs.
 LIFE, MAX_AGE, AHEAD = 600, 300, 360
@@ -71,7 +71,7 @@ class Clock:
 
 
 class Service:
-    """The binary on one port and over one database, also after a new start."""
+    """The binary on one port and over one database, both kept over restarts."""
 
     def __init__(self, binary, folder, clock):
         self.binary, self.folder, self.clock, self.admin, self.port = binary, folder, clock, None, free_port()
@@ -80,7 +80,7 @@ class Service:
     @contextlib.contextmanager
     def running(self, origin):
         environment = self.clock.environment | {"FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-        # libfaketime changes the environment when it is loaded, and Swift would not find its arguments. So `env` loads it first.
+        # Start by `env`: libfaketime changes the environment when it is loaded, and then Swift does not find its arguments.
         process = subprocess.Popen(
             ["/usr/bin/env", self.binary, "serve", "--database", self.folder / "db.sqlite", "--port", str(self.port),
              "--operations-port", "0", "--public-origin", origin, "--print-admin-credential", "--log-level", "error"],
@@ -122,7 +122,7 @@ class Phone(Device):
         return response.json["token"]
 
     def identity_token(self, client, credential):
-        """What a backend in front gets for AUDIENCE."""
+        """The identity token that a backend gets for AUDIENCE."""
         response = client.send("POST", "/auth/v1/verify", {
             "method": "POST", "scheme": "https", "authority": "api.example.com", "path": "/hello", "query": None, "body": "",
             "headers": list(map(list, self.signed("POST", "/hello", b"").items())), "identity_audience": AUDIENCE,
@@ -178,7 +178,7 @@ def header(token):
 
 
 def forged(token, key):
-    """Tokens that anybody can make of a valid one and the published key."""
+    """Tokens that an attacker can make from a valid one and the published key."""
     head, claims, signature = token.split(".")
     other_claims = encoded(json.dumps({**json.loads(decoded(claims)), "sub": "123e4567-e89b-42d3-a456-426614174000"}).encode())
     bits = bytearray(decoded(signature))
@@ -211,12 +211,12 @@ def forged(token, key):
 
 
 def judge(programs, tokens):
-    """Asks each program about each token and compares with what the page says."""
+    """Asks each program about each token, and compares the results with the page."""
     for program in programs:
         cases = {**tokens[program.type], **{f"another type, {other}": tokens[other]["valid"] for other in tokens if other != program.type}}
         for name, token in cases.items():
             if name == "valid":
-                # By the page's code, only of the channel that the backend is for.
+                # The page's code accepts only the backend's own channel.
                 expected = True, program.channel == CHANNEL
             else:
                 expected = name.split(",")[0] in UNCHECKED and program.name not in CHECKS_TYPES, False
@@ -229,7 +229,7 @@ def judge(programs, tokens):
 
 
 class Stream:
-    """Programs that check tokens all the time: a new one, and every older one that has not expired."""
+    """Programs that check tokens continuously: a new one, and every older one that has not expired."""
 
     def __init__(self, programs, phones, client, clock):
         self.programs, self.phones, self.client, self.clock = programs, phones, client, clock
@@ -251,7 +251,7 @@ class Stream:
         return kid
 
     def during(self, command):
-        """Checks until the command has ended, and once more."""
+        """Checks until the command has ended, then once more."""
         while command.poll() is None:
             self.check()
         assert command.returncode == 0
@@ -273,17 +273,17 @@ class Stream:
 
 def rotations(stream, service, folder, clock):
     first = stream.check()
-    # The standby has been published for long, so it signs at once. Every cache has it.
+    # The standby has been published for long, so every cache has it and it signs at once.
     second = stream.during(service.keys("rotate"))
     assert second != first
     assert set(stream.passing(LIFE)) == {second}
-    # An hour later every cache has been read again. Go's clock does not move, so its program starts again.
+    # After an hour every cache has been refreshed. Go's clock does not move, so restart its program.
     clock.move(3600)
     stream.restart("go-oidc", service, folder)
     assert stream.check() == second
     third = stream.during(service.keys("rotate"))
     assert third not in (first, second)
-    # At once again: the next key was published just now. It signs only when every cache of max-age has it.
+    # Rotate again. The next key was just published: it signs only when every cache of max-age has it.
     assert stream.during(service.keys("rotate")) == third
     assert set(stream.passing(MAX_AGE)) == {third}
     stream.restart("go-oidc", service, folder)
@@ -296,7 +296,9 @@ def rotations(stream, service, folder, clock):
 
 
 def revocation(stream, service, folder, clock, signing):
-    """The signing key is revoked: its tokens end when a library reads the key set, those of the next key are valid at once."""
+    """The signing key is revoked: its tokens become invalid when a library reads the key set; tokens of the next key are valid at
+    once.
+    """
     # For Go, max-age is always over.
     stream.restart("go-oidc", service, folder, "expired")
     assert stream.check() == signing
@@ -313,7 +315,7 @@ def revocation(stream, service, folder, clock, signing):
     for name, program in stream.programs.items():
         expected = name in ("go-oidc", "google-oauth-client")
         assert program.accepts(old[name]) == (expected, expected), f"{name}, after max-age: {program.ask(old[name])}"
-    # go-oidc tries the keys that it has first, however old they are. It reads new ones when none of them verifies a token.
+    # go-oidc first tries its cached keys, however old. It reads new ones only if none verifies a token.
     go = stream.programs["go-oidc"]
     assert go.accepts(forged(old["go-oidc"], key)["an unknown kid"]) == (False, False)
     assert go.accepts(old["go-oidc"]) == (False, False), "go-oidc still has the revoked key"

@@ -1,4 +1,4 @@
-"""What the Python programs beside it share: a token a line in, a line of JSON out."""
+"""Shared by the Python programs in this folder: reads one token a line, writes one line of JSON."""
 
 import json
 import sys

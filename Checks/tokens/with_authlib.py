@@ -1,4 +1,4 @@
-"""Device tokens with authlib and Flask. What precedes the last part stands in docs/tokens.md; the last part talks to `check.py`."""
+"""Device tokens with authlib and Flask. docs/tokens.md shows all but the last part, which talks to `check.py`."""
 
 import time
 
@@ -55,7 +55,7 @@ if __name__ == "__main__":
         pass
 
     def make(issuer, audience, token_type, channel):
-        """The page's app, and one with the class of the library, which differs only in where the keys come from."""
+        """The page's app, and one that uses the library's class and differs only in the source of the keys."""
         class Library(JWTBearerTokenValidator):
             get_jwks = DeviceTokens.get_jwks
             keys, end = None, 0

@@ -1,4 +1,4 @@
-"""Device tokens with PyJWT. The class stands in docs/tokens.md; what follows it talks to `check.py`."""
+"""Device tokens with PyJWT. docs/tokens.md shows the class. The code after it talks to `check.py`."""
 
 import json
 import urllib.request

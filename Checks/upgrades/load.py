@@ -1,4 +1,4 @@
-"""Devices that use the service through a load balancer, and count each request that was not answered as it must be."""
+"""Devices that use the service through a load balancer, and count requests with a wrong answer or none."""
 
 import collections
 import http.client
@@ -15,7 +15,7 @@ CLIENT = "127.0.0.4"
 
 
 class Lost(Exception):
-    """A request that got no answer, or another one than it must."""
+    """A request without an answer, or with a wrong one."""
 
 
 class Wire:
@@ -51,7 +51,7 @@ class Wire:
 
 
 class Record:
-    """What became of each request."""
+    """The results of all requests."""
 
     def __init__(self):
         self.lock, self.answered, self.lost, self.slowest = threading.Lock(), collections.Counter(), [], 0.0
@@ -82,7 +82,7 @@ class Device(Client):
 
 
 class Fleet:
-    """Devices side by side. Together they send `rate` requests a second."""
+    """Concurrent devices, which together send `rate` requests a second."""
 
     def __init__(self, origin, app, credential, devices, rate):
         self.origin, self.app, self.credential = origin, app, credential
@@ -113,7 +113,7 @@ class Fleet:
                 self.errors.append(repr(error))
 
     def life(self, device, backend):
-        """One device's life, until it ends or the fleet does."""
+        """One device, from its registration until it or the fleet ends."""
         if device.register() != "registered":
             raise ValueError("a device was not registered")
         for _ in range(random.randrange(20, 60)):
@@ -125,7 +125,7 @@ class Fleet:
         device.deregister()
 
     def ask_twice(self, device, backend):
-        """A backend asks about a request, and again, most often at the other node: the copy is refused."""
+        """A backend asks about a request twice, mostly at different nodes: the copy is refused."""
         question = backend.question(device.sign("POST", f"https://{backend.authority}/v1/hsi", b"{}"), body=b"{}")
         if backend.ask(question)["verified"] is not True:
             raise ValueError("a request was not verified")

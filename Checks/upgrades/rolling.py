@@ -40,7 +40,7 @@ def await_true(condition, what, seconds=30):
 
 
 class Node:
-    """A node at an address of its own. Its port stays free while it is down: no connection that goes out has this address."""
+    """A node at its own address. Its port stays free while it is down, because no outgoing connection uses this address."""
 
     def __init__(self, folder, name, host, environment, front):
         self.log, self.name, self.host, self.port = open(folder / f"{name}.log", "ab"), name, host, free_port(host)
@@ -57,7 +57,7 @@ class Node:
         await_true(lambda: status(operations, "/readyz") == 200, f"{self.name} was not ready")
 
     def stop(self):
-        """Stops as a service manager does, and fails where the process must be killed."""
+        """Stops as a service manager does. Fails if the process must be killed."""
         self.process.terminate()
         code = self.process.wait(timeout=60)
         if code != 0:
@@ -150,7 +150,7 @@ def steps(options, binary, other):
     """The nodes to restart, each with its binary."""
     if other is None:
         return [(number % 2, binary) for number in range(options.restarts)]
-    # An upgrade; both versions side by side; the way back, on the migrated store; and forward again.
+    # An upgrade; both versions concurrently; the downgrade, on the migrated store; and the upgrade again.
     beside = [(0, binary), (1, other)] * (options.restarts // 2)
     back = [(0, other), (1, other)]
     return [(0, binary), *beside, (1, binary), *back, (0, binary), (1, binary)]
@@ -168,7 +168,7 @@ def build(commit, folder):
 
 
 def previous():
-    """The last release before this commit; without one, the commit that the branch had before."""
+    """The newest release before this commit; if there is none, the commit where the branch began."""
     tag = subprocess.run(["git", "-C", TOP, "describe", "--tags", "--abbrev=0", "--first-parent", "--match", "v[0-9]*", "HEAD^"],
                          capture_output=True, text=True)
     return tag.stdout.strip() if tag.returncode == 0 else subprocess.run(

@@ -1,4 +1,4 @@
-// The Android Gradle plugin compiles Kotlin by itself, with this compiler in place of the older one that it comes with.
+// The Android Gradle plugin compiles Kotlin itself, with this compiler instead of its older one.
 buildscript {
     repositories {
         google()

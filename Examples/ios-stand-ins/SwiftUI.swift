@@ -1,4 +1,5 @@
-// What the example uses of SwiftUI, with Apple's signatures, so that its types are checked where there is no SwiftUI. It shows nothing.
+// The parts of SwiftUI that the example uses, with Apple's signatures, so that the example is type-checked without SwiftUI. It
+// shows nothing.
 
 /// https://developer.apple.com/documentation/swiftui/view
 @MainActor @preconcurrency public protocol View {

@@ -1,7 +1,7 @@
 import Foundation
 import SynheartAuth
 
-/// An iOS app's client: registers at launch, signs what it uploads.
+/// An iOS app's client: registers at launch, signs its uploads.
 struct ReadingsClient {
     static let appID = "com.example.readings"
     let sdk: SynheartAuth
@@ -12,12 +12,12 @@ struct ReadingsClient {
         sdk = SynheartAuth(configuration)
     }
 
-    /// At every launch; costs no network once the device is registered.
+    /// Called at every launch. Causes no network traffic once the device is registered.
     func start() async throws {
         do {
             try await sdk.registerDevice(appID: Self.appID)
         } catch let error as SynheartAuthError where error.recovery == .reset {
-            // The service revoked this device. Whether it may start over is for the app and its user to decide.
+            // The service revoked this device. The app and its user decide whether it may register again.
             throw error
         }
     }

@@ -3,8 +3,8 @@ import SynheartAuth
 
 /// A view that registers the device and loads readings when it appears.
 ///
-/// SwiftUI cancels the task when the view disappears. The call then throws `CancellationError`; a registration that it began runs on,
-/// and the next one joins it.
+/// SwiftUI cancels the task when the view disappears. The call then throws `CancellationError`; a registration that the task
+/// began continues, and the next call joins it.
 struct ReadingsView: View {
     let client: ReadingsClient
     @State private var text = "Loading…"

@@ -12,7 +12,7 @@ let package = Package(
     dependencies: [
         .package(name: "synheart-auth", path: "../.."),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
-        // Without its traits it needs no swift-configuration.
+        // Without its traits Hummingbird needs no swift-configuration.
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1", traits: []),
     ],
     targets: [

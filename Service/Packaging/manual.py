@@ -21,13 +21,13 @@ FILES = [
 
 
 def escaped(text: str) -> str:
-    """Text as roff shows it unchanged."""
+    """Escapes text, so that roff shows it unchanged."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha")
     return re.sub(r"^\.", r"\\&.", text.replace("~", "\\(ti"), flags=re.MULTILINE)
 
 
 def prose(text: str) -> str:
-    """Paragraphs, in which indented lines keep their form, and `words` are bold."""
+    """Paragraphs. Indented lines keep their form, and `words` are bold."""
     output = []
     for block in re.split(r"\n\s*\n", text.strip("\n")):
         verbatim = False
@@ -53,7 +53,7 @@ def placeholder(argument: dict) -> str:
 
 
 def shown(command: dict, kind: str) -> list[dict]:
-    """The arguments of a kind that help shows, without those of every command."""
+    """The arguments of a kind that help shows, without those that every command has."""
     return [
         argument
         for argument in command.get("arguments", [])
@@ -97,7 +97,7 @@ def arguments(command: dict) -> list[str]:
 
 
 def described(words: list[str], command: dict) -> list[str]:
-    """What a command does, its arguments, and the same of the commands below it."""
+    """A command's description and arguments, then those of its subcommands."""
     output = [".PP", synopsis(words, command), ".PP", escaped(command.get("abstract", ""))]
     if command.get("discussion"):
         output.append(prose(command["discussion"]))
@@ -156,7 +156,7 @@ def main() -> int:
         (folder / "man" / f"{name}.1").write_text(text, encoding="utf-8")
     for shell, name in (("bash", NAME), ("zsh", f"_{NAME}"), ("fish", f"{NAME}.fish")):
         script = told("--generate-completion-script", shell)
-        # A shell reads it and does not run it. zsh wants the first line.
+        # The shell reads the file and does not run it. zsh needs the first line.
         (folder / "completions" / name).write_text(script.removeprefix("#!/bin/bash\n"), encoding="utf-8")
     return 0
 

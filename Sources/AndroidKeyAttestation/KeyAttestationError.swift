@@ -42,9 +42,9 @@ public struct KeyAttestationError: Error, Sendable {
         public static let certificateExpired = Code("CERTIFICATE_EXPIRED")
         /// A certificate above the leaf has dates that cannot be read.
         public static let certificateDatesUnreadable = Code("CERTIFICATE_DATES_UNREADABLE")
-        /// The status list says that a certificate of the chain is revoked.
+        /// The status list has a certificate of the chain as revoked.
         public static let certificateRevoked = Code("CERTIFICATE_REVOKED")
-        /// The status list says that a certificate of the chain is suspended.
+        /// The status list has a certificate of the chain as suspended.
         public static let certificateSuspended = Code("CERTIFICATE_SUSPENDED")
         /// The key description cannot be read.
         public static let keyDescriptionMalformed = Code("KEY_DESCRIPTION_MALFORMED")
@@ -66,7 +66,7 @@ public struct KeyAttestationError: Error, Sendable {
         public static let applicationMissing = Code("APPLICATION_MISSING")
         /// The key is open to every application of the device.
         public static let allApplications = Code("ALL_APPLICATIONS")
-        /// Another application asked for the attestation.
+        /// Another application requested the attestation.
         public static let packageMismatch = Code("PACKAGE_MISMATCH")
         /// The application is signed with another certificate.
         public static let certificateDigestMismatch = Code("CERTIFICATE_DIGEST_MISMATCH")
@@ -76,7 +76,7 @@ public struct KeyAttestationError: Error, Sendable {
         public static let deviceUnlocked = Code("DEVICE_UNLOCKED")
         /// The device booted in a state that the policy does not accept.
         public static let bootStateRefused = Code("BOOT_STATE_REFUSED")
-        /// The hardware does not say that it generated the key itself.
+        /// The hardware does not assert that it generated the key.
         public static let originRefused = Code("ORIGIN_REFUSED")
         /// The key has a purpose that the policy does not allow, or lacks one that it requires.
         public static let purposeRefused = Code("PURPOSE_REFUSED")
@@ -105,7 +105,7 @@ public struct KeyAttestationError: Error, Sendable {
     public let code: Code
     /// The step that failed.
     public let step: Step
-    /// What was found, for the log. It holds no secrets.
+    /// The finding, for the log. It contains no secrets.
     public let reason: String
 
     init(_ code: Code, _ step: Step, _ reason: String) {
@@ -147,7 +147,7 @@ extension KeyAttestationError {
         public static let names = Self(rawValue: "names")
         /// Exactly one key description, in the leaf.
         public static let attestationExtension = Self(rawValue: "attestation-extension")
-        /// As many certificates as Google issues for the kind of provisioning, none of a virtual machine's key.
+        /// The number of certificates that Google issues for the kind of provisioning, and no virtual machine's key.
         public static let pathShape = Self(rawValue: "path-shape")
         /// Validity, by the rules of the kind of provisioning.
         public static let dates = Self(rawValue: "dates")
@@ -163,11 +163,11 @@ extension KeyAttestationError {
         public static let publicKey = Self(rawValue: "public-key")
         /// The application is an expected one, and is signed with an expected certificate.
         public static let package = Self(rawValue: "package")
-        /// The device booted what its maker signed.
+        /// The device booted a system that its manufacturer signed.
         public static let bootState = Self(rawValue: "boot-state")
         /// The hardware generated the key.
         public static let origin = Self(rawValue: "origin")
-        /// The key signs, and does nothing else.
+        /// The key only signs.
         public static let purposes = Self(rawValue: "purposes")
         /// The key is of an accepted algorithm.
         public static let algorithm = Self(rawValue: "algorithm")

@@ -5,7 +5,7 @@ internal import LenientDER
 ///
 /// Quirks never refuse anything. They are shown in logs and by `attestation inspect`.
 public struct KeyAttestationQuirk: Sendable, Hashable {
-    /// Where it was found.
+    /// The place of the quirk.
     public enum Place: Sendable, Hashable {
         /// The certificate with this index, the leaf being 0.
         case certificate(Int)
@@ -15,9 +15,9 @@ public struct KeyAttestationQuirk: Sendable, Hashable {
         case chain
     }
 
-    /// Where it was found.
+    /// The place of the quirk.
     public let place: Place
-    /// What it is, in a stable form such as `bool-nonDER:deviceLocked=01`.
+    /// The kind of the quirk, in a stable form such as `bool-nonDER:deviceLocked=01`.
     public let text: String
 
     init(_ place: Place, _ text: String) {

@@ -5,7 +5,7 @@
 public struct AppAttestError: Error, Sendable {
     /// The stable reason of a refusal, for logs, recorded refusals and batch results.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
-        /// As it stands in logs, records and batch results.
+        /// The code in logs, records and batch results.
         public let rawValue: String
 
         /// The value with this name.
@@ -34,7 +34,7 @@ public struct AppAttestError: Error, Sendable {
         public static let issuerMismatch = Self(rawValue: "ISSUER_MISMATCH")
         /// The intermediate has not signed the leaf.
         public static let certificateSignatureInvalid = Self(rawValue: "CERTIFICATE_SIGNATURE_INVALID")
-        /// A certificate is signed with another algorithm than ECDSA with SHA-256 or SHA-384.
+        /// A certificate is signed with an algorithm other than ECDSA with SHA-256 or SHA-384.
         public static let algorithmNotAllowed = Self(rawValue: "ALGORITHM_NOT_ALLOWED")
         /// An issuer may not issue certificates.
         public static let issuerNotAuthority = Self(rawValue: "ISSUER_NOT_AUTHORITY")
@@ -73,7 +73,7 @@ public struct AppAttestError: Error, Sendable {
         public static let counterNotGreater = Self(rawValue: "COUNTER_NOT_GREATER")
         /// The AAGUID is not one of App Attest's two.
         public static let unknownEnvironment = Self(rawValue: "UNKNOWN_ENVIRONMENT")
-        /// A development key in production, or the other way round.
+        /// A development key in production, or vice versa.
         public static let environmentNotAllowed = Self(rawValue: "ENVIRONMENT_NOT_ALLOWED")
         /// The appended map holds a value of another type.
         public static let malformedExtensions = Self(rawValue: "MALFORMED_EXTENSIONS")
@@ -122,7 +122,7 @@ public struct AppAttestError: Error, Sendable {
         public static let publicKeyMismatch = Self(rawValue: "PUBLIC_KEY_MISMATCH")
         /// The receipt is for another attestation.
         public static let clientDataHashMismatch = Self(rawValue: "CLIENT_DATA_HASH_MISMATCH")
-        /// A sandbox receipt for a production key, or the other way round.
+        /// A sandbox receipt for a production key, or vice versa.
         public static let environmentMismatch = Self(rawValue: "ENVIRONMENT_MISMATCH")
         /// The receipt was created later than the time of the check.
         public static let createdInFuture = Self(rawValue: "CREATED_IN_FUTURE")
@@ -131,7 +131,7 @@ public struct AppAttestError: Error, Sendable {
         /// The receipt has expired.
         public static let receiptExpired = Self(rawValue: "RECEIPT_EXPIRED")
 
-        /// All that this version knows, in order.
+        /// All codes of this version, in order.
         public static let allCases: [Self] = [
             .tooLarge, .malformedObject, .unknownFormat, .malformedAuthenticatorData, .wrongCertificateCount,
             .malformedCertificate, .certificateNotYetValid, .certificateExpired, .untrustedChain, .issuerMismatch,
@@ -150,7 +150,7 @@ public struct AppAttestError: Error, Sendable {
 
     /// The steps of a verification, in their order. An error names the one that refused.
     public struct Step: RawRepresentable, Sendable, Hashable, CaseIterable {
-        /// As it stands in logs, records and batch results.
+        /// The name in logs, records and batch results.
         public let rawValue: String
 
         /// The value with this name.
@@ -189,7 +189,7 @@ public struct AppAttestError: Error, Sendable {
         /// The times of a receipt fulfil the policy.
         public static let times = Self(rawValue: "times")
 
-        /// All that this version knows, in order.
+        /// All steps of this version, in order.
         public static let allCases: [Self] = [
             .format, .certificateChain, .validity, .nonce, .keyID, .signature, .appID, .counter, .environment,
             .challenge, .extensions, .platform, .receiptFields, .publicKey, .clientDataHash, .times,
@@ -200,7 +200,7 @@ public struct AppAttestError: Error, Sendable {
     public let code: Code
     /// The check that refused.
     public let step: Step
-    /// What was found, for logs.
+    /// The finding, for logs.
     public let reason: String
 
     init(_ code: Code, _ step: Step, _ reason: String) {

@@ -6,16 +6,16 @@ public struct AppAttestPolicy: Sendable, Hashable {
     public var appIDs: Set<AppleAppID>
     /// The environments whose keys are accepted: by default production alone.
     public var environments: Set<AttestEnvironment>
-    /// The categories of signing that are accepted, if the device says which (iOS 27, macOS 27 and later): by default
+    /// The categories of signing that are accepted, if the device names one (iOS 27, macOS 27 and later): by default
     /// all that Apple documents. Category and environment are independent.
     public var categories: Set<ValidationCategory>
     /// Whether to accept a category that neither Apple's documentation nor ``categories`` names: by default not.
     public var acceptsUnknownCategories: Bool
-    /// The oldest bundle version that is accepted, if the device says which.
+    /// The oldest accepted bundle version, if the device names its version.
     public var minimumBundleVersion: BundleVersion?
-    /// Refuses devices that do not say their category, which is all before iOS 27 and macOS 27.
+    /// Refuses devices that do not name their category: all before iOS 27 and macOS 27.
     public var requiresCategory: Bool
-    /// Refuses devices that do not say their bundle version.
+    /// Refuses devices that do not name their bundle version.
     public var requiresBundleVersion: Bool
     /// Whether the key of a Mac must be bound to System Integrity Protection and Full Security.
     public var requiresMacAccessControl: Bool

@@ -28,7 +28,7 @@ public struct Base64: Sendable {
     /// The text of the bytes.
     public func encode(_ bytes: some Sequence<UInt8>) -> String { encode(Array(bytes)) }
 
-    /// The text of the bytes. Other modules call this one without generic code.
+    /// The text of the bytes. Not generic, so that other modules need no specialization.
     public func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
@@ -50,7 +50,7 @@ public struct Base64: Sendable {
     /// The bytes of the text; nil unless it is exactly what ``encode(_:)`` writes.
     public func decode(_ text: some StringProtocol) -> [UInt8]? { decode(String(text)) }
 
-    /// The same of a string. Other modules call this one without generic code.
+    /// The bytes of a string. Not generic, so that other modules need no specialization.
     public func decode(_ text: String) -> [UInt8]? {
         var text = text
         return text.withUTF8(decode(characters:))
@@ -72,7 +72,7 @@ public struct Base64: Sendable {
         bytes.reserveCapacity(length * 3 / 4)
         var pending: UInt32 = 0
         var bits = 0
-        // A padding character in front of another one is not among the first `length`, so it fails here.
+        // A padding character before the last ones is among the first `length` characters, so it fails here.
         for character in text.prefix(length) {
             let value = values[Int(character)]
             guard value != Self.invalid else { return nil }
@@ -84,7 +84,7 @@ public struct Base64: Sendable {
                 pending &= (1 << UInt32(bits)) - 1
             }
         }
-        // The last characters carry 2 or 4 bits that belong to no byte.
+        // The last character may have 2 or 4 bits that belong to no byte.
         guard pending == 0, text.dropFirst(length).allSatisfy({ $0 == Self.padding }) else { return nil }
         return bytes
     }
@@ -104,7 +104,7 @@ public struct Base64: Sendable {
         return url.decode(bytes: urlCharacters(text.utf8.filter { !spaces.contains($0) }))
     }
 
-    /// The same text in the URL-safe alphabet without padding. Other characters stay as they are.
+    /// The text in the URL-safe alphabet without padding. Other characters stay unchanged.
     public static func normalized(_ text: some StringProtocol) -> String {
         String(decoding: urlCharacters(Array(text.utf8)), as: UTF8.self)
     }

@@ -13,7 +13,7 @@ public struct CivilTime: Sendable, Hashable {
     /// 0 to 59.
     public let second: Int64
 
-    /// The years that four digits can name.
+    /// The years with four digits.
     public static let fourDigitYears: ClosedRange<Int64> = 0...9999
     /// Seconds since 1970 of those years.
     public static let fourDigitSeconds: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
@@ -31,7 +31,7 @@ public struct CivilTime: Sendable, Hashable {
         (self.hour, self.minute, self.second) = (hour, minute, second)
     }
 
-    /// The time these seconds after 1970-01-01T00:00:00Z. Seconds outside the years 0 to 9999 are clamped to them.
+    /// The time these seconds after 1970-01-01T00:00:00Z. Times outside the years 0 to 9999 are clamped.
     public init(secondsSince1970 seconds: Int64) {
         let seconds = min(max(seconds, Self.fourDigitSeconds.lowerBound), Self.fourDigitSeconds.upperBound)
         let days = Self.floorDivide(seconds, Self.secondsOfDay)
@@ -87,7 +87,7 @@ public struct CivilTime: Sendable, Hashable {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// The time of a text like `2026-11-22T09:05:00Z`; nil for any other form, or a time that does not exist.
+    /// The time of a text like `2026-11-22T09:05:00Z`; nil for any other form, and for a nonexistent time.
     public init?(iso8601 text: some StringProtocol) {
         let bytes = Array(text.utf8)
         let separators: [(Int, Unicode.Scalar)] = [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":"), (19, "Z")]
@@ -99,7 +99,7 @@ public struct CivilTime: Sendable, Hashable {
         self.init(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
     }
 
-    /// A number in this many decimal digits, with zeros in front.
+    /// A number with this many decimal digits, padded with zeros.
     public static func digits(_ number: Int64, _ count: Int) -> String {
         let text = String(number)
         return String(repeating: "0", count: max(0, count - text.utf8.count)) + text

@@ -3,7 +3,7 @@ public func constantTimeEquals(_ left: some Collection<UInt8>, _ right: some Col
     constantTimeEquals(Array(left), Array(right))
 }
 
-/// The same of arrays. Other modules call this one without generic code.
+/// Whether two arrays are equal. Not generic, so that other modules need no specialization.
 public func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     guard left.count == right.count else { return false }
     return zip(left, right).reduce(0 as UInt8) { difference, pair in difference | (pair.0 ^ pair.1) } == 0

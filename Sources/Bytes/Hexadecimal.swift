@@ -3,7 +3,7 @@ public enum Hexadecimal {
     /// The bytes as lower-case digits, two for each byte.
     public static func encode(_ bytes: some Sequence<UInt8>) -> String { encode(Array(bytes)) }
 
-    /// The same of an array. Other modules call this one without generic code.
+    /// The digits of an array. Not generic, so that other modules need no specialization.
     public static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(2 * bytes.count)

@@ -4,7 +4,7 @@ internal import Foundation
 public enum Loopback {
     /// Whether a host is this machine: `localhost`, an IPv4 address in 127.0.0.0/8, or `::1`, with or without brackets.
     ///
-    /// Other spellings, such as `127.1` or `0:0:0:0:0:0:0:1`, are not: readers disagree about them.
+    /// Other spellings, such as `127.1` or `0:0:0:0:0:0:0:1`, are not recognised, because parsers disagree about them.
     public static func contains(host: some StringProtocol) -> Bool {
         let host = host.lowercased()
         return ["localhost", "::1", "[::1]"].contains(host) || ipv4(host).map(contains(address:)) ?? false
@@ -27,7 +27,7 @@ public enum Loopback {
 public enum SecureURL {
     /// Whether a text is an absolute `https` URL, or an `http` URL of this machine, without user name and password.
     ///
-    /// The URL is parsed, because `http://127.0.0.1:80@example.com` only begins like a local one.
+    /// The URL is parsed, because `http://127.0.0.1:80@example.com` only looks like a local one.
     public static func isSecure(_ text: String) -> Bool {
         guard let url = URLComponents(string: text), let scheme = url.scheme?.lowercased(), let host = url.host,
             !host.isEmpty, url.user == nil, url.password == nil

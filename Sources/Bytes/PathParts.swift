@@ -7,9 +7,9 @@ public struct PathParts: Sendable, Hashable {
     /// The last component; empty for the root and for an empty path.
     public let name: String
 
-    /// Splits a path at its last slash. Further slashes there and at the end have no effect, as for the system.
+    /// Splits a path at its last slash. Repeated slashes there and at the end have no effect, as for the system.
     public init(_ path: String) {
-        // As bytes: in characters, a combining mark after a slash would hide it.
+        // By bytes: in characters, a combining mark after a slash would hide the slash.
         let bytes = Array(path.utf8)
         let slash = UInt8(ascii: "/")
         let end = bytes.lastIndex { $0 != slash }.map { $0 + 1 } ?? 0

@@ -1,12 +1,12 @@
-/// Records the steps of a verification. A verifier and its audit both use it, so that they make the same steps.
+/// Records the steps of a verification. A verifier and its audit both use it, so that they run the same steps.
 package struct StepLog<Failure: StepError> {
-    /// The steps so far, in their order. The first that fails is the last.
+    /// The steps so far, in their order. The first failed step is the last.
     package private(set) var steps: [LoggedStep<Failure.Step>] = []
 
     /// An empty log.
     package init() {}
 
-    /// Makes a step. The first that throws ends the verification.
+    /// Runs a step. The first step that throws ends the verification.
     package mutating func check<Value>(
         _ step: Failure.Step, _ body: @autoclosure () throws(Failure) -> Value
     ) throws(Failure) -> Value {
@@ -30,7 +30,7 @@ package struct StepLog<Failure: StepError> {
         steps.append(LoggedStep(step: step, outcome: .failed, detail: error.reason))
     }
 
-    /// Logs that a step cannot be made, or only a part of it.
+    /// Logs that a step, or a part of it, cannot be run.
     package mutating func skip(_ step: Failure.Step, _ detail: String) {
         steps.append(LoggedStep(step: step, outcome: .unchecked, detail: detail))
     }
@@ -39,7 +39,7 @@ package struct StepLog<Failure: StepError> {
 /// A refusal at a step of a verification.
 package protocol StepError: Error {
     associatedtype Step: Sendable
-    /// What was found.
+    /// The finding.
     var reason: String { get }
 }
 
@@ -54,6 +54,6 @@ package struct LoggedStep<Step: Sendable>: Sendable {
     package let step: Step
     /// The outcome of the step.
     package let outcome: Outcome
-    /// What failed, or which expected value is missing.
+    /// The failure, or the missing expected value.
     package let detail: String?
 }

@@ -18,7 +18,7 @@ public struct CBORError: Error, Sendable, Hashable {
         public static let nonMinimalHead = Self(rawValue: "nonMinimalHead")
         /// Text that is not UTF-8.
         public static let invalidText = Self(rawValue: "invalidText")
-        /// Two entries of one map have one key.
+        /// Two entries of one map have the same key.
         public static let duplicateKey = Self(rawValue: "duplicateKey")
         /// Something follows the item.
         public static let trailingBytes = Self(rawValue: "trailingBytes")
@@ -42,7 +42,7 @@ public struct CBORError: Error, Sendable, Hashable {
 }
 
 extension CBORError: CustomStringConvertible {
-    /// A sentence without any of the input in it.
+    /// A sentence that contains nothing of the input.
     public var description: String {
         let what =
             switch code {

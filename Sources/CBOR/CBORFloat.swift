@@ -1,4 +1,4 @@
-/// An IEEE 754 number as it was encoded: its width is kept, so that it can be encoded to the same bytes again.
+/// An IEEE 754 number as it was encoded: its width is kept, so that it is encoded to the same bytes again.
 public struct CBORFloat: Sendable, Hashable {
     /// Bits of the encoding.
     public enum Width: Int, Sendable, Hashable {

@@ -26,7 +26,7 @@ extension CBORValue {
         self = value
     }
 
-    /// Reads one item from the start of `bytes` and leaves what follows alone.
+    /// Reads one item from the start of `bytes`, and ignores the bytes after it.
     ///
     /// - Returns: the item, and the number of bytes it took.
     public static func parsePrefix(
@@ -132,7 +132,7 @@ private struct CBORReader {
         return CBORMap(entries)
     }
 
-    // Every item takes a byte at least: a count beyond what is left is refused before anything is read.
+    // Every item takes at least one byte, so a count beyond the remaining bytes is refused before anything is read.
     private func requireRoom(for count: UInt64) throws(CBORError) {
         guard count <= UInt64(bytes.count - position) else { throw CBORError(.unexpectedEnd, offset: position) }
     }

@@ -35,7 +35,7 @@ extension CBORValue {
         value >= 0 ? .unsigned(UInt64(value)) : .negative(UInt64(-1 - value))
     }
 
-    /// The integer, if the value is one that fits.
+    /// The value as an integer; nil for other types and for larger values.
     public var integer: Int64? {
         switch self {
         case .unsigned(let value): Int64(exactly: value)
@@ -89,7 +89,7 @@ public struct CBORMap: Sendable, Hashable {
     /// Key and value of each entry.
     public var entries: [Entry]
 
-    /// A map of these entries, written in this order. A parsed map never has a repeated key. Tests may make maps that do.
+    /// A map of these entries, written in this order. Parsed maps have no repeated keys, but tests may create maps with them.
     public init(_ entries: [Entry] = []) {
         self.entries = entries
     }

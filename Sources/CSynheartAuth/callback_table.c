@@ -1,8 +1,8 @@
 #include "synheart_auth.h"
 
-/* Synheart Core's runtime looks these functions up by name when it runs, so nothing refers to them when a program is linked. `used`
- * keeps them through the compiler and, on Apple's systems, through -dead_strip; `retain` does so through --gc-sections of ELF linkers.
- * A linker takes this file out of an archive because Swift's half refers to synheart_native_callback_table. */
+/* Synheart Core's runtime looks these functions up by name at run time, so nothing refers to them when a program is linked.
+ * `used` keeps them through the compiler and, on Apple's systems, through -dead_strip; `retain` does so through --gc-sections of
+ * ELF linkers. A linker includes this file from an archive because the Swift code refers to synheart_native_callback_table. */
 #ifdef __has_attribute
 #if __has_attribute(retain)
 #define KEPT __attribute__((used, retain, visibility("default")))

@@ -16,7 +16,7 @@ public struct DERError: Error, Sendable, Hashable {
         public static let indefiniteLength = Self(rawValue: "indefiniteLength")
         /// A length in more octets than it needs, or in more than four.
         public static let invalidLength = Self(rawValue: "invalidLength")
-        /// A tag number in the long form that needs none, one of 2^28 or more, or the reserved UNIVERSAL 0.
+        /// A tag number in the long form without need, one of 2^28 or more, or the reserved UNIVERSAL 0.
         public static let invalidTag = Self(rawValue: "invalidTag")
         /// Larger than the limit.
         public static let tooLarge = Self(rawValue: "tooLarge")
@@ -24,11 +24,11 @@ public struct DERError: Error, Sendable, Hashable {
         public static let tooDeep = Self(rawValue: "tooDeep")
         /// More elements than the limit.
         public static let tooManyNodes = Self(rawValue: "tooManyNodes")
-        /// An element of another type stands here.
+        /// An element of another type is expected here.
         public static let unexpectedTag = Self(rawValue: "unexpectedTag")
         /// A content that its type does not allow.
         public static let invalidContent = Self(rawValue: "invalidContent")
-        /// A number outside the range that was asked for.
+        /// A number outside the allowed range.
         public static let outOfRange = Self(rawValue: "outOfRange")
         /// A required element is missing.
         public static let missing = Self(rawValue: "missing")
@@ -36,7 +36,7 @@ public struct DERError: Error, Sendable, Hashable {
 
     /// The kind of the error.
     public let code: Code
-    /// The offset, in the bytes that were parsed, of the element it concerns.
+    /// The offset of the element at fault, in the parsed bytes.
     public let offset: Int
 
     init(_ code: Code, offset: Int) {
@@ -44,13 +44,13 @@ public struct DERError: Error, Sendable, Hashable {
         self.offset = offset
     }
 
-    /// An error about this element, for code that reads values of its own.
+    /// An error about this element, for code that reads further types of values.
     public init(_ code: Code, at node: DERNode) {
         self.init(code, offset: node.offset)
     }
 }
 
 extension DERError: CustomStringConvertible {
-    /// A short text without any of the input in it.
+    /// A short text that contains nothing of the input.
     public var description: String { "\(code.rawValue) at byte \(offset)" }
 }

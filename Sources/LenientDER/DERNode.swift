@@ -1,7 +1,7 @@
 /// One element, with the exact bytes that it was parsed from.
 ///
-/// Slices keep the indices of the whole input, so `encoded.startIndex` is the element's offset in it, and a signature
-/// is checked over the bytes that arrived, never over a re-encoding.
+/// Slices keep the indices of the complete input, so `encoded.startIndex` is the element's offset, and a signature is checked
+/// over the original bytes, never over a re-encoding.
 public struct DERNode: Sendable, Hashable {
     /// Class, number and form.
     public let tag: DERTag
@@ -100,7 +100,7 @@ private struct DERParser {
         let isConstructed = first & 0x20 != 0
         let short = first & 0x1F
         guard short == 0x1F else {
-            // UNIVERSAL 0 marks the end of an indefinite length, and nothing else.
+            // UNIVERSAL 0 only marks the end of an indefinite length.
             guard first & 0xDF != 0 else { throw DERError(.invalidTag, offset: start) }
             return DERTag(tagClass, UInt32(short), constructed: isConstructed)
         }

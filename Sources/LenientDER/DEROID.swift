@@ -4,7 +4,7 @@ public struct DEROID: Sendable, Hashable {
     public let encoded: [UInt8]
 
     /// An identifier from its arcs, such as `DEROID(2, 5, 29, 15)`. Fewer than two arcs make an empty identifier, which
-    /// equals none that was read.
+    /// equals no parsed one.
     public init(_ arcs: UInt64...) {
         guard arcs.count >= 2 else {
             encoded = []

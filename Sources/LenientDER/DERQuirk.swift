@@ -13,9 +13,9 @@ public struct DERQuirk: Sendable, Hashable {
         case unsortedSet
         /// A BIT STRING with named bits that ends in zero bits, or with bits set beyond its end.
         case nonMinimalBitString
-        /// An INTEGER with leading octets it does not need.
+        /// An INTEGER with unnecessary leading octets.
         case nonMinimalInteger
-        /// A GeneralizedTime before 2050, where RFC 5280 (section 4.1.2.5) has UTCTime.
+        /// A GeneralizedTime before 2050, where RFC 5280 (section 4.1.2.5) requires UTCTime.
         case generalizedTimeBefore2050
     }
 

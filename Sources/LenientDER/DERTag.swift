@@ -12,7 +12,7 @@ public struct DERTag: Sendable, Hashable {
         case privateUse = 3
     }
 
-    /// The class, which says who defines the meaning of the number.
+    /// The class, which determines who defines the number's meaning.
     public let tagClass: Class
     /// The number, at most 2^28 - 1.
     public let number: UInt32

@@ -70,7 +70,7 @@ public struct PlayIntegrityError: Error, Sendable {
         public static let sdkVersionTooLow = Code("SDK_VERSION_TOO_LOW")
         /// The account has no licence of the app.
         public static let notLicensed = Code("NOT_LICENSED")
-        /// Play Protect's verdict is one that the policy refuses.
+        /// The policy refuses Play Protect's verdict.
         public static let playProtectRefused = Code("PLAY_PROTECT_REFUSED")
         /// The device has apps installed or active that the policy refuses.
         public static let appAccessRiskRefused = Code("APP_ACCESS_RISK_REFUSED")
@@ -95,7 +95,7 @@ public struct PlayIntegrityError: Error, Sendable {
     public let code: Code
     /// The step that failed.
     public let step: Step
-    /// What was found, for the log. It holds no secrets.
+    /// The finding, for the log. It contains no secrets.
     public let reason: String
 
     init(_ code: Code, _ step: Step, _ reason: String) {
@@ -143,7 +143,7 @@ extension PlayIntegrityError {
         public static let age = Self(rawValue: "age")
         /// Test responses.
         public static let testResponse = Self(rawValue: "test-response")
-        /// Whether Play knows the app.
+        /// Play recognises the app.
         public static let recognition = Self(rawValue: "recognition")
         /// The app's signing certificates.
         public static let certificateDigests = Self(rawValue: "certificate-digests")
@@ -173,8 +173,7 @@ extension PlayIntegrityError {
     }
 }
 
-/// Why a token could not be checked. It is not the fault of the token: the policy of the service decides what
-/// happens.
+/// Why a token could not be checked. It is not the fault of the token: the service's policy decides about the registration.
 public struct PlayIntegrityUnavailable: Error, Sendable {
     /// The stable reason.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
@@ -186,9 +185,9 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
 
         private init(_ rawValue: String) { self.rawValue = rawValue }
 
-        /// The token is a standard one, which only Google can decode.
+        /// A standard token, which only Google can decode.
         public static let needsGoogle = Code("NEEDS_GOOGLE")
-        /// The token is a classic one, and there are no response keys for it.
+        /// A classic token without response keys for it.
         public static let noKeys = Code("NO_KEYS")
         /// Google could not be reached.
         public static let network = Code("NETWORK")
@@ -212,7 +211,7 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
 
     /// The stable reason.
     public let code: Code
-    /// What to do about it, for the log. It holds no secrets.
+    /// The remedy, for the log. It contains no secrets.
     public let reason: String
 
     /// A reason with an explanation.
@@ -246,7 +245,7 @@ extension PlayIntegrityUnavailable: CustomStringConvertible {
 
 /// The outcome of decoding a token. Exactly one of the three applies.
 public enum DecodeOutcome: Sendable {
-    /// A verdict that Google signed or sent. It was not judged by a policy yet.
+    /// A verdict that Google signed or sent, before any policy judged it.
     case decoded(IntegrityVerdict)
     /// The token is refused.
     case refused(PlayIntegrityError)
@@ -255,9 +254,8 @@ public enum DecodeOutcome: Sendable {
 }
 
 extension DecodeOutcome {
-    /// Whether Google may decode a token that our keys did not decode: there are no keys for it, or none of them decrypts
-    /// it, because Play Console may have replaced the keys. A token that one of them decrypted and that is invalid stays
-    /// refused.
+    /// Whether Google may decode the token: there are no keys for it, or none of them decrypts it, because Play Console may have
+    /// replaced the keys. A token that a key decrypted and that is invalid stays refused.
     public var mayBeDecodedByGoogle: Bool {
         switch self {
         case .decoded: false

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// How values of one kind are read from JSON and written to it.
+/// How values of one kind are read from and written to JSON.
 public struct JSONCoding<Value: Sendable>: Sendable {
     /// The JSON that is understood.
     public let type: JSONType
@@ -12,7 +12,7 @@ public struct JSONCoding<Value: Sendable>: Sendable {
     /// A coding with these two directions.
     ///
     /// - Parameters:
-    ///   - type: what the JSON may be.
+    ///   - type: the allowed JSON.
     ///   - parse: the value of the member at a path, or an error that names the path.
     ///   - write: the JSON of a value.
     public init(
@@ -59,14 +59,14 @@ public struct JSONCoding<Value: Sendable>: Sendable {
             write: { .string(text($0)) })
     }
 
-    /// The coding of another type, which is converted from and to this one.
+    /// The coding of another type, by conversion from and to this one.
     public func map<Other: Sendable>(
         _ convert: @escaping @Sendable (Value) -> Other?, back: @escaping @Sendable (Other) -> Value
     ) -> JSONCoding<Other> {
         JSONCoding<Other>(type, read: { read($0).flatMap(convert) }, write: { write(back($0)) })
     }
 
-    /// This coding, whose type has a name in schemas.
+    /// This coding with a name for its type in schemas.
     public func named(_ name: String) -> Self { Self(.named(name, type), parse: parse, write: write) }
 }
 

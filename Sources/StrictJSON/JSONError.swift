@@ -16,7 +16,7 @@ public struct JSONError: Error, Sendable, Hashable {
         public static let trailingBytes = Self(rawValue: "trailingBytes")
         /// A string that is not UTF-8, or that escapes half of a surrogate pair.
         public static let invalidText = Self(rawValue: "invalidText")
-        /// Two members of one object have one name.
+        /// Two members of one object have the same name.
         public static let duplicateName = Self(rawValue: "duplicateName")
         /// Nested deeper than the limit.
         public static let tooDeep = Self(rawValue: "tooDeep")
@@ -38,7 +38,7 @@ public struct JSONError: Error, Sendable, Hashable {
 
     /// The kind of the error.
     public let code: Code
-    /// Where: the offset in bytes of a syntax error, nil for an error of content.
+    /// The position: the offset in bytes of a syntax error, nil for an error of content.
     public let offset: Int?
     /// The path of the member, such as `ios.app_ids`, for an error of content.
     public let path: String?
@@ -58,7 +58,7 @@ public struct JSONError: Error, Sendable, Hashable {
 }
 
 extension JSONError: CustomStringConvertible {
-    /// A sentence without any of the input in it, for the developer who sent it.
+    /// A sentence for the developer who sent the text. It contains nothing of the input.
     public var description: String {
         let what =
             switch code {

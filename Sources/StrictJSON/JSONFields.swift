@@ -1,6 +1,6 @@
 /// Reads the members of one object by name and type; a value of another type is an error that names its path.
 ///
-/// A member that is `null` counts as absent, as Dart, Kotlin and Swift encoders write absent ones.
+/// A member that is `null` is read as absent, because Dart, Kotlin and Swift encoders write absent members as `null`.
 public struct JSONFields: Sendable {
     private let object: JSONObject
     private let path: String
@@ -17,7 +17,7 @@ public struct JSONFields: Sendable {
     /// The names of all members.
     public var names: [String] { object.members.map(\.name) }
 
-    /// Refuses members other than these: for operators' input, where a typing error must not become a default.
+    /// Refuses members other than these: for operators' input, where a typing error must not result in a default.
     public func allowOnly(_ names: String...) throws(JSONError) { try allowOnly(names) }
 
     /// Refuses members other than these.
@@ -33,28 +33,28 @@ public struct JSONFields: Sendable {
         return value
     }
 
-    /// The value of a member that must be there.
+    /// The value of a required member.
     public func value(_ name: String) throws(JSONError) -> JSONValue {
         guard let value = optionalValue(name) else { throw JSONError(.missing, path: pathOf(name)) }
         return value
     }
 
-    /// A string that must be there.
+    /// A required string.
     public func string(_ name: String) throws(JSONError) -> String {
         try require(optionalString(name), name)
     }
 
-    /// A string that may be absent.
+    /// An optional string.
     public func optionalString(_ name: String) throws(JSONError) -> String? {
         try convert(name) { $0.string }
     }
 
-    /// An integer that must be there.
+    /// A required integer.
     public func integer(_ name: String) throws(JSONError) -> Int64 {
         try require(optionalInteger(name), name)
     }
 
-    /// An integer that may be absent.
+    /// An optional integer.
     public func optionalInteger(_ name: String) throws(JSONError) -> Int64? {
         try convert(name) { $0.integer }
     }
@@ -64,12 +64,12 @@ public struct JSONFields: Sendable {
         try convert(name) { value in value.integer.flatMap { range.contains($0) ? $0 : nil } }
     }
 
-    /// A boolean that must be there.
+    /// A required boolean.
     public func bool(_ name: String) throws(JSONError) -> Bool {
         try require(optionalBool(name), name)
     }
 
-    /// A boolean that may be absent.
+    /// An optional boolean.
     public func optionalBool(_ name: String) throws(JSONError) -> Bool? {
         try convert(name) { $0.bool }
     }
@@ -83,7 +83,7 @@ public struct JSONFields: Sendable {
         }
     }
 
-    /// An array that may be absent.
+    /// An optional array.
     public func optionalArray(_ name: String) throws(JSONError) -> [JSONValue]? {
         try convert(name) { $0.array }
     }
@@ -94,31 +94,31 @@ public struct JSONFields: Sendable {
         return try JSONFields(value, path: pathOf(name))
     }
 
-    /// The members of an object that must be there.
+    /// The members of a required object.
     public func object(_ name: String) throws(JSONError) -> JSONFields {
         try require(optionalObject(name), name)
     }
 
-    /// One of a fixed set of words, that must be there.
+    /// A required member with one of a fixed set of words.
     public func choice<Choice: RawRepresentable<String>>(
         _ name: String, _ type: Choice.Type = Choice.self
     ) throws(JSONError) -> Choice {
         try require(optionalChoice(name, type), name)
     }
 
-    /// One of a fixed set of words, that may be absent.
+    /// An optional member with one of a fixed set of words.
     public func optionalChoice<Choice: RawRepresentable<String>>(
         _ name: String, _ type: Choice.Type = Choice.self
     ) throws(JSONError) -> Choice? {
         try convert(name) { $0.string.flatMap(Choice.init(rawValue:)) }
     }
 
-    /// A string that must be there, read by a type's own parser; what it refuses is of the wrong type.
+    /// A required string for a type's own parser. Text that the parser refuses has the wrong type.
     public func parsed<Value>(_ name: String, _ parse: (String) throws -> Value) throws(JSONError) -> Value {
         try require(optionalParsed(name, parse), name)
     }
 
-    /// A string that may be absent, read by a type's own parser; what it refuses is of the wrong type.
+    /// An optional string for a type's own parser. Text that the parser refuses has the wrong type.
     public func optionalParsed<Value>(
         _ name: String, _ parse: (String) throws -> Value
     ) throws(JSONError) -> Value? {

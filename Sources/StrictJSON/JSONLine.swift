@@ -1,5 +1,5 @@
-/// One object on one line, written member by member, such as a line of a log. The caller guarantees that no name
-/// comes twice.
+/// One object on one line, written member by member, such as a line of a log. The caller guarantees that no name is
+/// repeated.
 public struct JSONLine: Sendable {
     private var writer = JSONWriter(layout: .compact)
     private var isEmpty = true
@@ -19,7 +19,7 @@ public struct JSONLine: Sendable {
         writer.write(.integer(value))
     }
 
-    /// The line as UTF-8, its end included.
+    /// The line as UTF-8, with its end.
     public consuming func bytes() -> [UInt8] {
         if isEmpty { writer.append("{") }
         writer.append("}\n")

@@ -8,7 +8,7 @@ extension JSONValue {
         /// The maximum nesting of arrays and objects.
         public var depth: Int
 
-        /// By default 64 KiB and 16 levels: what the device API accepts.
+        /// By default 64 KiB and 16 levels, as in the device API.
         public init(bytes: Int = 64 * 1024, depth: Int = 16) {
             self.bytes = bytes
             self.depth = depth
@@ -163,7 +163,7 @@ private struct JSONParser {
         while true {
             switch try peek() {
             case UInt8(ascii: "\""):
-                // The usual string has no escapes and is taken in one piece.
+                // Most strings have no escapes and are copied in one piece.
                 let text = try decodeText(bytes[start..<position], at: opening)
                 position += 1
                 return text
@@ -207,7 +207,7 @@ private struct JSONParser {
         let start = position
         let unit = try parseHexadecimal()
         if let scalar = Unicode.Scalar(unit) { return scalar }
-        // A surrogate. It must be the first of a pair, and the second must follow at once.
+        // A surrogate. It must be the first of a pair, and the second must follow directly.
         guard (0xD800...0xDBFF).contains(unit) else { throw JSONError(.invalidText, offset: start) }
         for byte in "\\u".utf8 {
             guard try peek() == byte else { throw JSONError(.invalidText, offset: start) }

@@ -1,23 +1,22 @@
-/// A policy with a JSON form. A table of members is the one place that names, reads, writes and describes them.
+/// A policy with a JSON form. One table of members names, reads, writes and describes them.
 ///
-/// There are two forms of an object:
-/// - An *audit* lays an object over a policy (``applying(_:ignoring:)``). It may name every member. `null` means: not
+/// An object has two forms:
+/// - An *audit* overrides a policy by an object (``applying(_:ignoring:)``). The object may have every member. `null` means: not
 ///   checked.
-/// - An *app record* is what a service enforces (``applying(appRecord:ignoring:)``). It may name the members that
-///   ``JSONMember/isInAppRecord`` marks, and give them no value that switches protection off. `null` counts as absent.
+/// - An *app record* has the policy that a service enforces (``applying(appRecord:ignoring:)``). It may have the members that
+///   ``JSONMember/isInAppRecord`` marks, but no value that disables protection. `null` is read as absent.
 public protocol JSONPolicy: Sendable {
     /// Every member, in the order in which they are written.
     static var jsonMembers: [JSONMember<Self>] { get }
 }
 
 extension JSONPolicy {
-    /// This policy with the members of an object laid over it: absent keeps, `null` is not checked.
+    /// This policy, overridden by the members of an object: an absent member keeps the value, `null` means not checked.
     ///
     /// - Parameters:
     ///   - fields: the object. `description` and `note` are for people and have no effect.
     ///   - others: names of members that belong to another reader.
-    /// - Throws: `unknownName` for any other member, `wrongType` for a value that is not understood, with the member's
-    ///   path.
+    /// - Throws: `unknownName` for any other member, `wrongType` for an invalid value, with the member's path.
     public func applying(_ fields: JSONFields, ignoring others: [String] = []) throws(JSONError) -> Self {
         try fields.allowOnly(Self.jsonMembers.map(\.name) + ["description", "note"] + others)
         var policy = self
@@ -27,13 +26,13 @@ extension JSONPolicy {
         return policy
     }
 
-    /// This policy with the members of an app record's object laid over it: absent and `null` keep.
+    /// This policy, overridden by the members of an app record's object: absent members and `null` keep the value.
     ///
     /// - Parameters:
     ///   - fields: the object.
-    ///   - others: names of members that the record has beside the policy.
-    /// - Throws: `unknownName` for any other member, `missing` for a required one, `wrongType` for a value that is not
-    ///   understood or that an app record may not have, with the member's path.
+    ///   - others: names of members that the record has besides the policy.
+    /// - Throws: `unknownName` for any other member, `missing` for a required one, `wrongType` for a value that is invalid or not
+    ///   allowed in an app record, with the member's path.
     public func applying(appRecord fields: JSONFields, ignoring others: [String] = []) throws(JSONError) -> Self {
         try fields.allowOnly(Self.appRecordNames + others)
         var policy = self
@@ -76,11 +75,11 @@ extension JSONPolicy {
     private static var appRecordMembers: [JSONMember<Self>] { jsonMembers.filter(\.isInAppRecord) }
 }
 
-/// What a member of an app record decides, and who sets it.
+/// The effect of an app record's member, and who sets it.
 public enum JSONMemberText: Sendable, Hashable {
     /// Everybody sets it.
     case everyday(String)
-    /// Its default is right for most apps. The documentation has it on a page of its own.
+    /// Its default is right for most apps. The documentation has it on a separate page.
     case advanced(String)
 
     fileprivate var sentence: String {
@@ -96,11 +95,11 @@ public enum JSONMemberText: Sendable, Hashable {
 public struct JSONMember<Policy: Sendable>: Sendable {
     /// Which values an app record may have for a member.
     public enum AppRecordRule<Value: Sendable>: Sendable {
-        /// Every value that is understood.
+        /// Every valid value.
         case any
-        /// Only those that this coding understands.
+        /// Only the values of this coding.
         case only(JSONCoding<Value>)
-        /// None: app records do not have the member.
+        /// None: app records lack the member.
         case none
     }
 
@@ -113,7 +112,7 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     fileprivate let text: JSONMemberText
     fileprivate let appRecordType: JSONType
     fileprivate private(set) var hasDefault = true
-    /// Sets the value, or what `null` means.
+    /// Sets the value, or the meaning of `null`.
     fileprivate let read: @Sendable (JSONValue?, _ path: String, inout Policy) throws(JSONError) -> Void
     fileprivate private(set) var readAppRecord:
         @Sendable (JSONValue, _ path: String, inout Policy) throws(JSONError) -> Void
@@ -127,11 +126,11 @@ extension JSONMember {
     ///
     /// - Parameters:
     ///   - name: its name.
-    ///   - path: where the policy keeps it.
+    ///   - path: its property in the policy.
     ///   - coding: how it is read and written.
-    ///   - null: what `null` means in an audit; nil: it is refused.
-    ///   - inAppRecord: what an app record may say.
-    ///   - text: what it decides, for members of app records.
+    ///   - null: the meaning of `null` in an audit; nil: `null` is refused.
+    ///   - inAppRecord: the values that an app record may have.
+    ///   - text: its effect, for members of app records.
     public init<Value>(
         _ name: String, _ path: any WritableKeyPath<Policy, Value> & Sendable, _ coding: JSONCoding<Value>,
         null: Value? = nil, inAppRecord: AppRecordRule<Value> = .any, _ text: JSONMemberText = .advanced("")
@@ -197,7 +196,7 @@ extension JSONMember {
         return member
     }
 
-    /// This member, whose default depends on other members, as its text says.
+    /// This member, whose default depends on other members, as its text explains.
     public func withoutDefault() -> Self {
         var member = self
         member.hasDefault = false
@@ -214,8 +213,8 @@ extension JSONMember {
         return member
     }
 
-    /// This member, written as `null` in an app record whose policy has the default: the record then follows the default of
-    /// a later version.
+    /// This member, written as `null` in an app record if the policy has the default: the record then follows the default of
+    /// later versions.
     ///
     /// - Parameter isDefault: whether a policy has the default.
     public func nullInAppRecord(where isDefault: @escaping @Sendable (Policy) -> Bool) -> Self {
@@ -224,8 +223,8 @@ extension JSONMember {
         return member
     }
 
-    /// This member, absent from an app record whose policy has the default. A member that is newer than stored records needs
-    /// it: an earlier version of the service, which may run on the same store, refuses members that it does not know.
+    /// This member, absent from an app record if the policy has the default. For members that are newer than stored records: an
+    /// earlier version of the service, which may run on the same store, refuses unknown members.
     ///
     /// - Parameter isDefault: whether a policy has the default.
     public func absentFromAppRecord(where isDefault: @escaping @Sendable (Policy) -> Bool) -> Self {

@@ -1,4 +1,4 @@
-/// What the JSON of a value may be. Schemas and pages of the documentation are made from it.
+/// The allowed JSON of a value. Schemas and pages of the documentation are generated from it.
 public indirect enum JSONType: Sendable, Hashable {
     /// A string, which may have further rules.
     case text
@@ -24,15 +24,15 @@ public indirect enum JSONType: Sendable, Hashable {
 public struct JSONMemberDescription: Sendable, Hashable {
     /// Its name.
     public let name: String
-    /// What its JSON may be, besides `null`.
+    /// The allowed JSON of the member, besides `null`.
     public let type: JSONType
-    /// Whether it must be there.
+    /// Whether the member is required.
     public let isRequired: Bool
-    /// The value of a record without it. Nil if it is required, or if the value depends on other members.
+    /// The value if the member is absent. Nil if it is required, or if the value depends on other members.
     public let defaultValue: JSONValue?
-    /// What it decides, in one or two sentences.
+    /// The effect of the member, in one or two sentences.
     public let meaning: String
-    /// Whether everybody sets it. Other members are documented on a page of their own.
+    /// Whether most operators set it. Other members are documented on a separate page.
     public let isEveryday: Bool
 
     /// The members of the object, or of each object of the array, that the member may be.

@@ -4,20 +4,21 @@ public enum JSONValue: Sendable, Hashable {
     case null
     /// The literals `true` and `false`.
     case bool(Bool)
-    /// A number, as its digits: no precision is lost.
+    /// A number, as its digits, so that no precision is lost.
     case number(JSONNumber)
     /// A string, with its escapes resolved. Escaped surrogates come in pairs, so it is valid Unicode.
     case string(String)
     /// The elements, in their order.
     case array([JSONValue])
-    /// The members, in their order, each name once.
+    /// The members, in order and without repeated names.
     case object(JSONObject)
 }
 
 extension JSONValue {
-    /// Strings are the same when their code points are; numbers, when their digits are.
+    /// Strings are equal if their code points are equal; numbers, if their digits are.
     ///
-    /// String's own equality is canonical equivalence: under it the Kelvin sign is a K, and `A256KW` has a look-alike.
+    /// String's own equality is canonical equivalence: it equates the Kelvin sign and K, so `A256KW` would have a
+    /// look-alike.
     public static func == (left: JSONValue, right: JSONValue) -> Bool {
         switch (left, right) {
         case (.null, .null): true
@@ -64,7 +65,7 @@ extension JSONValue {
     public var isNull: Bool { self == .null }
 }
 
-// No `nil` literal: for `Optional<JSONValue>` it would be taken as null where absence was meant.
+// No `nil` literal: for `Optional<JSONValue>` it would mean null where absence was intended.
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
@@ -77,7 +78,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, Ex
 
 /// A number as it was written. The caller converts it, because it knows the expected range.
 public struct JSONNumber: Sendable, Hashable {
-    /// The literal, as RFC 8259 section 6 allows it.
+    /// The literal, in the form of RFC 8259 section 6.
     public let digits: String
 
     init(digits: String) { self.digits = digits }
@@ -109,7 +110,7 @@ public struct JSONObject: Sendable, Hashable {
             self.value = value
         }
 
-        /// Names are the same when their code points are.
+        /// Names are equal if their code points are equal.
         public static func == (left: Member, right: Member) -> Bool {
             left.name.hasSameBytes(as: right.name) && left.value == right.value
         }
@@ -118,19 +119,19 @@ public struct JSONObject: Sendable, Hashable {
     /// An object without members.
     public init() {}
 
-    /// An object of these members. The caller guarantees that no two have one name.
+    /// An object of these members. The caller guarantees that no name is repeated.
     public init(members: [Member]) { self.members = members }
 
     /// An object without members, with room for this many.
     public init(reserving count: Int) { members.reserveCapacity(count) }
 
-    /// An object of these members. If two have one name, the later one is used.
+    /// An object of these members. Of members with the same name, the later one is used.
     public init(_ members: some Sequence<(String, JSONValue)>) {
         self.members.reserveCapacity(members.underestimatedCount)
         for (name, value) in members { self[name] = value }
     }
 
-    /// The value of the member `name`. Names are the same when their code points are.
+    /// The value of the member `name`, compared by code points.
     public subscript(name: String) -> JSONValue? {
         get { index(of: name).map { members[$0].value } }
         set {

@@ -22,8 +22,8 @@ extension JSONValue {
     }
 }
 
-/// Writes into an array of bytes. With a string that grows by one character at a time, the JSON of one response costs a tenth of the
-/// time of its signature.
+/// Writes into an array of bytes. Appending to a string character by character would take a tenth of a signature's time for the
+/// JSON of one response.
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
     private let layout: JSONValue.Layout
@@ -102,7 +102,7 @@ struct JSONWriter {
     }
 
     // The escape of a line separator of Unicode, or of a control character from U+0080 to U+009F. They are escaped so that
-    // programs which split lines by Unicode's rules also see one line for each value.
+    // programs that split lines by Unicode's rules also read one line for each value.
     private static func lineEnd(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> (escape: String, length: Int)? {
         let next = text.dropFirst()
         guard let second = next.first else { return nil }

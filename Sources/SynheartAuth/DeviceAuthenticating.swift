@@ -97,7 +97,7 @@ extension DeviceAuthenticating {
         try await deviceToken(appID: appID, audience: nil)
     }
 
-    /// Learns the service's clock, for every app used so far.
+    /// Learns the service's clock, for every app used so far by this instance.
     public func correctClockSkew(serverTimestamp: Double) async throws {
         try await correctClockSkew(serverTimestamp: serverTimestamp, appID: nil)
     }

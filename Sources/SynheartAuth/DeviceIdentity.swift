@@ -2,7 +2,7 @@ internal import AuthContract
 
 /// The identity of one app on this device. It runs one operation at a time; a second caller of the same operation joins it.
 ///
-/// An operation runs in a task of its own, so that it survives the cancellation of the caller that began it.
+/// An operation runs in its own task, so that it survives the cancellation of its caller.
 actor DeviceIdentity {
     nonisolated let context: IdentityContext
     private let resets: Resets
@@ -74,7 +74,7 @@ actor DeviceIdentity {
         return try await Self.value(of: task)
     }
 
-    /// Rotates for the reason that the service demands; without a demand as scheduled.
+    /// Rotates for the reason that the service demands; without a demand, as scheduled.
     func rotateAsDemanded() async throws(SynheartAuthError) {
         let demand = try await context.ledger.load().rotationDemand
         _ = try await rotate(RotationGoal(reason: demand?.reason ?? .scheduled))
@@ -82,7 +82,7 @@ actor DeviceIdentity {
 
     /// Binds a new App Attest key in place of a lost one, by a rotation.
     ///
-    /// - Throws: `ATTESTATION_FAILED` with recovery `reset` if the service takes none.
+    /// - Throws: `ATTESTATION_FAILED` with recovery `reset` if the service accepts none.
     func rebind() async throws(SynheartAuthError) {
         if let key = try await context.ledger.load().attestationKey, key.isUsed { return }
         guard !isRebindRefused else { throw .rebindRefused(cause: .assertionKeyLost()) }
@@ -206,7 +206,7 @@ actor DeviceIdentity {
         do throws(SynheartAuthError) { return .success(try await body()) } catch { return .failure(error) }
     }
 
-    /// The result of an operation. Cancelling the caller ends its wait; the operation runs on.
+    /// The result of an operation. Cancelling the caller ends its wait; the operation continues.
     private static func value<Value: Sendable>(of operation: Operation<Value>) async throws(SynheartAuthError) -> Value
     {
         guard let result = await operation.valueUnlessCancelled() else { throw .cancelled }

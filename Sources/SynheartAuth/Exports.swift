@@ -1,8 +1,7 @@
 public import AuthContract
 
-// The types of AuthContract that an app names when it configures, signs, sends or brings parts of its own: so that importing
-// SynheartAuth is enough. The other names of AuthContract are not exported, because names such as `Route` and `Platform` are
-// common in apps.
+// The types of AuthContract that an app needs to configure, sign, send or replace parts, so that importing SynheartAuth is
+// enough. The other names of AuthContract are not exported, because names such as `Route` and `Platform` are common in apps.
 @_exported public import struct AuthContract.BindingNonce
 @_exported public import struct AuthContract.ContractError
 @_exported public import struct AuthContract.DevicePublicKey
@@ -14,5 +13,5 @@ public import AuthContract
 @_exported public import enum AuthContract.SignatureScheme
 @_exported public import struct AuthContract.UnixTime
 
-/// What attests a device: `ios` for App Attest, `android` for Play Integrity and key attestation.
+/// The kind of attestation: `ios` for App Attest, `android` for Play Integrity and key attestation.
 public typealias AttestationPlatform = Platform

@@ -11,8 +11,8 @@ internal import StrictJSON
 ///     let headers = try await SynheartAuth.shared.signRequest(
 ///         appID: "com.example.app", method: "POST", path: "/v1/readings", bodyBytes: body)
 ///
-/// Every operation throws `SynheartAuthError`, and `CancellationError` if its caller is cancelled. Cancelling a caller ends its wait; the
-/// operation runs to its end, because others may have joined it.
+/// Every operation throws `SynheartAuthError`, and `CancellationError` if its caller is cancelled. Cancelling a caller ends its
+/// wait; the operation continues, because others may have joined it.
 public final class SynheartAuth: Sendable {
     /// The instance for apps that need only one.
     public static let shared = SynheartAuth()
@@ -20,7 +20,7 @@ public final class SynheartAuth: Sendable {
     private struct State: Sendable {
         var configuration: Configuration?
         var identities: [AppID: DeviceIdentity] = [:]
-        /// The identity used last. Most apps have one, and skip parsing its id.
+        /// The identity used last. Most apps have only one, and so skip parsing its id.
         var latest: DeviceIdentity?
     }
 
@@ -48,11 +48,11 @@ public final class SynheartAuth: Sendable {
 
     /// Configures the instance, once. Changes no identity.
     ///
-    /// A second call with the same values changes nothing: operations, caches and tokens stay. Parts that the app gave are the same if
-    /// they are the same object, or equal values.
+    /// A second call with the same values changes nothing: operations, caches and tokens stay. Parts of the app are compared by
+    /// identity or as values.
     ///
     /// - Throws: `NOT_CONFIGURED` with recovery `none` if the instance is configured with other values. An app that needs two
-    ///   configurations makes two instances.
+    ///   configurations creates two instances.
     public func configure(_ configuration: Configuration) throws(SynheartAuthError) {
         let differences = state.withLock { state -> [String] in
             if let current = state.configuration { return current.differences(from: configuration) }
@@ -76,7 +76,7 @@ public final class SynheartAuth: Sendable {
         }
     }
 
-    /// Runs an operation for its caller. A cancelled caller gets `CancellationError`, whatever its wait ended with.
+    /// Runs an operation for its caller. A cancelled caller gets `CancellationError`, whatever the operation's result.
     func forCaller<Value>(_ body: () async throws(SynheartAuthError) -> Value) async throws -> Value {
         do throws(SynheartAuthError) {
             return try await body()
@@ -142,7 +142,8 @@ public final class SynheartAuth: Sendable {
         }
     }
 
-    /// Replaces the key and keeps the device id. Signing goes on meanwhile. If the service demands it, the rotation attests again.
+    /// Replaces the key and keeps the device id. Signing continues meanwhile. If the service demands it, the rotation attests
+    /// again.
     ///
     /// A call joins a rotation in progress, unless that one is scheduled and this one follows a compromise.
     ///
@@ -213,7 +214,7 @@ public final class SynheartAuth: Sendable {
         } catch {
             throw SynheartAuthError(.notConfigured, error.description)
         }
-        // In one step, so that no identity of an old configuration meets a new configuration.
+        // In one step, so that no identity of an old configuration is used with a new one.
         let identity = state.withLock { state -> DeviceIdentity? in
             if state.identities[appID] == nil, let configuration = state.configuration {
                 state.identities[appID] = DeviceIdentity(

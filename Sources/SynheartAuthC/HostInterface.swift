@@ -24,8 +24,8 @@ public func createInstance(
     guard platform?.storageCallbacks != .some(.partial) else {
         return invalidArgument("read_record, write_record, remove_record: all of them, or none", result)
     }
-    // The locks of the host's records need a directory. Only the host knows one that all its processes share and others cannot
-    // enter.
+    // The locks of the host's records need a directory. Only the host knows one that all its processes share and that others
+    // cannot access.
     guard platform?.storageCallbacks != .some(.complete) || directory != nil else {
         return invalidArgument("directory: storage callbacks need one for their locks", result)
     }

@@ -6,12 +6,12 @@ internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-// What a host hears of the SDK. The header documents each function.
+// Receives the SDK's events for a host. The header documents each function.
 
 /// The host's observer.
 final class HostObserver: AuthLogger {
     private let host: HostTable<synheart_auth_observer>
-    /// One thread, so that a host that hangs blocks none of Swift's pool.
+    /// A single thread, so that a host that hangs does not block Swift's pool.
     private let thread = DispatchQueue(label: "ai.synheart.auth.observer")
     private let waiting = Locked(0)
     private static let limit = 1000
@@ -66,7 +66,7 @@ public func setObserver(
     guard let table = observer.flatMap({ synheart_auth_observer.copy($0) }) else {
         return invalidArgument("observer: version or size", result)
     }
-    // From here on `release` is owed.
+    // From here on `release` must be called.
     let observer = HostObserver(table)
     guard let handle else { return invalidArgument("handle", result) }
     Instance.of(handle).observe(observer)

@@ -26,7 +26,7 @@ struct HostCall: Sendable {
     }
 }
 
-/// A table of a host's functions that begins with its version and its size, as the header says.
+/// A table of a host's functions that begins with its version and its size, as the header describes.
 protocol VersionedTable {}
 
 extension synheart_auth_host: VersionedTable {}
@@ -34,11 +34,11 @@ extension synheart_auth_transport: VersionedTable {}
 extension synheart_auth_observer: VersionedTable {}
 
 extension VersionedTable {
-    /// A copy of the host's table; nil if its version or size is another one. A larger table is one of a later version of the header: its
-    /// beginning is the same.
+    /// A copy of the host's table; nil if its version or size is invalid. A larger table is of a later version of the header,
+    /// which begins in the same way.
     static func copy(_ pointer: UnsafePointer<Self>) -> Self? {
         let start = UnsafeRawPointer(pointer)
-        // Only these two words may be read before they are known to be right.
+        // Only these two words may be read before they are checked.
         let (version, size) = (start.load(as: UInt32.self), start.load(fromByteOffset: 4, as: UInt32.self))
         guard version == 1, size >= MemoryLayout<Self>.size else { return nil }
         return pointer.pointee
@@ -66,7 +66,7 @@ struct HostPlatform: @unchecked Sendable {
         user = User(callbacks)
     }
 
-    /// Released with the last copy of the platform, and so after the last callback.
+    /// Released with the last copy of the platform, so after the last callback.
     ///
     /// Unchecked: the callbacks are copied and never changed. It is a class only for its `deinit`.
     private final class User: @unchecked Sendable {
@@ -147,7 +147,7 @@ extension HostPlatform: AttestationProvider {
     func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
         guard let call = callbacks.attest else { throw AttestationError(.unsupported, reason: "no attest callback") }
         let challenge = subject.challenge
-        // The SDK cancels this task at its limit. One call at a time, and none while one is abandoned.
+        // The SDK cancels this task at its limit. Only one call runs at a time, and none while one is abandoned.
         let ending = await user.attestations.run(.attest, limit: nil, leavesBehind: true) {
             HostCall(64 * 1024) {
                 call(

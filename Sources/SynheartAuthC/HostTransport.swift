@@ -32,7 +32,7 @@ public func setHTTPAnswer(
     }
 }
 
-/// `[{"name":"…","value":"…"}, …]`; nil if it is something else. NULL is no headers.
+/// `[{"name":"…","value":"…"}, …]`; nil for any other form. NULL means no headers.
 private func headerLines(_ pointer: UnsafePointer<CChar>?) -> HeaderFields? {
     guard let pointer else { return HeaderFields() }
     guard let text = CText.string(pointer), let lines = try? JSONValue(parsing: Array(text.utf8)).array else {
@@ -54,8 +54,8 @@ final class HostTransport: HTTPTransport {
 
     deinit { host.table.release?(host.table.user) }
 
-    /// Sends on one of a few threads, so that a host that hangs blocks neither Swift's pool nor the first other requests. The SDK
-    /// abandons it at the deadline. A request that waits for a thread until then is not sent.
+    /// Sends on one of a few threads, so that a host that hangs blocks neither Swift's pool nor, at first, other requests. The
+    /// SDK abandons the call at the deadline. A request that waits for a thread until then is not sent.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
         guard let outcome = await threads.run({ self.exchange(request) }) else {
             throw TransportError("the host's HTTP client was too busy to send the request")
@@ -105,7 +105,7 @@ public func setTransport(
     guard let table = transport.flatMap({ synheart_auth_transport.copy($0) }) else {
         return invalidArgument("transport: version or size", result)
     }
-    // From here on `release` is owed.
+    // From here on `release` must be called.
     let transport = HostTransport(table)
     guard let handle else { return invalidArgument("handle", result) }
     guard table.send != nil else { return invalidArgument("transport.send", result) }

@@ -13,7 +13,7 @@ final class Instance: Sendable {
     private let calls = Locked(Calls())
     private let observation = Locked<Task<Void, Never>?>(nil)
 
-    /// The calls under way, which `cancelCalls` ends.
+    /// The running calls, which `cancelCalls` ends.
     private struct Calls: Sendable {
         var last: UInt64 = 0
         var running: [UInt64: OnceValue<Void>] = [:]
@@ -39,7 +39,7 @@ final class Instance: Sendable {
         }
     }
 
-    /// Tells the observer what happens from now on, in place of an earlier one.
+    /// Installs an observer of later events, replacing an earlier one.
     func observe(_ observer: HostObserver) {
         change { $0.logger = observer }
         let changes = sdk.stateChanges
@@ -54,13 +54,13 @@ final class Instance: Sendable {
         for call in running { call.give(()) }
     }
 
-    /// How a host's call ended.
+    /// The result of a host's call.
     enum Ending<Value: Sendable>: Sendable {
         case value(Value)
         case deadlinePassed, cancelled
     }
 
-    /// Runs `body` until the limit has passed or the host cancels its calls. The operation runs on.
+    /// Runs `body` until the limit has passed or the host cancels its calls. The operation continues.
     func value<Value: Sendable>(
         within limit: Duration, _ body: @escaping @Sendable () async -> Value
     ) async -> Ending<Value> {
@@ -74,7 +74,7 @@ final class Instance: Sendable {
         defer { calls.withLock { $0.running[id] = nil } }
         let sleeper = sleeper
         let work = Task { await withDeadline(limit, sleeper, body) }
-        // Cancelled, it gives nil. Once it has ended, this does nothing.
+        // If cancelled, this returns nil. After the end it has no effect.
         Task {
             await end.value
             isCancelled.withLock { $0 = true }

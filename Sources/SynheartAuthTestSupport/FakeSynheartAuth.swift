@@ -2,10 +2,11 @@ public import AuthContract
 internal import Bytes
 @_exported public import SynheartAuth
 
-/// A stand-in for the SDK in the tests of an app: identities in memory, answers and failures that a test writes down.
+/// A stand-in for the SDK in the tests of an app: identities in memory, scripted answers and failures.
 ///
-/// Without a script every operation succeeds as it would on a phone: a device must register before it signs, a second registration
-/// is `alreadyRegistered`, a reset ends the identity. It has no key and no network: its signatures verify nowhere.
+/// Without a script every operation succeeds as it would on a phone: a device must register before it signs, a second
+/// registration is `alreadyRegistered`, a reset ends the identity. It has no key and no network, and no verifier accepts its
+/// signatures.
 public final class FakeSynheartAuth: DeviceAuthenticating {
     /// An operation of the SDK.
     public enum Operation: String, Sendable, Hashable, CaseIterable {
@@ -31,17 +32,17 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         case resetDeviceIdentity
         /// Corrects the clock by the time of an answer. Its calls may have an empty app id.
         case correctClockSkew
-        /// Does what is due, such as a rotation.
+        /// Performs due work, such as a rotation.
         case maintain
     }
 
-    /// A call that the app made.
+    /// A call by the app.
     public struct Call: Sendable, Hashable {
         /// The operation.
         public let operation: Operation
         /// The app.
         public let appID: String
-        /// What was sent, if the operation is `send`. `data(for:)` sends too.
+        /// The sent request, if the operation is `send`. `data(for:)` also counts as `send`.
         public let request: TransportRequest?
     }
 
@@ -68,17 +69,17 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
 
     // MARK: The script
 
-    /// The next calls of an operation throw these errors, one each. Make them by `SynheartAuthError.fromCode`.
+    /// Makes the next calls of an operation throw these errors, one each. Create them by `SynheartAuthError.fromCode`.
     public func fail(_ operation: Operation, with errors: SynheartAuthError...) {
         script.withLock { $0.failures[operation, default: []] += errors.map { $0 as any Error } }
     }
 
-    /// The next call of an operation throws `CancellationError`, after the failures that were written down before.
+    /// Makes the next call of an operation throw `CancellationError`, after the failures scripted before.
     public func cancel(_ operation: Operation) {
         script.withLock { $0.failures[operation, default: []].append(CancellationError()) }
     }
 
-    /// The next registrations end like this. Without a script they end as `registered`, or `alreadyRegistered`.
+    /// Sets the results of the next registrations. Without a script they are `registered`, or `alreadyRegistered`.
     public func register(as statuses: Registration.Status...) { script.withLock { $0.registrations += statuses } }
 
     /// The next request to a URL with this ending gets this answer; others get an empty 200.

@@ -36,7 +36,7 @@ import Testing
         }
         #expect(audit.unchecked == [.dates, .revocation, .challenge, .publicKey, .package, .patchLevels])
         #expect(audit.steps.filter { $0.outcome == .unchecked }.map(\.step) == audit.unchecked)
-        // Its certificate digests are still compared.
+        // The audit still compares the certificate digests.
         #expect(audit.steps.filter { $0.step == .package }.map(\.outcome) == [.unchecked, .passed])
         #expect(audit.refusal == nil)
     }

@@ -103,7 +103,7 @@ struct AuthorizationListTests {
         #expect(try list(718).vendorPatchLevel == 42)
         #expect(try list(719).bootPatchLevel == 42)
         #expect(try read([DERWriter.explicit(600, DERWriter.null)]).list.isOpenToAllApplications)
-        // Also if the value has another type: otherwise an open key could hide it.
+        // Even if the value has another type: otherwise an open key could be hidden.
         #expect(try list(600).isOpenToAllApplications)
         #expect(try !list(601).isOpenToAllApplications)
         let nothing = try read([]).list

@@ -163,7 +163,7 @@ struct PolicyJSONTests {
             (#"{"security_level": null}"#, "security_level"),
             (#"{"certificate_digests": ["ab"]}"#, "certificate_digests"),
             (#"{"maximum_patch_age_days": 36501}"#, "maximum_patch_age_days"),
-            // With padding, the base64 of 31 bytes is as long as that of 32.
+            // With padding, the base64 of 31 bytes has the same length as that of 32.
             (#"{"boot_keys": ["\#(String(repeating: "A", count: 42))=="]}"#, "boot_keys"),
             (#"{"boot_keys": ["\#(String(repeating: "A", count: 42))"]}"#, "boot_keys"),
             (#"{"boot_keys": ["\#(String(repeating: "A", count: 44))"]}"#, "boot_keys"),

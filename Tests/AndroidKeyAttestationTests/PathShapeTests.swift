@@ -9,7 +9,7 @@ import Testing
 extension Fixture {
     typealias Certificate = KeyAttestationCertificate
 
-    /// The key description of an attacker: exactly the one that the service expects.
+    /// The attacker's key description, identical to the expected one.
     func description(_ change: (inout KeyAttestationOptions) -> Void = { _ in }) -> [UInt8] {
         var options = KeyAttestationOptions()
         change(&options)
@@ -39,7 +39,7 @@ extension Fixture {
 struct PathShapeTests {
     private typealias Certificate = KeyAttestationCertificate
     private let fixture: Fixture
-    /// A key whose holder signs certificates with it: a virtual machine's, or an attested key of an app.
+    /// A key that an attacker can sign certificates with: a virtual machine's, or an app's attested key.
     private let attackersKey = P256.Signing.PrivateKey()
 
     init() throws { fixture = try Fixture() }
@@ -75,8 +75,7 @@ struct PathShapeTests {
         let authorities = remote(machine, organization: "AVF").dropFirst()
         let forged = [fixture.leaf(), machine] + authorities
         #expect(try fixture.code(forged, under: .remote, includesRoot: includesRoot) == .chainShape)
-        // The same without the machine's own certificate: the number of certificates is right, but the organization
-        // is wrong.
+        // Without the machine's own certificate, the number of certificates is correct, but the organization is wrong.
         let shorter = [fixture.leaf()] + authorities
         #expect(try fixture.code(shorter, under: .remote, includesRoot: includesRoot) == .chainShape)
     }
@@ -295,7 +294,7 @@ struct AttestationCertificateTests {
         #expect(try isCorroborated { $0[1].subject = [.serialNumber("1"), .organization("StrongBox")] })
         #expect(try isCorroborated({ $0[1].subject[0] = .organization("StrongBox") }, remote: true))
         #expect(try isCorroborated({ $0[1].subject.append(.title("StrongBox")) }, remote: true))
-        // Neither the leaf's name, which the app chooses, nor those of authorities.
+        // Neither the leaf's name, which the app chooses, nor those of authorities count.
         for index in [0, 2] {
             #expect(try !isCorroborated { $0[index].subject.append(.title("StrongBox")) })
             #expect(try !isCorroborated { $0[index].subject.append(.organization("StrongBox")) })
@@ -320,7 +319,7 @@ struct AttestationCertificateTests {
             #expect(found?.certificatesIssued == (index == 1 ? 64 : nil))
             #expect((found == nil) == (index != 1))
         }
-        // A factory's chain of the right shape may carry it too.
+        // A factory's chain of the correct shape may have it too.
         var factory: [Certificate] = [fixture.leaf(), .factoryAttestation(title: "TEE"), .factoryIntermediate]
         factory[1].extensions = [info]
         #expect(try fixture.verify(factory, under: .factory).provisioningInfo?.certificatesIssued == 64)
@@ -358,7 +357,7 @@ struct AttestationCertificateTests {
             #expect(none == nil)
             #expect(quirks.contains("cert1:provisioningInfo-unreadable"))
         }
-        // Keys of different types whose names are the same both stay.
+        // Keys of different types with the same name both stay.
         #expect(json(try info([0xA2, 0x01, 0x01, 0x61, 0x31, 0x02]).0) == ["1": 1, "6131": 2])
     }
 }

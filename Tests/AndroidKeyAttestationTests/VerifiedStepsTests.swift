@@ -125,8 +125,8 @@ struct VerifiedStepsTests {
             #expect(verifier.verified.count == 0)
         }
         #expect(paths.count == 4 * 4 + 3 * 3 + 5)
-        // Rules about the key description are not path rules: a device that they refuse still fills the cache, so it
-        // costs no more than an accepted one.
+        // Rules about the key description are not path rules: a device that they refuse still fills the cache, so its
+        // next verification is as fast as an accepted one's.
         let otherChallenge = refusal {
             _ = try verifier.verify(
                 KeyAttestationChain(der: remote()), challenge: [1], publicKey: fixture.key.publicKey, at: Fixture.time)
@@ -188,7 +188,7 @@ struct VerifiedStepsTests {
         let verifier = try verifier()
         let good = try remote()
         #expect(code(good, verifier) == nil)
-        // The root signs another Droid CA2 with another key, which did not sign the certificates of the first one.
+        // The root signs a second Droid CA2 with another key, which did not sign the first one's certificates.
         var path: [Certificate] = [
             fixture.leaf(), .remoteAttestation(organization: "TEE"), .droidCA3, .droidCA2,
         ]
@@ -259,7 +259,7 @@ struct VerifiedStepsTests {
             #expect(isThere, "after \(number)")
             #expect(steps.count <= 4)
         }
-        // Inserting again takes no room.
+        // Inserting an entry again uses no room.
         for _ in 0..<10 { steps.insert(step(50)) }
         let found = [0, 1, 50].map { steps.contains(step($0)) }
         #expect(found == [true, false, true])

@@ -11,14 +11,14 @@ import Testing
 @Suite struct BitFlips {
     static let stride = ProcessInfo.processInfo.environment["APP_ATTEST_EVERY_BIT"] == nil ? 211 : 1
 
-    /// The objects whose forms differ most: without extensions, with, and the oldest.
+    /// The objects with the most different forms: without extensions, with extensions, and the oldest.
     static func sample(_ vectors: [Vector]) -> [Vector] {
         let old = vectors.first { $0.fields.optionalValue("extensions") == nil }
         let new = vectors.first { $0.fields.optionalValue("extensions") != nil }
         return [vectors.last, new, old].compactMap(\.self)
     }
 
-    /// The bits whose change goes unnoticed.
+    /// The bits whose change is not detected.
     func unnoticed(_ object: [UInt8], offset: Int, _ accepts: ([UInt8]) -> Bool) -> [Int] {
         Swift.stride(from: offset % Self.stride, to: object.count * 8, by: Self.stride).filter { bit in
             var changed = object
@@ -27,8 +27,8 @@ import Testing
         }
     }
 
-    /// A published attestation whose receipt does not verify as it was published: one bit in its signer's certificate
-    /// was changed, and changing it back makes the receipt genuine. The test of every bit found it.
+    /// A published attestation whose receipt does not verify: one bit in the signer's certificate differs, and flipping it makes
+    /// the receipt genuine. The test of every bit found it.
     static let damaged = "Mikedan37__AppAttestDecoder/attestation-4949301dc9d2"
 
     @Test func `the one damaged bit of a published receipt is found`() throws {
@@ -54,7 +54,7 @@ import Testing
         let hash = try #require(vector.clientDataHash)
         let date = try #require(vector.date("valid_at"))
         let receipts = ReceiptVerifier(policy: .stored)
-        // The receipt inside is verified separately, so a changed bit in it is found there.
+        // The inner receipt is verified separately, which detects a changed bit in it.
         let unnoticed = unnoticed(vector.object, offset: offset) { changed in
             guard let attestation = try? verifier.verify(changed, keyID: keyID, clientDataHash: hash, at: date) else {
                 return false

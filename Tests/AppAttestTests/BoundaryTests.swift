@@ -6,7 +6,7 @@ import Crypto
 import Foundation
 import Testing
 
-/// The last value that is accepted and the first that is not, wherever a check has a bound.
+/// The last accepted and the first refused value of every bound.
 @Suite("Bounds")
 struct BoundaryTests {
     private static let appID = "TEAMID1234.com.example.app"
@@ -18,7 +18,7 @@ struct BoundaryTests {
         AppleDevice(system: system, app: AppleApp(appID: Self.appID), authority: try #require(Self.authority))
     }
 
-    /// The refusal of a receipt that was created at this time and is judged at it; nil: it is accepted.
+    /// The refusal of a receipt that was created at the first time and is judged at the second; nil: accepted.
     private func receipt(
         at date: Date, _ change: (inout AppleReceiptOptions) -> Void
     ) throws -> AppAttestError.Code? {

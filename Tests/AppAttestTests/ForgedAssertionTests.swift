@@ -5,7 +5,7 @@ import Crypto
 import Foundation
 import Testing
 
-/// Assertions in which one thing is wrong, each refused for it.
+/// Assertions with one fault, each refused for that fault.
 @Suite struct ForgedAssertions {
     let authority: AppleAuthority
     let hash = Array(SHA256.hash(data: [1, 2, 3]))

@@ -5,8 +5,8 @@ import Crypto
 import Foundation
 import Testing
 
-/// Attestations in which one thing is wrong, each refused for it. The devices are simulated by the test kit, under an authority
-/// of the tests.
+/// Attestations with one fault, each refused for that fault. The devices are simulated by the test kit, under an authority of the
+/// tests.
 @Suite struct ForgedAttestations {
     static let now = Date(timeIntervalSince1970: 1_790_000_000)
 
@@ -27,7 +27,7 @@ import Testing
             self.change = change
         }
 
-        /// The shared authority, if the forgery changes nothing in it: making one takes longer than any check.
+        /// The shared authority, if the forgery does not change it: creating one takes longer than any check.
         func makeAuthority() throws -> AppleAuthority {
             guard let authority else { return try #require(ForgedAttestations.authority) }
             var options = AppleAuthority.Options()
@@ -93,8 +93,7 @@ import Testing
         return bytes[..<place] + new + bytes[(place + old.count)...]
     }
 
-    /// A root that signs leaves itself: there is no intermediate, and an attacker with the key of the root could make
-    /// one.
+    /// A root that signs leaves: there is no intermediate, and an attacker with the root's key could create one.
     @Test func `a leaf that the root itself signed is refused`() throws {
         let members = try #require(Self.authority).pem.components(separatedBy: "-----BEGIN CERTIFICATE-----")
             .dropFirst()
@@ -333,7 +332,7 @@ import Testing
         #expect(try refusal(device) { $0.environments = [] } == .environmentNotAllowed)
     }
 
-    /// Apple certifies one sequence of bytes. Only the sender says where the authenticator data ends in it.
+    /// Apple certifies one sequence of bytes. Only the sender determines where the authenticator data ends in it.
     @Test(arguments: ["14.0", "18.3.1", "26.2", "26.3"])
     func `a map that was passed before the hash is not the device's own`(version: String) throws {
         let authority = try #require(Self.authority)

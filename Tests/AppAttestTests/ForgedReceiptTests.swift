@@ -5,7 +5,7 @@ import Crypto
 import Foundation
 import Testing
 
-/// Receipts in which one thing is wrong, each refused for it.
+/// Receipts with one fault, each refused for that fault.
 @Suite struct ForgedReceipts {
     static let now = Date(timeIntervalSince1970: 1_790_000_000)
     typealias Field = AppleReceiptOptions.Field
@@ -87,7 +87,7 @@ import Testing
         fields("no token", nil) { $0.filter { $0.type != 5 } },
 
         Forgery("attributes that are signed", .malformedSignedAttributes) { $0.signedAttributes = .signed },
-        // Accepted until November 2020, because real receipts of that time have them.
+        // Accepted until November 2020, because real receipts of that time have such attributes.
         Forgery("attributes that are not signed, as in 2020", .malformedSignedAttributes) {
             $0.signedAttributes = .unsigned
         },
@@ -199,7 +199,7 @@ import Testing
         #expect(try refusal(Forgery("", nil)) { $0.keyID = try #require(KeyID(key.keyID)) } == .publicKeyMismatch)
     }
 
-    /// The attestation verifies, whatever its receipt is.
+    /// The attestation verifies, whatever is wrong with its receipt.
     @Test func `a receipt that fails does not fail its attestation`() throws {
         let authority = try AppleAuthority(from: Self.now - 30 * 86400)
         let app = try #require(AppleAppID("TEAMID1234.com.example.app"))

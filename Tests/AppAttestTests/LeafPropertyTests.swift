@@ -41,7 +41,7 @@ struct LeafPropertyTests {
         return code { try result.get() }
     }
 
-    /// Elements that no check knows, in DER.
+    /// Elements that no check uses, in DER.
     static let unknown: [(name: String, element: [UInt8])] = [
         ("two children", [0xBF, 0x8A, 0x00, 0x06, 0x02, 0x01, 0x01, 0x02, 0x01, 0x02]),
         ("no child", [0xBF, 0x8A, 0x00, 0x00]),

@@ -136,7 +136,7 @@ struct PartsTests {
     }
 }
 
-/// An element of BER that can be changed and written again, in definite lengths.
+/// A BER element that can be changed and written again with definite lengths.
 private indirect enum Element {
     case primitive(tag: UInt8, [UInt8])
     case constructed(tag: UInt8, [Element])
@@ -180,7 +180,7 @@ private indirect enum Element {
         return [tag] + length + content
     }
 
-    /// With an OCTET STRING appended to the element at the path.
+    /// This element with an OCTET STRING appended at the path.
     func appending(at path: ArraySlice<Int>) -> Element {
         guard case .constructed(let tag, var children) = self else { return self }
         if let index = path.first {

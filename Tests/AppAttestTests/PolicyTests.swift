@@ -5,7 +5,7 @@ import Crypto
 import Foundation
 import Testing
 
-/// Both sides of every policy: what it lets through and what it refuses, for attestations, assertions and receipts.
+/// Both sides of every policy, accepted and refused values, for attestations, assertions and receipts.
 @Suite struct Policies {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
     private static let app = "TEAMID1234.com.example.app"
@@ -24,7 +24,7 @@ import Testing
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
     }
 
-    /// The refusal of an attestation of this device, `late` seconds after it was made; nil: it is accepted.
+    /// The refusal of an attestation of this device, verified `late` seconds after its creation; nil: accepted.
     private func attestation(
         _ system: AppleSystem = .iOS("27.0.1"), _ environment: AttestEnvironment = .production,
         late: TimeInterval = 0, options change: (inout AppleAttestationOptions) -> Void = { _ in },

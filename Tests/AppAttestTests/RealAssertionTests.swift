@@ -75,7 +75,7 @@ import Testing
         #expect(refusal(.clientData(holds: [1]) { _ in nil }) == .challengeMismatch)
     }
 
-    /// macOS 27.2: the map holds the category and nothing else, and category development is real in production.
+    /// macOS 27.2: the map has only the category, and category development occurs in production.
     @Test(arguments: unknownApp) func `an assertion of an unknown app verifies but for the app`(_ vector: Vector) throws
     {
         let object = try AssertionObject(parsing: vector.object)

@@ -110,7 +110,7 @@ import Testing
         }
         let known = Vector.kind("receipt").first { $0.object == attestation.receipt }
         if known?.expected != "valid" {
-            // Its publisher has changed the certificates inside.
+            // The publisher has changed the certificates inside.
             #expect(throws: AppAttestError.self) { try receipt.get() }
         } else {
             #expect(try receipt.get().fields.kind == .attest)

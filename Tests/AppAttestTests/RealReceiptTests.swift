@@ -12,7 +12,7 @@ import Testing
         #expect(Self.invalid.count == 1)
     }
 
-    /// Some publishers cut receipts out of an attestation, with bytes after the receipt.
+    /// Some publishers extracted receipts from an attestation together with bytes after the receipt.
     static let followed = valid.filter { Receipt.prefix(of: $0.bytes("object") ?? []) != $0.bytes("object") }
 
     @Test(arguments: followed) func `a receipt with something after it is refused as it is`(_ vector: Vector) throws {

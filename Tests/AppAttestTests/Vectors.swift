@@ -5,7 +5,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// One real object, with the facts that are known about it.
+/// One real object, with its known facts.
 struct Vector: Sendable, CustomTestStringConvertible {
     let fields: JSONFields
 
@@ -65,8 +65,8 @@ struct Vector: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// The code with which `body` refuses; nil if it does not refuse. It must be one that the documentation lists at its
-/// step.
+/// The code with which `body` refuses; nil if it does not refuse. It must be one of those that the documentation lists
+/// for its step.
 func code(_ body: () throws -> some Any) -> AppAttestError.Code? {
     do {
         _ = try body()
@@ -81,7 +81,7 @@ func code(_ body: () throws -> some Any) -> AppAttestError.Code? {
     }
 }
 
-/// The codes of each step, as the tables of the article *What each check protects* have them.
+/// The codes of each step, from the tables of the article *What each check protects*.
 let documentedCodes: [String: Set<String>] = {
     let article = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../Sources/AppAttest/AppAttest.docc/WhatEachCheckProtects.md")

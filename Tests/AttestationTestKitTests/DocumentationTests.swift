@@ -24,7 +24,8 @@ import Testing
             .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    /// The Swift blocks of a page, without those that a server's test cannot compile: manifests, and Apple's framework.
+    /// The Swift blocks of a page, except those that a server's test cannot compile: manifests, and code for Apple's
+    /// framework.
     private static func samples(in page: String) -> [[String]] {
         page.components(separatedBy: "```swift\n").dropFirst().compactMap { rest in
             let block = lines(rest.components(separatedBy: "\n```").first ?? "").filter { !$0.hasPrefix("import ") }

@@ -1,7 +1,7 @@
 import CBOR
 import Testing
 
-/// The last value that is accepted and the first that is not, wherever the reader has a bound.
+/// The last accepted and the first refused value of every bound of the reader.
 @Suite("Bounds")
 struct BoundaryTests {
     private func nested(_ levels: Int) -> [UInt8] { [UInt8](repeating: 0x81, count: levels) + [0x00] }
@@ -83,7 +83,7 @@ struct BoundaryTests {
         #expect(code(bytes + [0]) == .trailingBytes)
         let (value, end) = try CBORValue.parsePrefix(of: bytes + [0xFF])
         #expect(value == map && end == bytes.count)
-        // A count of as many items as there are bytes left, and of one more.
+        // A count equal to the number of remaining bytes, and one more.
         #expect(try CBORValue(parsing: [0x82, 0x00, 0x00]) == [0, 0])
         #expect(throws: CBORError.self) { try CBORValue(parsing: [0x83, 0x00, 0x00]) }
         for head in [[0x9B], [0xBB], [0x5B], [0x7B]] as [[UInt8]] {

@@ -24,7 +24,7 @@ private func failure(_ body: () throws -> some Any) -> DERError.Code? {
     }
 }
 
-/// The last value that is accepted and the first that is not, wherever the reader has a bound.
+/// The last accepted and the first refused value of every bound of the reader.
 @Suite("Bounds of the structure")
 struct StructureBoundTests {
     private func nested(_ levels: Int) -> [UInt8] {

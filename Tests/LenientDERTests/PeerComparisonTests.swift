@@ -3,8 +3,8 @@ import SwiftASN1
 import TestHelpers
 import Testing
 
-/// The structure must be the one that swift-asn1 sees: if two verifiers parse differently, they can judge the same
-/// bytes differently.
+/// The structure must equal swift-asn1's: if two verifiers parse differently, they may judge the same bytes
+/// differently.
 @Suite("The structure agrees with swift-asn1")
 struct PeerComparisonTests {
     @Test("mutated elements are read alike, or refused by both")

@@ -9,7 +9,7 @@ import Testing
 /// Project Wycheproof's vectors, through the same code that parses tokens.
 @Suite("Wycheproof")
 struct WycheproofTests {
-    /// A key of 256 bits that wraps one of 256 bits, in a token that is otherwise right: the only kind that is accepted.
+    /// A 256-bit key that wraps a 256-bit key, in an otherwise valid token: the only accepted kind.
     @Test("AES key wrap: only 256-bit keys that were wrapped by this key come out")
     func keyWrap() throws {
         var unwrapped = 0
@@ -40,8 +40,7 @@ struct WycheproofTests {
         return ([header] + parts.map { Base64.url.encode($0) }).joined(separator: ".")
     }
 
-    /// Google uses only one kind of the suite's tokens: compact, A256KW with A256GCM. The others are valid elsewhere, but
-    /// must be refused here.
+    /// Google uses only one kind of the suite's tokens: compact, A256KW with A256GCM. The other kinds must be refused here.
     @Test("JWE: of all algorithms only A256KW with A256GCM is opened")
     func encryption() throws {
         var opened = 0
@@ -82,7 +81,7 @@ struct WycheproofTests {
                 let id = try test.integer("tcId")
                 guard let token = try test.optionalString("jws") else { continue }
                 let payload = (try? CompactJWS(Array(token.utf8))).flatMap { try? $0.verifiedPayload(key) }
-                // A key that its JWK reserves for something else is the caller's concern: Console's keys have no JWK.
+                // Whether a JWK reserves its key for another use is the caller's concern: Console's keys have no JWK.
                 let isKeyReserved = try group.optionalString("comment") == "ec_key_for_encryption"
                 let isValid = try test.string("result") == "valid"
                 if !isKeyReserved { #expect((payload != nil) == (isES256 && isValid), "test \(id)") }

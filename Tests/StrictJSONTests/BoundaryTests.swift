@@ -1,7 +1,7 @@
 import StrictJSON
 import Testing
 
-/// The last value that is accepted and the first that is not, wherever the reader has a bound.
+/// The last accepted and the first refused value of every bound of the reader.
 @Suite("Bounds of JSON texts")
 struct BoundaryTests {
     private func error(_ text: String, _ limits: JSONValue.Limits = .init()) -> JSONError? {

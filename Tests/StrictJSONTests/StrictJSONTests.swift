@@ -26,7 +26,7 @@ import Testing
         "test_parsing/y_object_duplicated_key.json", "test_parsing/y_object_duplicated_key_and_value.json",
     ]
 
-    /// Cases that the RFC leaves open and we accept: numbers of any size. The caller converts or refuses them.
+    /// Cases that the RFC leaves open and we accept: numbers of any size, which the caller converts or refuses.
     static let openAndAccepted = "i_number_"
 
     @Test func `the whole suite is read`() { #expect(Self.cases.count == 340) }

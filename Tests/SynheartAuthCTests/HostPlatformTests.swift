@@ -42,7 +42,7 @@ import Testing
         for index in 0..<2 {
             let handset = Handset(CallbackPlatform())
             await handset.phone.service.set { $0.demandsKeyAttestation = true }
-            // The register call, and in the second round the one after it too.
+            // The register call, and in the second round the next call too.
             for message in 0...index { await handset.phone.network.plan(.answerDropped, at: 1 + 2 * message) }
             #expect(try await handset.register().status == .registered)
             try await handset.expectVerifies()
@@ -72,7 +72,7 @@ import Testing
         try await eventually { released.withLock { $0 } == 1 }
     }
 
-    /// A registration whose attestation hangs until the gate opens, given up by the SDK and its instance freed.
+    /// A registration whose attestation hangs until the gate opens. The SDK abandons it, and its instance is freed.
     private static func giveUp(_ released: Locked<Int>, _ gate: DispatchSemaphore) async throws {
         let host = MemoryHost(released: released)
         host.gate.withLock { $0 = gate }
@@ -147,7 +147,7 @@ final class MemoryHost: Sendable {
     let failing = Locked<KeyStoreError.Code?>(nil)
     let attestationFailures = Locked<[AttestationError.Code]>([])
     let nonces = Locked<[[UInt8]]>([])
-    /// The challenge that the hardware puts into the attestation of the key with this name.
+    /// The challenge in the hardware attestation of the key with this name.
     let challenges = Locked<[KeyAlias: [UInt8]]>([:])
     let isLocked = Locked(false)
     /// The answer of `attest`; nil: a proof of the nonce.
@@ -165,7 +165,7 @@ final class CallbackPlatform: PlatformUnderTest {
     private let locks = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
 
     init() {
-        // The host outlives the platform that has its address: both belong to this object.
+        // The host outlives the platform that has its address, because both belong to this object.
         platform = HostPlatform(callbacks: Self.callbacks(host))
     }
 

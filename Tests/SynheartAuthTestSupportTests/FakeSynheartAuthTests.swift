@@ -67,7 +67,7 @@ import Testing
                 == .keyInvalidated)
     }
 
-    /// An app's own code takes the protocol.
+    /// An app's own code, which uses the protocol.
     private func upload(_ auth: any DeviceAuthenticating) async throws -> Bool {
         do {
             return try await auth.send(request, appID: app).status == 200

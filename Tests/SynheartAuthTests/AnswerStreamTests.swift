@@ -9,7 +9,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// Tests that measure the memory of the process, or need much of it: one at a time.
+/// Tests that measure the process's memory, or need much of it. They run one at a time.
 @Suite(.serialized) enum Heavy {}
 
 extension Heavy {
@@ -180,7 +180,7 @@ extension Heavy {
                 while rest > 0 { rest -= try await stream.next()?.count ?? rest }
                 #expect(rest == 0 && flows.withLock { $0 } == (0..<2 * round).map { $0 % 2 == 1 })
             }
-            // A transport that ignores the pause, with a reader that is always behind. Space is freed in between.
+            // A transport that ignores the pause, and a slow reader. Space is freed in between.
             for _ in 0..<20 { buffer.append(block) }
             for _ in 0..<100 {
                 buffer.append(block)

@@ -16,7 +16,7 @@ import Testing
         return value
     }
 
-    /// A call of this kind that was left behind at the gate.
+    /// A call of this kind that was abandoned at the gate.
     private func leaveBehind(_ kind: BlockingCall, _ gate: Gate) async throws {
         gate.shut()
         let before = gate.count

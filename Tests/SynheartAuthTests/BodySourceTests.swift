@@ -169,7 +169,7 @@ extension Heavy {
             let copies = await phone.service.requests.filter { $0.url.hasSuffix(path) }
             #expect(copies.count == 2 && opened.withLock { $0 } == 1)
             #expect(Set(copies.map { $0.headers.values("Content-Digest") }).count == 1)
-            // The stream that a transport opens is checked, and can be opened once.
+            // The stream for a transport is checked, and can be opened once.
             let copy = try #require(copies.last?.bodySource)
             #expect(copy.length == 100)
             for _ in 0..<2 {

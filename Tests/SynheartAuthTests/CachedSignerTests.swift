@@ -5,14 +5,14 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Signatures from the cached record and key, and what ends the cache. On files, which have versions.
+/// Signatures from the cached record and key, and the events that end the cache. On files, which have versions.
 @Suite final class CachedSignerTests {
     private let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
     private let phone = Phone()
 
     deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-    /// Counts what is read.
+    /// Counts reads.
     private struct Counting: RecordStorage {
         let base: FileStorage
         let reads = Locked(0)

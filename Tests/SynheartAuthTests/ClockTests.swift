@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Clock skew: what the SDK learns, from which answers, and up to which offset.
+/// Clock skew: what the SDK learns from which answers, up to the largest offset.
 @Suite struct ClockTests {
     @Test("correctClockSkew persists the rounded offset and applies it")
     func correct() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// `configure` a second time: with the same values nothing changes, with others it is an error.
+/// A second `configure`: with the same values nothing changes, with others it is an error.
 @Suite struct ConfigureTests {
     @Test func `a second configure with the same values keeps caches and tokens`() async throws {
         let (phone, sdk, _) = try await Phone.registered()

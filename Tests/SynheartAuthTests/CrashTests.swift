@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The process dies before or after any call to the outside; the next one always ends in one device that can sign.
+/// The process dies before or after any external call; the next process always ends with one device that can sign.
 @Suite struct CrashTests {
     /// The number of points at which `operation` can die.
     private func points(
@@ -107,7 +107,7 @@ import Testing
             #expect(phone.faults.isDead)
             phone.faults.revive()
             let next = try phone.launch()
-            // The outcome of a sent rebind must be known first. That takes a quarter of an hour.
+            // The outcome of a sent rebind must be known first, which takes a quarter of an hour.
             if (try? await next.rotateKey(appID: Phone.app)) == nil {
                 phone.clock.advance(.seconds(16 * 60))
                 try await next.rotateKey(appID: Phone.app)
@@ -207,7 +207,7 @@ import Testing
     }
 }
 
-/// What the network can do to each message.
+/// The faults of the network for each message.
 @Suite struct NetworkFaultTests {
     @Test("after any network fault in a registration there is one device", arguments: TestNetwork.Fault.allCases)
     func registration(fault: TestNetwork.Fault) async throws {

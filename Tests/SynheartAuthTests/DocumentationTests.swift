@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The samples on the pages of SynheartAuth compile: the Swift samples of a page are also in a file of its name, line by line
-/// and in the same order. The file is in `Samples/` here, or for a page about Apple's parts in the one of
+/// The samples on the pages of SynheartAuth compile: the Swift samples of a page are also in a file with the page's name, line by
+/// line and in the same order. The file is in `Samples/` here; for pages about Apple's parts, in that of
 /// `Checks/apple-stand-ins`.
 @Suite struct DocumentationTests {
     private static let root = URL(filePath: #filePath)

@@ -11,7 +11,7 @@ import Testing
 /// Bodies that are files: signed under scheme 2 by their digest, sent in pieces.
 @Suite struct FileBodyTests {
     private let path = NSTemporaryDirectory() + "synheart-auth-body-\(UUID().uuidString)"
-    /// More than one piece, and not a whole number of them.
+    /// More than one piece, but not a whole number of pieces.
     private let content = (0..<200_001).map { UInt8(truncatingIfNeeded: $0 &* 7) }
 
     init() throws { try Data(content).write(to: URL(fileURLWithPath: path)) }
@@ -122,7 +122,7 @@ import Testing
 
         @Test("a file that cannot be read to its end has no digest")
         func readError() async throws {
-            // It opens, but nothing is mapped at its first address.
+            // The file opens, but nothing is mapped at its first address.
             await expectError(.signingFailed) { try await RequestBody.file("/proc/self/mem").digest(TaskSleeper()) }
         }
 

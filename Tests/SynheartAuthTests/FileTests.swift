@@ -236,7 +236,8 @@ import Testing
 }
 
 #if canImport(Glibc)
-    /// Locks and the children of a process. Each child is made by libc's `fork`, and runs only what is allowed after one.
+    /// Locks and the children of a process. Each child is made by libc's `fork`, and runs only functions that are allowed after
+    /// one.
     @Suite struct ForkTests {
         private let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
         private var storage: FileStorage { FileStorage(directory: directory) }
@@ -255,7 +256,7 @@ import Testing
             let (reading, writing) = (ends[0], ends[1])
             let process = fork()
             if process == 0 {
-                // A child that hangs dies, and its parent reads the end of the pipe.
+                // If the child hangs, it dies, and its parent reads the end of the pipe.
                 alarm(60)
                 var answer = body()
                 write(writing, &answer, 1)
@@ -273,7 +274,7 @@ import Testing
             waitpid(process, nil, 0)
         }
 
-        /// The descriptor by which this process has the lock file open.
+        /// The descriptor of the lock file that this process has open.
         private func descriptor() throws -> Int32 {
             var file = stat()
             #expect(stat(directory + "/\(try name().text).operation.lock", &file) == 0)
@@ -317,8 +318,8 @@ import Testing
         @Test("the locks that a child takes do not end with its copy of its parent's")
         func childsOwnLocks() throws {
             let held = try #require(try storage.lock(name(), for: "operation"))
-            // More descriptors than this process has, so that they would fill every number that seems free. The files are open
-            // before: a child does as little as it can.
+            // More descriptors than this process has, so that they would use every free number. The files are opened earlier,
+            // because a child must do as little as possible.
             let paths = (0..<64).map { "\(directory)/own-\($0)" }
             let looks = paths.map { open($0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) }
             defer { for look in looks { close(look) } }

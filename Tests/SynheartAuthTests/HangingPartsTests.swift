@@ -237,7 +237,7 @@ struct GatedStorage: RecordStorage {
     }
 }
 
-/// One deadline for a `send`, and waits that a cancelled caller does not share.
+/// One deadline for a `send`, and waits that end only for the cancelled caller.
 @Suite(.timeLimit(.minutes(15))) struct CallDeadlineTests {
     /// A transport that holds requests to some paths until a test releases them.
     actor HeldTransport: HTTPTransport {
@@ -287,7 +287,7 @@ struct GatedStorage: RecordStorage {
         await phone.service.edit(id) { $0.isKeyExpired = true }
         let send = Task { try await sdk.send(request, appID: Phone.app) }
         try await eventually { await transport.waiting == 1 }
-        // The rotation's exchange has a deadline of its own, 30 seconds: that one must not pass here.
+        // The rotation's exchange has its own deadline of 30 seconds, which must not pass here.
         phone.sleeper.expire(.milliseconds(1000))
         let error = await expectError(.networkError) { try await send.value }
         #expect(error?.isRetryable == true)
@@ -383,7 +383,7 @@ struct GatedStorage: RecordStorage {
         await expectError(.networkError) { try await second.value }
         provider.held.give(())
         #expect(try await first.value.status == 200)
-        // When this call is done, all earlier ones in the queue are done too.
+        // When this call is done, all earlier calls in the queue are done too.
         await phone.service.answer(
             path: "/v1/last", with: await phone.service.answer(FakeService.Refusal(.assertionRequired)))
         let last = TransportRequest(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Keys that the operating system lost, and keys that load but cannot sign any more. None is a dead end.
+/// Keys that the operating system lost, and keys that load but can no longer sign. Each case has a recovery.
 @Suite struct LostKeyTests {
     /// How a key is lost.
     enum Loss: Sendable, CaseIterable {
@@ -59,7 +59,8 @@ import Testing
         #expect(phone.keys.created == 1)
     }
 
-    /// A device whose rotation the service refused before it took effect: the new key exists, and no copy is open.
+    /// A device whose rotation the service refused before it took effect: the new key exists, and no copy can arrive
+    /// later.
     private func refusedForEvidence() async throws -> (Phone, SynheartAuth) {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.setPolicy { $0.reattests = true }

@@ -9,7 +9,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// One `send` makes one effect: real transports against a server that executes every request it accepts, and counts.
+/// One `send` takes effect once: real transports against a server that counts the requests that it executes.
 ///
 /// `SYNHEART_ONCE_RUNS` is the number of sends for each transport; CI makes 3,000, `scripts/test-apple` 10,000.
 @Suite(.serialized) struct OnceTests {
@@ -45,8 +45,8 @@ import Testing
         }
     }
 
-    /// An answer that ends within its head stops the process in swift-corelibs-foundation of Swift 6.3 ("Transfer completed, but there's
-    /// no response").
+    /// swift-corelibs-foundation of Swift 6.3 stops the process if an answer ends within its head ("Transfer completed, but
+    /// there's no response").
     private static func isFatal(_ plan: CountingServer.Plan) -> Bool {
         #if canImport(FoundationNetworking)
             plan == .dieInHead

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// What the SDK keeps, field by field, and what it never keeps.
+/// The SDK's persisted data, field by field, and data that it never keeps.
 @Suite struct PersistenceTests {
     @Test("a record has state, device_id, alias, platform, times and clock offset")
     func fields() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The directory of records and keys: what it reads, when it treats a file as changed, and what it removes.
+/// The directory of records and keys: the files that it reads, treats as changed, and removes.
 @Suite final class PrivateDirectoryTests {
     private let parent = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
     private let directory: PrivateDirectory

@@ -52,7 +52,7 @@ import Testing
 
     @Test("random walks keep every invariant and reach every state")
     func walks() throws {
-        // 40 reaches every state by itself.
+        // Seed 40 reaches every state alone.
         let seeds = sample(0..<50 as Range<UInt64>) + [40]
         let reached = try seeds.reduce(into: Set<IdentityState>()) { try $0.formUnion(walk(seed: $1)) }
         #expect(reached == Set(IdentityState.allCases))
@@ -77,7 +77,7 @@ import Testing
             #expect(isAllowed(record, event, next), "\(event) led from \(record.state) to \(next.state)")
             // The persisted record is parsed to the same record.
             #expect(try IdentityRecord(next.bytes, appID: appID) == next)
-            // An identity that may sign has a key, and not one that is about to be deleted.
+            // An identity that may sign has a key, and not one that is to be deleted.
             if next.identity == .active, case .disposal(let alias) = next.journal { #expect(alias != next.key?.alias) }
             if case .rotation(let rotation) = next.journal, next.identity == .active {
                 #expect(rotation.alias != next.key?.alias)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// What each event does to a record, and when it is refused.
+/// The effect of each event on a record, and when an event is refused.
 @Suite struct ReducerTests {
     private let appID: AppID
     private let device = DeviceID(from: SeededRandom(1))
@@ -32,7 +32,7 @@ import Testing
         get throws { try apply(.registered(device, at: UnixTime(10)), to: registering) }
     }
 
-    /// A rotation of which a copy was sent at second 100.
+    /// A rotation with a copy that was sent at second 100.
     private var rotating: IdentityRecord {
         get throws {
             let started = try apply(.rotationStarted(new.alias, .compromise), to: registered)
@@ -118,7 +118,7 @@ import Testing
         expected.attestationKey = .init(id: "handle", isUsed: true)
         #expect(kept == expected)
         #expect(try apply(.registrationFailed(forgetsKey: true), to: registering) == IdentityRecord(appID: appID))
-        // The service knows a device that it decided about.
+        // The service knows a device for which it made a decision.
         let rejected = try apply(
             .registrationFailed(forgetsKey: false), to: apply(.pending(device, at: UnixTime(1)), to: registering))
         #expect(rejected.journal == .registration(old, isSent: true) && rejected.deviceID == nil)

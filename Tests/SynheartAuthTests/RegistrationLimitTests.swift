@@ -11,7 +11,7 @@ import Testing
         func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
     }
 
-    /// A key store that attests its keys with a challenge, and fails to make them as a test wants.
+    /// A key store that attests its keys with a challenge, and fails to create them if the test wants.
     private struct Attesting: KeyStore {
         let base: MemoryKeyStore
         var attestsKeys = true

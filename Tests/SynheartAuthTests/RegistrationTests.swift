@@ -430,7 +430,7 @@ import Testing
         #expect(try await moved.registerDevice(appID: Phone.app).deviceId == id)
         #expect(try await phone.signAndVerify(moved).status == 200)
         #expect(try phone.record().authOrigin == new)
-        // The alias is needed only until the record has moved.
+        // The alias is needed only until the record has been moved.
         #expect(try await launch(new).isRegistered(appID: Phone.app))
         await expectError(.storageError) { try await launch(FakeService.origin).isRegistered(appID: Phone.app) }
         #expect(await phone.service.requests.count == sent + 1)

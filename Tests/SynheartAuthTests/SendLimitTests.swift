@@ -8,7 +8,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// Which answers `send` recovers from, which it only returns, and what it sends.
+/// The answers from which `send` recovers, those that it only returns, and the requests that it sends.
 @Suite struct SendLimitTests {
     private let path = "/v1/readings"
 
@@ -102,7 +102,7 @@ import Testing
         await expectError(.keyInvalidated) {
             try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/").fields.count
         }
-        // The registration begins by deleting what is left of the old key.
+        // The registration begins by deleting the rest of the old key.
         keys.deleting.shut()
         let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { keys.deleting.count == 1 }

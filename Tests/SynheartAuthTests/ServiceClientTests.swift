@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The form of the SDK's own requests, and which answers it accepts.
+/// The form of the SDK's own requests, and the answers that it accepts.
 @Suite struct ServiceClientTests {
     private struct Fixed: HTTPTransport {
         let answer: TransportAnswer
@@ -111,12 +111,12 @@ import Testing
             let answer = TransportAnswer(status: status, headers: headers, body: body.bytes)
             return try await outcome(of: answer).offset?.milliseconds
         }
-        // The test clock starts 1000 seconds later than this number says: at 1,767,226,600.
+        // The test clock is 1000 seconds later than this number: at 1,767,226,600.
         #expect(try await offset(200, "1767226650") == 50_000)
         #expect(try await offset(401, "1767226650") == 50_000)
         #expect(try await offset(400, nil) == 100_000)
         #expect(try await offset(399, nil) == nil)
-        // A header that is no time is not replaced by a guess.
+        // A header that is not a time is not replaced by a guess.
         #expect(try await offset(401, "soon") == nil)
     }
 

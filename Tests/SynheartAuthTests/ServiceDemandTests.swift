@@ -5,8 +5,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// What an app's record can require in addition to a signature: assertions, rotations that attest again, a higher
-/// scheme.
+/// The demands of an app's record besides a signature: assertions, rotations that attest again, a higher scheme.
 @Suite struct ServiceDemandTests {
     private func registered() async throws -> (Phone, SynheartAuth, String) {
         let phone = Phone()
@@ -132,7 +131,7 @@ import Testing
         // The registration's challenge and the rotation's.
         try await eventually { await phone.service.count(.challenge) == 2 }
         phone.sleeper.expire(.seconds(30))
-        // The next attempt has a challenge of its own.
+        // The next attempt has its own challenge.
         try await eventually { await phone.service.count(.challenge) == 3 }
         #expect(phone.sleeper.retries.contains { $0 >= .seconds(60) })
         await transport.letGo()
@@ -481,7 +480,7 @@ final class HeldSleeper: Sleeper {
     private let held = Locked<[UInt64: CheckedContinuation<Bool, Never>]>([:])
     private let last = Locked<UInt64>(0)
 
-    /// How many waits there are.
+    /// The number of current waits.
     var waiting: Int { held.withLock { $0.count } }
 
     func letGo() {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The cases of every platform, on files.
+/// The cases for every platform, on files.
 @Suite struct SoftwarePlatformTests {
     @Test("every platform case holds with software keys and files", arguments: PlatformCase.all)
     func holds(_ example: PlatformCase) async throws { try await example.run(on: SoftwarePlatform.self) }
@@ -48,7 +48,7 @@ final class SoftwarePlatform: PlatformUnderTest {
         for file in try files(directory, ".json") { try setMode(isLocked ? 0o644 : 0o600, file) }
     }
 
-    /// Makes the folder accessible to others: then nothing is written into it.
+    /// Makes the folder accessible to others, so that writing into it is refused.
     func refuseWrites(_ isRefusing: Bool) throws { try setMode(isRefusing ? 0o755 : 0o700, directory) }
 
     private func setMode(_ mode: Int, _ path: String) throws {

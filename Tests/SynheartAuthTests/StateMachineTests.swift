@@ -70,7 +70,7 @@ import Testing
     }
 }
 
-/// Which call triggers which transition.
+/// The transitions that each call triggers.
 @Suite struct APIMappingTests {
     private func transitions(_ phone: Phone) -> [String] {
         phone.logger.entries.compactMap { entry in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The taxonomy (errors page): each row's trigger, and what the SDK does then.
+/// The taxonomy (errors page): each row's trigger, and the SDK's reaction.
 @Suite struct TaxonomyRowTests {
     private func get(_ sdk: SynheartAuth) async throws -> SignedHeaders {
         try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The life of device tokens: how long one is used, and when the next one is fetched.
+/// The life of device tokens: how long each is used, and when the next one is fetched.
 @Suite struct TokenTests {
     private func answer(_ token: String, expiresIn: Int64) -> TransportAnswer {
         TransportAnswer(status: 200, body: TokenResponse(token: token, expiresIn: expiresIn).bytes)
@@ -100,7 +100,7 @@ import Testing
     }
 }
 
-/// What `maintain` does in the background.
+/// The background work of `maintain`.
 @Suite struct BackgroundMaintenanceTests {
     /// A registered device, 91 days later.
     private func due() async throws -> Phone {

@@ -216,7 +216,7 @@ import Testing
         try keys.checkCanaries(of: .primary(appID))
         try records.checkCanary(of: RecordName(appID))
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty, "the canary is left")
-        // A folder that others can enter is refused.
+        // A folder that others can access is refused.
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
         let error = #expect(throws: KeyStoreError.self) { try keys.checkCanaries(of: .primary(appID)) }
         #expect(error?.code == .unavailable)
@@ -239,7 +239,7 @@ import Testing
             /// The suspicious answers since the last working signature.
             var suspicions: [Duration] = []
             var canariesWorked = false
-            /// There is a new key, so the old one was given up.
+            /// There is a new key, so the old one was dropped.
             var isGivenUp = false
         }
 

@@ -14,7 +14,7 @@ public enum ProtocolVectors {
         try String(contentsOf: documentation.appendingPathComponent("protocol.md"), encoding: .utf8)
     }
 
-    /// Reads `docs/vectors/<name>.json`. A member such as `app_id` is the property `appId`.
+    /// Reads `docs/vectors/<name>.json`. A member such as `app_id` is decoded as the property `appId`.
     public static func load<Value: Decodable>(_ name: String, as type: Value.Type = Value.self) throws -> Value {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase

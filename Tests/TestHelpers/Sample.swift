@@ -1,14 +1,14 @@
 import Foundation
 
-/// What this run takes of a long search: everything, or the elements whose position is K modulo N if `TEST_SAMPLE` in the environment
-/// is `K/N`.
+/// The part of a long search that this run includes: everything, or the elements whose position is K modulo N if the environment
+/// variable `TEST_SAMPLE` is `K/N`.
 ///
 /// `.ci/run` takes a third, another one each day; `scripts/test --fast` takes an eighth.
 public func sample<Element>(_ all: some Sequence<Element>) -> [Element] {
     all.enumerated().filter { isSampled($0.offset) }.map(\.element)
 }
 
-/// Whether this run takes the element at a position of a long search.
+/// Whether this run includes the element at a position of a long search.
 public func isSampled(_ position: Int) -> Bool { position % share.of == share.part }
 
 private let share: (part: Int, of: Int) = {

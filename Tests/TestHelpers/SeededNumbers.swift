@@ -2,7 +2,7 @@
 public struct SeededNumbers: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// Begins the sequence of this seed.
+    /// Starts the sequence of this seed.
     public init(seed: UInt64) { state = seed }
 
     /// The next number of the sequence.

@@ -1,4 +1,4 @@
-"""What the vectors cannot say: configuration, frameworks, WebSockets, threads, forks."""
+"""Tests beyond the vectors: configuration, frameworks, WebSockets, threads, forks."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-// What the interceptor uses of OkHttp 4 and 5, with the names that its class files have.
+// The parts of OkHttp 4 and 5 that the interceptor uses, with the names of their class files.
 package okhttp3
 
 import java.io.IOException
@@ -90,7 +90,7 @@ public open class OkHttpClient internal constructor(private val from: Builder) {
             408 -> response.request.takeIf { from.retriesOnConnectionFailure && prior?.code != 408 && response.header("Retry-After").orZero() == 0 }
             503 -> response.request.takeIf { prior?.code != 503 && response.header("Retry-After") == "0" }
             300, 301, 302, 303, 307, 308 -> response.header("Location")?.takeIf { from.followsRedirects }?.let { place ->
-                // OkHttp takes all headers along but Authorization, and the tags.
+                // OkHttp keeps all headers but Authorization, and the tags.
                 val keepsMethod = response.code == 307 || response.code == 308 || response.request.method in setOf("GET", "HEAD", "PROPFIND")
                 response.request.newBuilder().url(HttpUrl(place)).apply { if (!keepsMethod) method("GET", null) }.build()
             }
@@ -112,7 +112,7 @@ public open class OkHttpClient internal constructor(private val from: Builder) {
         internal var followsRedirects = true
         internal var retriesOnConnectionFailure = true
 
-        /** For tests: what carries requests, and what answers a 401. */
+        /** For tests: carries requests, and answers a 401. */
         internal var network: Network = object : Network {
             override fun connect(call: Call) = throw IOException("no network")
         }

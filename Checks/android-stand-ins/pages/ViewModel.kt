@@ -1,4 +1,4 @@
-// What the page's sample uses of androidx.lifecycle.
+// The parts of androidx.lifecycle that the page's sample uses.
 package androidx.lifecycle
 
 import kotlinx.coroutines.CoroutineScope

@@ -1,4 +1,4 @@
-// What the samples use of androidx.work.
+// The parts of androidx.work that the samples use.
 package androidx.work
 
 import android.content.Context

@@ -40,7 +40,7 @@ def django_settings():
     def pay(request, id=None):
         return django.http.HttpResponse("pay")
 
-    # Both kinds of patterns, and `$`, which older projects end theirs with.
+    # Both kinds of patterns, and one that ends with `$`, as in older projects.
     routes = type("routes", (), {"urlpatterns": [
         django.urls.path("v1/pay", pay), django.urls.path("v1/pay/<id>", pay), django.urls.re_path(r"^v1/pay$", pay)]})
     sys.modules["routes"] = routes
@@ -76,7 +76,7 @@ def starlette():
 
 
 def urlsplit_wsgi(environ, start_response):
-    """A service without a framework, which takes the target apart with the standard library."""
+    """A service without a framework, which parses the target with the standard library."""
     from urllib.parse import unquote, urlsplit
 
     target = environ.get("RAW_URI") or environ.get("REQUEST_URI") or environ["PATH_INFO"]

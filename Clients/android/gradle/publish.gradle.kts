@@ -18,7 +18,7 @@ publishing.publications.register<MavenPublication>("library") {
     groupId = "ai.synheart"
     artifactId = project.name
     version = providers.gradleProperty("VERSION_NAME").get()
-    // The Android Gradle plugin makes its components late.
+    // The Android Gradle plugin creates its components late.
     afterEvaluate { from(components[project.extra["publishedComponent"] as String]) }
     pom {
         name = project.name

@@ -32,11 +32,11 @@ android {
 
 kotlin {
     explicitApi()
-    // What the POM names: an app's compiler must be able to read it.
+    // The version in the POM: an app's compiler must be able to read it.
     coreLibrariesVersion = libs.versions.kotlin.stdlib.get()
     compilerOptions {
         allWarningsAsErrors = true
-        // Apps with Kotlin 2.0 can read what this makes. That is old for the compiler, which warns of it.
+        // Apps with Kotlin 2.0 can read the result. The compiler warns that this language version is old.
         languageVersion = KotlinVersion.KOTLIN_2_1
         apiVersion = KotlinVersion.KOTLIN_2_1
         jvmTarget = JvmTarget.JVM_1_8
@@ -49,5 +49,5 @@ dependencies {
     api(libs.okhttp)
 }
 
-// The tests run in a JVM against stand-ins: synheart-auth-okhttp/test. They are no Gradle tests.
+// The tests run in a JVM against stand-ins: synheart-auth-okhttp/test. They are not Gradle tests.
 android.sourceSets.named("test") { kotlin.directories.clear() }

@@ -32,11 +32,11 @@ android {
 
 kotlin {
     explicitApi()
-    // What the POM names: an app's compiler must be able to read it.
+    // The version in the POM: an app's compiler must be able to read it.
     coreLibrariesVersion = libs.versions.kotlin.stdlib.get()
     compilerOptions {
         allWarningsAsErrors = true
-        // Apps with Kotlin 2.0 can read what this makes. That is old for the compiler, which warns of it.
+        // Apps with Kotlin 2.0 can read the result. The compiler warns that this language version is old.
         languageVersion = KotlinVersion.KOTLIN_2_1
         apiVersion = KotlinVersion.KOTLIN_2_1
         jvmTarget = JvmTarget.JVM_1_8

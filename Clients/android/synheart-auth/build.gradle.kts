@@ -35,16 +35,16 @@ android {
 
 kotlin {
     explicitApi()
-    // What the POM names: an app's compiler must be able to read it.
+    // The version in the POM: an app's compiler must be able to read it.
     coreLibrariesVersion = libs.versions.kotlin.stdlib.get()
     compilerOptions {
         allWarningsAsErrors = true
-        // Apps with Kotlin 2.0 can read what this makes. That is old for the compiler, which warns of it.
+        // Apps with Kotlin 2.0 can read the result. The compiler warns that this language version is old.
         languageVersion = KotlinVersion.KOTLIN_2_1
         apiVersion = KotlinVersion.KOTLIN_2_1
         jvmTarget = JvmTarget.JVM_1_8
         freeCompilerArgs.add("-Xsuppress-version-warnings")
-        // Checks for callers in Java: a null fails where it is used. They cost 6 KB.
+        // Checks for callers in Java: a null fails where it is used. The checks cost 6 KB.
         freeCompilerArgs.addAll("-Xno-param-assertions", "-Xno-call-assertions", "-Xno-receiver-assertions")
     }
 }
@@ -57,5 +57,5 @@ dependencies {
     compileOnly(libs.okhttp)
 }
 
-// The tests run in a JVM against stand-ins: scripts/test. They are no Gradle tests.
+// The tests run in a JVM against stand-ins: scripts/test. They are not Gradle tests.
 android.sourceSets.named("test") { kotlin.directories.clear() }

@@ -40,7 +40,7 @@ package struct BatchRunner: Sendable {
         }
     }
 
-    /// Processes the end of the input. The last line may lack its end.
+    /// Processes the end of the input. The last line may lack its line end.
     package mutating func finish(write: (String) throws -> Void) rethrows {
         guard !line.isEmpty || lineIsTooLong else { return }
         try endLine(write)

@@ -17,7 +17,7 @@ extension EvidenceFormat {
         }
     }
 
-    /// The receipt in an attestation object, as it is; nil if the bytes are no attestation object.
+    /// The receipt in an attestation object, unchanged; nil if the bytes are not an attestation object.
     package static func receipt(inAttestation object: [UInt8]) -> [UInt8]? {
         try? AttestationObject(parsing: object).receipt
     }

@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// How a proxy verifies and forwards requests.
 package struct AuthProxySettings: Sendable {
-    /// How the backend learns who signed a request.
+    /// How the proxy tells the backend who signed a request.
     package enum Identity: Sendable, Hashable {
         /// `X-Synheart-Verified-App`, `-Device`, `-Platform` and `-Assurance`, as in forward authentication.
         case headers
@@ -18,25 +18,26 @@ package struct AuthProxySettings: Sendable {
     package var service: RequestOrigin
     /// The service credential. It is never logged.
     package var credential: String
-    /// What names the scheme and the authority that clients sign for; nil: `http` and the address of the listener.
+    /// The source of the scheme and the authority that clients sign; nil: `http` and the listener's address.
     package var source: RequestSource?
     /// The backend that gets verified requests.
     package var backend: RequestOrigin
     package var identity = Identity.headers
     package var upstream = UpstreamHeaders.none
-    /// The largest body that is read whole before the backend sees any of it, in bytes.
+    /// The largest body, in bytes, that is read completely before the backend gets any of it.
     package var bodyLimit = 1024 * 1024
-    /// The largest body under signature scheme 2 that is sent on while it arrives, in bytes. At most `bodyLimit`: none is.
+    /// The largest body under signature scheme 2, in bytes, that is forwarded while it arrives. If it is at most `bodyLimit`,
+    /// none is.
     package var streamLimit = 0
     /// The longest wait for the head of the backend's answer, and between two pieces of its body.
     package var backendTimeout: Duration = .seconds(60)
-    /// Whether the auth service may be asked over plain http on another machine.
+    /// Whether plain http to an auth service on another machine is allowed.
     package var insecureHTTP = false
     /// Addresses, limits and deadlines of the listeners.
     package var server = ServerSettings()
     package var hasOperations = false
 
-    /// Memberwise initializer of what has no default.
+    /// Memberwise initializer of the settings without a default.
     package init(service: RequestOrigin, credential: String, backend: RequestOrigin) {
         self.service = service
         self.credential = credential
@@ -44,7 +45,8 @@ package struct AuthProxySettings: Sendable {
     }
 }
 
-/// A sidecar in front of one backend: it verifies each request with the auth service, and forwards those that may pass.
+/// A sidecar in front of one backend: it verifies each request with the auth service, and forwards the verified ones, or all in
+/// observe mode.
 package struct AuthProxy: Sendable {
     private let settings: AuthProxySettings
     private let logger: Logger
@@ -107,9 +109,9 @@ package struct AuthProxy: Sendable {
     }
 }
 
-/// What a proxy has learned since it was started.
+/// State that a proxy learns after its start.
 final class ProxyState: Sendable {
-    /// What depends on the origin of requests.
+    /// The parts that depend on the origin of requests.
     struct Judge: Sendable {
         let verifier: RequestVerifier
         let headers: ForwardedHeaders
@@ -117,7 +119,7 @@ final class ProxyState: Sendable {
 
     private let current = Mutex<(judge: Judge?, failure: String?)>((nil, nil))
 
-    /// Nil until the address of the listener is known.
+    /// Nil until the listener's address is known.
     var judge: Judge? { current.withLock { $0.judge } }
 
     func use(_ judge: Judge) { current.withLock { $0.judge = judge } }

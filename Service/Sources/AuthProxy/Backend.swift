@@ -24,7 +24,7 @@ final class Backend: Sendable {
         var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
         configuration.timeout.connect = min(.seconds(5), self.timeout)
         configuration.timeout.read = self.timeout
-        // A server that closes an idle connection first loses the request that was just sent on it. Some do after 2 s.
+        // If a server closes an idle connection first, a request that was just sent on it is lost. Some servers do so after 2 s.
         configuration.connectionPool.idleTimeout = origin.scheme == .https ? .seconds(30) : .milliseconds(1500)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connections
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -35,22 +35,22 @@ final class Backend: Sendable {
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
-    /// Closes its connections. Afterwards every request fails.
+    /// Closes the connections. Every later request fails.
     func shutdown() async { try? await client.shutdown() }
 
     /// The body of a request.
     enum Body: Sendable {
         case bytes([UInt8])
-        /// Streamed, with its length if the client said one.
+        /// Streamed, with its length if the client stated one.
         case pipe(BodyPipe, length: Int64?, within: Duration)
     }
 
-    /// The head of an answer, and its body, which is still to be read.
+    /// The head of an answer, and its unread body.
     struct Answer: Sendable {
         let status: Int
         let headers: HeaderFields
         let body: HTTPClientResponse.Body
-        /// Of a streamed request body: closes its pipe when the answer was read or is dropped.
+        /// For a streamed request body: closes its pipe when the answer was read or is dropped.
         let pipe: BodyPipe.Closer?
     }
 
@@ -74,7 +74,7 @@ final class Backend: Sendable {
             let answer = try await client.execute(message, timeout: limit)
             let status = Int(answer.status.code)
             guard 200...999 ~= status else { throw InvalidStatus(status) }
-            // After such a head the HTTP client takes no more of the request's body.
+            // After such a head the HTTP client reads no more of the request's body.
             if status >= 300 { streamed?.discard() }
             return Answer(
                 status: status, headers: HeaderFields(answer.headers.lazy.map { ($0.name, $0.value) }),
@@ -89,9 +89,9 @@ final class Backend: Sendable {
 enum BackendFailure: Error, Sendable, CustomStringConvertible {
     /// Nothing was sent.
     case unreachable(String)
-    /// It took too long.
+    /// The backend took too long.
     case tooSlow
-    /// The connection ended, or what came is not HTTP. The backend may have carried the request out.
+    /// The connection ended, or the backend's bytes are not HTTP. The backend may have executed the request.
     case broken(String)
 
     init(_ error: any Error) {

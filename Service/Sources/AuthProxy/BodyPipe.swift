@@ -1,9 +1,9 @@
 internal import NIOCore
 internal import Synchronization
 
-/// A body on its way to the backend, one piece at a time: a piece is written when the one before was taken, so memory is bounded.
+/// A body that is sent to the backend piece by piece: a piece is written when the previous one was read, so memory is bounded.
 ///
-/// One task writes and one task reads. When the reader goes or needs no more, the rest of the body is dropped.
+/// One task writes and one task reads. When the reader stops, the rest of the body is dropped.
 final class BodyPipe: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
@@ -11,7 +11,7 @@ final class BodyPipe: AsyncSequence, Sendable {
         case empty
         case full(ByteBuffer, writer: CheckedContinuation<Void, Never>)
         case awaited(reader: CheckedContinuation<ByteBuffer?, any Error>)
-        /// The reader gets no more, and no end either: it would take the body for complete.
+        /// The reader gets neither bytes nor an end: an end would make the body look complete.
         case discarding(reader: CheckedContinuation<ByteBuffer?, any Error>?)
         case ended((any Error)?)
         case closed
@@ -19,7 +19,7 @@ final class BodyPipe: AsyncSequence, Sendable {
 
     private let state = Mutex(State.empty)
 
-    /// Closes the pipe when its last reference is gone.
+    /// Closes the pipe when its last reference is released.
     final class Closer: Sendable {
         fileprivate let pipe: BodyPipe
 
@@ -28,7 +28,7 @@ final class BodyPipe: AsyncSequence, Sendable {
         deinit { pipe.close() }
     }
 
-    /// Ends the pipe when the HTTP client lets go of it.
+    /// Ends the pipe when the HTTP client releases it.
     struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let reader: Closer
 
@@ -37,7 +37,7 @@ final class BodyPipe: AsyncSequence, Sendable {
 
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: .init(self)) }
 
-    /// Hands a piece over, and returns when it is taken or dropped. Returns at once after the end. A cancellation closes the pipe.
+    /// Writes a piece, and returns when it is read or dropped. After the end, returns at once. A cancellation closes the pipe.
     func write(_ piece: ByteBuffer) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -57,7 +57,7 @@ final class BodyPipe: AsyncSequence, Sendable {
         }
     }
 
-    /// Drops what is written from now on. A reader that waits gets nothing until the pipe is closed, so its request is not broken off.
+    /// Drops later pieces. A waiting reader gets nothing until the pipe is closed, so its request is not aborted.
     func discard() {
         state.withLock { state in
             switch state {
@@ -89,13 +89,13 @@ final class BodyPipe: AsyncSequence, Sendable {
                 }
                 state = .closed
                 reader.resume(throwing: error)
-            // The writer waits for its piece to be taken, so it cannot end the body.
+            // The writer waits until its piece is read, so it cannot end the body.
             case .full, .ended, .closed: break
             }
         }
     }
 
-    /// Drops what is written from now on, and fails the reader.
+    /// Drops later pieces, and fails the reader.
     func close() {
         state.withLock { state in
             switch state {

@@ -34,7 +34,7 @@ struct ForwardedHeaders: Sendable {
         return HeaderFields(kept.map { ($0.name, $0.value) } + added)
     }
 
-    /// The scheme and the authority of a request: those that it was judged by, and no other spelling of their names.
+    /// The scheme and the authority that the verifier used for a request, in one spelling.
     private func signedFor(_ headers: HeaderFields) -> [(String, String)] {
         if let origin {
             return [("X-Forwarded-Proto", origin.scheme.rawValue), ("X-Forwarded-Host", origin.authority)]
@@ -44,7 +44,7 @@ struct ForwardedHeaders: Sendable {
         }
     }
 
-    /// Whether `Connection` names a header that this request needs. It would be removed on the way, after the service has seen it.
+    /// Whether `Connection` names a header that this request needs. A hop would remove that header after the service has seen it.
     static func hidesItsMeaning(_ headers: HeaderFields) -> Bool {
         named(in: headers).contains { name in
             name == "host" || signed.contains(name)
@@ -58,18 +58,18 @@ struct ForwardedHeaders: Sendable {
         return headers.lines.filter { !dropped.contains(comparable($0.name)) }
     }
 
-    /// The headers that concern one connection (RFC 9110 section 7.6.1).
+    /// The hop-by-hop headers (RFC 9110 section 7.6.1).
     private static let hopByHop: Set<String> = [
         "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
         "transfer-encoding", "upgrade", "http2-settings",
     ]
 
-    /// What the proxy itself answers or sets: the backend's own host, the length of the body, the other way to say where a request
-    /// came from.
+    /// Headers that the proxy itself sets or handles: the backend's own host, the length of the body, and the alternative header
+    /// for a request's origin.
     private static let ended: Set<String> = ["host", "content-length", "expect", "forwarded"]
 
-    /// Whether only a gateway may set a header: who signed a request and where it came from, the service credential, and `Proxy`,
-    /// which CGI turns into `HTTP_PROXY`.
+    /// Whether only a gateway may set a header: the signer and origin of a request, the service credential, and `Proxy`, which
+    /// CGI turns into `HTTP_PROXY`.
     private static func isOfGateways(_ name: String) -> Bool {
         IdentityHeader.isReserved(name) || name == "proxy" || name == comparable(HeaderName.serviceCredential)
             || name.hasPrefix("x-forwarded-") || name.hasPrefix("x-original-")
@@ -87,7 +87,7 @@ struct ForwardedHeaders: Sendable {
 
     private static func comparable(_ name: String) -> String { IdentityHeader.folded(name) }
 
-    /// The addresses that the request came by. Only a trusted proxy's own are believed.
+    /// The forwarded addresses of a request. Only those from a trusted proxy are believed.
     private static func forwardedFor(_ headers: HeaderFields, _ peer: String, _ isFromTrustedProxy: Bool) -> String {
         ((isFromTrustedProxy ? headers.values("X-Forwarded-For") : []) + [peer]).joined(separator: ", ")
     }

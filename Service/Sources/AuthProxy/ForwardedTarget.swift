@@ -1,7 +1,7 @@
 /// The target of a request to the backend.
 enum ForwardedTarget {
-    /// The target as a URL can hold it: a character that RFC 3986 does not allow in a path or a query is escaped, which every server
-    /// decodes to the same. Everything else stays byte for byte: `//`, `%2F`, `;` and dot segments too.
+    /// The target as a valid URL: characters that RFC 3986 does not allow in a path or a query are escaped, and every server
+    /// decodes them to the same text. Everything else stays unchanged: `//`, `%2F`, `;` and dot segments too.
     ///
     /// - Returns: nil if the target is not a path with an optional query in printable ASCII, or has a `%` without two digits. Servers
     ///   read those in different ways.

@@ -7,10 +7,9 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import RequestVerification
 
-/// The body of a request on its way: read whole before the request is verified, or streamed after that with the digest that was
-/// signed.
+/// The body of a request: either read completely before the request is verified, or streamed after that, with the signed digest.
 struct IncomingBody {
-    /// The body is shorter than its length.
+    /// The body is shorter than its stated length.
     private struct Incomplete: Error {}
 
     private let limits: AuthProxySettings
@@ -21,7 +20,7 @@ struct IncomingBody {
     private let digest: [UInt8]?
     private var awaitsContinue: Bool
     private var pieces: RequestBody.AsyncIterator
-    /// What was read, and the piece that was too much.
+    /// The bytes read, including the piece that exceeded the limit.
     private var read: [UInt8] = []
     private var next: ByteBuffer?
     private var isStreamed = false
@@ -77,8 +76,8 @@ struct IncomingBody {
 
     /// Sends the request to the backend with this body.
     ///
-    /// - Parameter isVerified: whether a streamed body must have the digest that was signed.
-    /// - Throws: `BackendFailure`; `Declined` if the body is another one than was signed. Then the backend has not got all of it.
+    /// - Parameter isVerified: whether a streamed body must have the signed digest.
+    /// - Throws: `BackendFailure`; `Declined` if the body is not the signed one. Then the backend has not received all of it.
     mutating func send(
         to backend: Backend, _ method: String, _ target: String, _ headers: HeaderFields, isVerified: Bool
     ) async throws -> Backend.Answer {
@@ -111,7 +110,7 @@ struct IncomingBody {
         }
     }
 
-    /// Writes the body, but the last piece only when the digest of the whole is right.
+    /// Writes the body. The last piece follows only if the digest of the whole body is the signed one.
     private mutating func stream(into pipe: BodyPipe, expecting digest: [UInt8]?) async throws {
         try await sendContinue()
         var hash = SHA256()

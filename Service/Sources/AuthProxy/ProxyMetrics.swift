@@ -1,24 +1,24 @@
 internal import AuthServer
 internal import Logging
 
-/// What a proxy counts.
+/// The metrics of a proxy.
 struct ProxyMetrics: Sendable {
     /// What became of a request.
     enum Outcome: String, CaseIterable, Sendable {
-        /// It was sent to the backend with an identity, and the backend answered.
+        /// The request was sent to the backend with an identity, and the backend answered.
         case verified
-        /// It was sent without an identity, in observe mode, and the backend answered.
+        /// The request was sent without an identity, in observe mode, and the backend answered.
         case observed
         /// The auth service, or a rule of the protocol, refused it.
         case refused
         /// There was no verdict.
         case unavailable
-        /// It is none that the proxy forwards: its target, its size or its upgrade.
+        /// The proxy does not forward such requests: because of target, size or upgrade.
         case unsupported
         /// The backend could not be reached, or all connections to it were busy.
         case backendUnreachable = "backend_unreachable"
         case backendTimeout = "backend_timeout"
-        /// The backend broke off before the head of its answer.
+        /// The backend's connection ended before the head of its answer.
         case backendBroken = "backend_broken"
         /// The client ended the connection, was too slow, or sent a body that is not HTTP.
         case clientGone = "client_gone"

@@ -7,7 +7,7 @@ internal import Logging
 internal import NIOCore
 internal import RequestVerification
 
-/// Answers the requests of a proxy: verifies each one, and forwards those that may pass.
+/// Answers the requests of a proxy: verifies each one, and forwards it if the verifier allows.
 struct ProxyResponder: Sendable {
     let backend: Backend
     let settings: AuthProxySettings
@@ -41,7 +41,7 @@ struct ProxyResponder: Sendable {
             let refused = declined.response(isHead: request.method == .head, requestID: line.requestID)
             (line.code, response) = refused
         } catch {
-            // The client is gone, or its body is not HTTP, which the HTTP library answers: the connection ends.
+            // The client is gone, or its body is malformed HTTP, which the HTTP library answers: the connection ends.
             line.outcome = .clientGone
             line.reason = "\(type(of: error))"
             metrics.request(.clientGone)
@@ -84,7 +84,7 @@ struct ProxyResponder: Sendable {
         guard let target = ForwardedTarget.escaped(head.path ?? "") else {
             throw .invalid("The target is not a path and a query that all servers read in the same way.")
         }
-        // TRACE would tell the client the headers of the backend, which may be secrets.
+        // TRACE would show the client the headers for the backend, which may be secrets.
         guard head.method != .trace, head.method != .connect else {
             throw .unsupported("This proxy does not forward \(head.method.rawValue).")
         }
@@ -101,13 +101,13 @@ struct ProxyResponder: Sendable {
         return target
     }
 
-    /// Who signed the request; nil in observe mode.
+    /// The signer of the request; nil in observe mode.
     private func verify(
         _ received: ReceivedRequest, by verifier: RequestVerifier, _ line: inout ProxyLogLine
     ) async throws -> VerifiedIdentity? {
         let asked = ContinuousClock.now
         let answer = await verifier.verify(received)
-        // A client that is gone reads no answer, so the backend need not act.
+        // A client that is gone reads no answer, so do not forward its request.
         try Task.checkCancellation()
         metrics.verification(took: asked.duration(to: .now))
         switch answer {
@@ -135,7 +135,7 @@ struct ProxyResponder: Sendable {
         }
     }
 
-    /// The backend's answer for the client. Its body is read as fast as the client takes it.
+    /// The backend's answer for the client. Its body is read as fast as the client reads it.
     private func response(_ answer: Backend.Answer, _ requestID: String) -> Response {
         var fields = HTTPFields()
         for line in ForwardedHeaders.answer(answer.headers) {
@@ -163,14 +163,14 @@ struct ProxyResponder: Sendable {
     }
 }
 
-/// A request that does not reach the backend, or whose answer does not come.
+/// A request that does not reach the backend, or gets no answer from it.
 struct Declined: Error {
     let outcome: ProxyMetrics.Outcome
     /// For the log.
     let reason: String?
     private let answer: @Sendable (_ requestID: String) -> RefusalAnswer
 
-    /// A refusal that the verifier made.
+    /// A refusal by the verifier.
     init(_ outcome: ProxyMetrics.Outcome, _ refusal: RefusalAnswer, reason: String? = nil) {
         self.outcome = outcome
         self.reason = reason
@@ -197,7 +197,7 @@ struct Declined: Error {
 
     static var starting: Declined { unavailable(503, "The proxy starts.", .unavailable) }
 
-    /// The answer to a request that the backend did not answer. 502 and 504 tell it from a missing verdict, which is 503.
+    /// The answer to a request that the backend did not answer. 502 and 504 distinguish it from a missing verdict, which is 503.
     init(_ failure: BackendFailure) {
         switch failure {
         case .unreachable: self = .unavailable(502, "The backend cannot be reached.", .backendUnreachable, "\(failure)")
@@ -226,14 +226,14 @@ struct Declined: Error {
     }
 }
 
-/// What the log says about a request. It never says a body, a signature, a path or a device id.
+/// The log line of a request. It never has a body, a signature, a path or a device id.
 struct ProxyLogLine {
     let requestID: String
     let method: String
     var outcome = ProxyMetrics.Outcome.verified
     var app: AppID?
     var device: DeviceID?
-    /// Of a refusal, also of one that is only observed.
+    /// The code of a refusal, also of an observed one.
     var code: String?
     var reason: String?
 }

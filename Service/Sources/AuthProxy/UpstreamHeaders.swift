@@ -1,10 +1,10 @@
 internal import HTTPTypes
 internal import RequestVerification
 
-/// Headers that every request to the backend gets, such as the API key of a provider. They replace the client's headers of the same
-/// names. Their values are secrets: no description shows them.
+/// Headers that every request to the backend gets, such as the API key of a provider. They replace the client's headers of the
+/// same names. Their values are secrets, so descriptions leave them out.
 package struct UpstreamHeaders: Sendable, CustomStringConvertible, CustomReflectable {
-    /// A text that has no headers.
+    /// The text is not a list of headers.
     package struct Malformed: Error, CustomStringConvertible {
         package let description: String
     }

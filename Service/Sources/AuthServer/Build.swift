@@ -1,5 +1,6 @@
 /// The build.
 package enum Build {
-    /// The version, by semantic versioning. `Checks/documentation/version.py` compares that of every package with it.
+    /// The version, by semantic versioning. `Checks/documentation/version.py` compares the version of every package
+    /// with it.
     package static let version = "1.0.0"
 }

@@ -2,8 +2,8 @@ package import AuthContract
 package import AuthServer
 package import AuthService
 
-/// The console: pages for the people who answer for apps. Whatever a page reads or changes is a call of the admin API with the
-/// credential of the person who signed in.
+/// The console: pages for the people who answer for apps. A page reads and changes data only by calls of the admin API, with the
+/// signed-in person's credential.
 package struct Console: OperationsPages {
     private let sessions: ConsoleSessions
     private let renderer: PageRenderer
@@ -58,7 +58,7 @@ package struct Console: OperationsPages {
         let explained =
             switch refusal.code {
             case .payloadTooLarge:
-                // Also the form of a person whose session has ended meanwhile.
+                // Includes forms of a person whose session has ended meanwhile.
                 (
                     "The form is too large",
                     "Sign in and try again. A record that is still too large is changed with synheart-auth apps change."
@@ -148,7 +148,7 @@ package struct Console: OperationsPages {
             do {
                 let credential = try await service.signIn(
                     Self.typed(request.form["credential"]), from: request.address)
-                // A new id in any case: one that the browser had before may be known to others.
+                // Always a new id: others may know an id that the browser had before.
                 if let old = SessionCookie.id(in: request) { sessions.end(old) }
                 answer = PageAnswer(
                     status: 303,
@@ -185,13 +185,13 @@ package struct Console: OperationsPages {
             sessions.end(id)
             ended = 1
         }
-        // The sessions have ended, whether or not the event can be written.
+        // The sessions have ended, even if the event cannot be written.
         try? await visit.service.signedOut(visit.credential, sessions: ended)
         var answer = PageAnswer(
             status: 303,
             headers: [
                 ("Location", PagePath.of("sign-in")), SessionCookie.removal,
-                // So that the browser's back button shows no page of the session.
+                // The browser's back button must not show pages of the session.
                 ("Clear-Site-Data", "\"cache\""),
             ])
         answer.route = PageRequest.base + SignIn.signOutPath

@@ -1,14 +1,15 @@
 internal import Bytes
 
-/// The pages that this node works on at once, those that wait, and the forms that it receives. Pages use the stores of the public
-/// listener, so that many of them would make devices wait; a form that comes slowly holds memory. One person cannot take all places
-/// from the others.
+/// The pages that this node renders concurrently, the waiting ones, and the forms that it receives. Pages use the stores of the
+/// public listener, so that many of them would make devices wait; a slow form occupies memory. One person cannot occupy all
+/// places.
 ///
-/// A page of a person who has left keeps its place. Places are few, and every page and every form ends.
+/// A page of a person who has left keeps its place. There are few places, and every page and every form ends in bounded time.
 final class PageQueue: Sendable {
     static let maximumAtOnce = 2
     static let maximumWaiting = 4
-    /// The places for pages, of both kinds, that one credential may have, and besides them the places for forms.
+    /// The largest number of pages, running and waiting together, for one credential. The same number of forms is allowed in
+    /// addition.
     static let maximumOfCredential = 3
 
     /// The places of each credential.
@@ -39,7 +40,8 @@ final class PageQueue: Sendable {
 
     // MARK: Forms
 
-    /// Takes a place for a form, before its body is read. False: the credential has enough. Otherwise the caller must leave.
+    /// Reserves a place for a form, before its body is read. False: the credential has too many. Otherwise the caller must call
+    /// `leaveForm`.
     func enterForm(_ credentialID: String) -> Bool {
         state.withLock { state in
             guard state.forms.hasRoom(for: credentialID) else { return false }
@@ -48,7 +50,7 @@ final class PageQueue: Sendable {
         }
     }
 
-    /// Gives the place of a form back.
+    /// Releases the place of a form.
     func leaveForm(_ credentialID: String) { state.withLock { $0.forms.remove(credentialID) } }
 
     // MARK: Pages
@@ -72,7 +74,7 @@ final class PageQueue: Sendable {
         }
     }
 
-    /// Gives the place to the page that has waited longest.
+    /// Gives the place to the page that waited longest.
     func leave(_ credentialID: String) {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             state.pages.remove(credentialID)

@@ -30,7 +30,7 @@ struct PageRenderer: Sendable {
 
     func answer(_ page: Page, _ visit: Visit) -> PageAnswer { answer(page, visit, at: visit.now) }
 
-    /// What every page shows, under the name `page`.
+    /// The values that every page shows, under the name `page`.
     private static func frame(_ page: Page, _ visit: Visit?, at now: UnixTime) -> PageValue {
         let links: [PageValue] = PageTable.navigation.compactMap { link in
             guard let visit, link.needs.map({ visit.may($0) }) ?? true else { return nil }
@@ -62,7 +62,7 @@ struct PageRenderer: Sendable {
             "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
                 + "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
         ),
-        // Not `no-referrer`: under it browsers send forms with `Origin: null` (Fetch, "append a request Origin header").
+        // Not `no-referrer`: it makes browsers send forms with `Origin: null` (Fetch, "append a request Origin header").
         ("X-Frame-Options", "DENY"), ("Referrer-Policy", "same-origin"),
         ("Cross-Origin-Opener-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
         (

@@ -1,4 +1,4 @@
-/// The templates, by name. Values are always escaped: a test refuses every tag that would not escape.
+/// The templates, by name. Values are always escaped: a test forbids tags that do not escape.
 enum Templates {
     /// The templates of pages, each within the layout.
     static let all: [String: String] = [

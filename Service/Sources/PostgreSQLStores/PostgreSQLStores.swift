@@ -30,14 +30,15 @@ public final class PostgreSQLStores: Sendable {
         public var maximumChallenges = 100_000
         /// The largest number of live replay claims of all nodes together. Beyond it, claims are refused.
         public var maximumClaims = 24_000_000
-        /// Where this node keeps replay claims and challenges. If not in PostgreSQL, `challenges` and `replay` refuse every call.
+        /// The store in which this node keeps replay claims and challenges. If it is not PostgreSQL, `challenges` and `replay`
+        /// refuse every call.
         public var claims = ClaimPlace.postgresql
         /// Whether to create the tables in an empty database.
         public var createsTables = true
         /// Observes each call; nil: no observer.
         public var observer: (any StoreObserver)?
-        /// How long a starting node watches a lease that no node renews before it takes over. Tests set a shorter time; a
-        /// longer one is safe.
+        /// How long a starting node watches a lease that no node renews, before it takes over. Tests set a shorter time; a longer
+        /// one is safe, too.
         var vacancy: Duration = .seconds(10)
         /// The largest difference between a clock and the server's, in seconds. Tests that move clocks allow more.
         var clockTolerance = PostgreSQLStores.maximumClockDifference
@@ -52,9 +53,9 @@ public final class PostgreSQLStores: Sendable {
     public let devices: any DeviceStore
     /// The audit log. Changes in the other stores append to it in their own transactions.
     public let audit: any AuditLog
-    /// Challenges of all nodes. Refuses every call if `Options.claims` is another place, and in a tool.
+    /// Challenges of all nodes. Refuses every call in a tool, and if `Options.claims` names another store.
     public let challenges: any ChallengeStore
-    /// Replay claims of all nodes. Refuses every call if `Options.claims` is another place, and in a tool.
+    /// Replay claims of all nodes. Refuses every call in a tool, and if `Options.claims` names another store.
     public let replay: any ReplayStore
     /// Credentials, with the hash of the secret.
     public let credentials: any CredentialStore
@@ -121,7 +122,7 @@ public final class PostgreSQLStores: Sendable {
 
     /// Starts the background work with its first round.
     private func begin() async {
-        // If these fail, requests are refused until a later round succeeds.
+        // If these calls fail, requests are refused until a later round succeeds.
         await watch?.read()
         watch?.start()
         do throws(StoreError) { try await sweeper?.sweep() } catch { sweeper?.note(error) }
@@ -171,13 +172,13 @@ public final class PostgreSQLStores: Sendable {
         }
     }
 
-    /// From now on, refuses changes unless this is the key that seals.
+    /// Refuses later changes unless this is the sealing key.
     ///
     /// For a command that runs next to the service: the key may be rotated after the command was admitted. Values that the
     /// command then sealed with the old key could not be opened later.
     public func allowWrites(whileSealing key: ServiceKeyCheck) { database.allowWrites(whileSealing: key) }
 
-    /// From now on, refuses sealed writes unless this key is one of the database's.
+    /// Refuses later sealed writes unless this key is one of the database's.
     ///
     /// For a node: another node or a command may complete a rotation to a key that this node does not have.
     public func allowSealing(whileListing key: ServiceKeyCheck) { database.allowSealing(whileListing: key) }

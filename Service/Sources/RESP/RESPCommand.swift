@@ -11,7 +11,7 @@ public struct RESPCommand: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - words: the first words.
-    ///   - count: the number of all words; nil: there are no others.
+    ///   - count: the number of all words; nil: no others.
     public init(_ words: String..., count: Int? = nil) { self.init(words, count: count) }
 
     /// A command with these words.
@@ -24,7 +24,7 @@ public struct RESPCommand: Sendable, Hashable {
         for word in words { add(word) }
     }
 
-    /// Whether all arguments were added. An incomplete command would take the next one for its arguments.
+    /// Whether all arguments were added. The server would read the next command as the arguments of an incomplete one.
     public var isComplete: Bool { missing == 0 }
 
     /// Adds a text.
@@ -78,7 +78,7 @@ public struct RESPCommand: Sendable, Hashable {
         buffer.writeInteger(0x0D0A as UInt16)
     }
 
-    /// Digits without a string: commands are built for every request.
+    /// Writes digits without a string, because commands are built for every request.
     private func withDigits(of number: Int64, _ body: (UnsafeRawBufferPointer) -> Void) {
         withUnsafeTemporaryAllocation(byteCount: 20, alignment: 1) { digits in
             var (rest, start) = (number.magnitude, digits.count)

@@ -2,9 +2,9 @@ public import NIOCore
 
 /// Reads values from a stream of bytes, however it is split.
 ///
-/// The decoder is strict: lines end with CRLF, numbers have one form, and streamed values and attributes, which servers send
-/// only to clients that ask for them, are refused. It bounds depth, elements, lengths and the size of one value, and reserves no
-/// memory for what was only announced. It keeps its state between calls, so that no byte is parsed twice.
+/// The decoder is strict: lines end with CRLF, numbers have one form, and streamed values and attributes, which servers send only
+/// to clients that ask for them, are refused. It bounds depth, elements, lengths and the size of one value, and reserves no
+/// memory for announced lengths. It keeps its state between calls, so that no byte is parsed twice.
 public struct RESPDecoder: Sendable {
     /// The bounds of one value.
     public struct Limits: Sendable, Hashable {
@@ -25,7 +25,7 @@ public struct RESPDecoder: Sendable {
 
     private enum Aggregate { case array, map, push }
 
-    /// An aggregate whose elements are not complete.
+    /// An aggregate that still lacks elements.
     private struct Open {
         let kind: Aggregate
         var missing: Int
@@ -134,7 +134,7 @@ public struct RESPDecoder: Sendable {
         }
     }
 
-    /// Takes a line without its CRLF; nil if its end has not arrived.
+    /// Reads a line and removes it with its CRLF; nil if its end has not arrived.
     private mutating func readLine(_ buffer: inout ByteBuffer) throws(RESPError) -> ByteBuffer? {
         let found = buffer.withUnsafeReadableBytes { bytes in
             bytes.dropFirst(scanned).firstIndex(of: UInt8(ascii: "\n"))

@@ -47,7 +47,7 @@ extension RESPValue {
         }
     }
 
-    /// An integer, also one that was sent as text; nil for any other value.
+    /// An integer, even one that was sent as text; nil for any other value.
     public var integer: Int64? {
         if case .integer(let value) = self { return value }
         return text.flatMap(Int64.init)

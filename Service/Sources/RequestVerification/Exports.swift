@@ -1,5 +1,5 @@
-// What stands in the answers of a verifier: their members are visible without an import of AuthContract, which is a product of
-// another package.
+// The types of a verifier's answers: their members are visible without an import of AuthContract, which is a product of another
+// package.
 @_exported public import struct AuthContract.AppID
 @_exported public import struct AuthContract.Assurance
 @_exported public import struct AuthContract.DeviceID

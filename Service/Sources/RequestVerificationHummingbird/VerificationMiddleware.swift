@@ -6,8 +6,8 @@ public import RequestVerification
 
 /// Lets only verified requests reach a route. ``VerificationRequestContext/identity`` tells the route who signed.
 ///
-/// Add it before everything that reads the body or needs an identity. Mounted twice, it still asks once,
-/// with the outer one's verifier: so give all routes below it the same one.
+/// Add it before everything that reads the body or needs an identity. If it is mounted twice, only the outer one asks, with its
+/// verifier: so use the same verifier for all routes below it.
 public struct VerificationMiddleware<Context: VerificationRequestContext>: RouterMiddleware {
     private let verifier: RequestVerifier
 

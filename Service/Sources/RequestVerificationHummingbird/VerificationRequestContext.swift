@@ -7,7 +7,7 @@ public import RequestVerification
 ///
 /// A context of your own also conforms to `RemoteAddressRequestContext` if the verifier trusts proxies.
 public protocol VerificationRequestContext: RequestContext {
-    /// What ``VerificationMiddleware`` found; nil if it did not see the request. Nothing else sets it.
+    /// The result of ``VerificationMiddleware``; nil if the request did not pass through it. Nothing else sets it.
     var verification: VerificationAnswer? { get set }
 }
 
@@ -16,11 +16,11 @@ extension VerificationRequestContext {
     public var identity: VerifiedIdentity? { verification?.identity }
 }
 
-/// A context with no more than what ``VerificationMiddleware`` needs.
+/// A minimal context for ``VerificationMiddleware``.
 public struct VerifiedRequestContext: VerificationRequestContext, RemoteAddressRequestContext {
     /// What Hummingbird itself needs.
     public var coreContext: CoreRequestContextStorage
-    /// What ``VerificationMiddleware`` found.
+    /// The result of ``VerificationMiddleware``.
     public var verification: VerificationAnswer?
     /// The other end of the connection.
     public let remoteAddress: SocketAddress?

@@ -2,7 +2,7 @@ public import AuthService
 internal import Foundation
 public import Logging
 
-/// The default stores: one SQLite file for everything, and a journal of replay claims in a folder beside it.
+/// The default stores: one SQLite file for everything, and a journal of replay claims in a folder next to it.
 ///
 /// Apps, devices and audit events are durable when a call returns (WAL, `synchronous=FULL`). Replay claims survive the end of
 /// the process, however the process ends. After a loss of power, `ClaimJournal` refuses requests whose claims it may have lost.
@@ -90,7 +90,7 @@ public final class SQLiteStores: Sendable {
     private let noting: Task<Void, Never>?
     private let endNotes: AsyncStream<JournalNote>.Continuation?
 
-    /// The path of the file with every link resolved. The other files of the database are beside it.
+    /// The path of the file with every link resolved. The database's other files are next to it.
     ///
     /// - Throws: `StoreOpenError` if the folder does not exist.
     public static func resolvedPath(_ path: String) throws(StoreOpenError) -> String { try DatabasePath.resolve(path) }
@@ -108,7 +108,7 @@ public final class SQLiteStores: Sendable {
     /// Opens the file, and creates it if it does not exist.
     ///
     /// - Parameters:
-    ///   - path: the file, or a link to it. Claims go to the folder `<path>-claims` beside the file itself.
+    ///   - path: the file, or a link to it. Claims are kept in the folder `<path>-claims` next to the file itself.
     ///   - role: the role of this process.
     ///   - options: deadlines and bounds.
     ///   - clock: the service's clock.
@@ -165,7 +165,7 @@ public final class SQLiteStores: Sendable {
         }
     }
 
-    /// From now on, refuses changes unless this is the key that seals.
+    /// Refuses later changes unless this is the sealing key.
     ///
     /// For a command that runs next to the service: the key may be rotated after the command was admitted. Values that the
     /// command then sealed with the old key could not be opened later.

@@ -12,7 +12,7 @@ package struct SoftwareDevice: Sendable {
     /// The settings that the device was created with.
     package let settings: Settings
 
-    /// The settings that are saved in the folder beside the keys.
+    /// The settings saved in the folder with the keys.
     package struct Settings: Sendable {
         /// The auth service.
         package let url: String

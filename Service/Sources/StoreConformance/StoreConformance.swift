@@ -1,7 +1,7 @@
 public import AuthContract
 public import AuthService
 
-/// What every implementation of the service's stores must do, as checks that you run against yours:
+/// The requirements for every implementation of the service's stores, as checks to run against yours:
 ///
 /// ```swift
 /// @Test(arguments: StoreConformance.checks)
@@ -72,8 +72,8 @@ public enum StoreConformance {
 
 /// The stores that a check runs on.
 ///
-/// They may hold other things already: each check uses ids and keys of its own. Nothing else may write to them while a check
-/// runs. To test one store, start from stores that pass and replace it.
+/// They may contain other data: each check uses its own ids and keys. Nothing else may write to them while a check runs. To test
+/// one store, start from stores that pass, and replace the store in question.
 public struct StoresUnderTest: Sendable {
     /// Challenges.
     public var challenges: any ChallengeStore
@@ -85,7 +85,7 @@ public struct StoresUnderTest: Sendable {
     public var devices: any DeviceStore
     /// The audit log. The other stores append to it.
     public var audit: any AuditLog
-    /// App Attest receipts. They are those of `devices`.
+    /// The App Attest receipts of `devices`.
     public var receipts: any ReceiptStore
     /// Credentials.
     public var credentials: any CredentialStore
@@ -99,13 +99,13 @@ public struct StoresUnderTest: Sendable {
     public var history: any VerdictHistoryStore
     /// The check values of the service key, and the sealed rows of the other stores.
     public var serviceKeys: any ServiceKeyStore
-    /// The archives of the audit log. Nil: their checks do nothing.
+    /// The archives of the audit log. Nil: their checks are skipped.
     public var auditArchives: (any AuditArchiveStore)?
-    /// Forgets devices of `devices`. Nil: its checks do nothing.
+    /// Forgets devices of `devices`. Nil: its checks are skipped.
     public var endedDevices: (any EndedDeviceStore)?
-    /// Webhooks. Nil: their checks do nothing.
+    /// Webhooks. Nil: their checks are skipped.
     public var webhooks: (any WebhookStore)?
-    /// The present, as the stores' own clock shows it.
+    /// The current time by the stores' own clock.
     public var now: UnixTime
 
     /// Memberwise initializer.
@@ -162,7 +162,7 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
         self.body = body
     }
 
-    /// Runs the check. Throws `ConformanceFailure` if the guarantee does not hold, and rethrows what the stores throw.
+    /// Runs the check. Throws `ConformanceFailure` if the guarantee does not hold, and rethrows the stores' errors.
     public func run(on stores: StoresUnderTest) async throws {
         do { try await body(stores) } catch let failure as Unmet {
             throw ConformanceFailure(guarantee: name, found: failure.found)
@@ -176,7 +176,7 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
 public struct ConformanceFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The name of the check.
     public let guarantee: String
-    /// What the check found instead.
+    /// The actual behaviour that the check found.
     public let found: String
 
     public var description: String { "\(guarantee): not so, \(found)" }

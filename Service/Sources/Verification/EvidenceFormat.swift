@@ -6,7 +6,7 @@ package enum EvidenceFormat: String, Sendable, Hashable, CaseIterable {
     case keyAttestation = "android-key-attestation"
     case playIntegrity = "play-integrity"
 
-    /// The kind of policy that judges it.
+    /// The kind of policy for this format.
     package var policy: PolicyKind {
         switch self {
         case .attestation, .assertion, .receipt: .ios

@@ -5,13 +5,13 @@ package import StrictJSON
 
 /// The result of a verification, in the stable words of the batch interface (DocC article *Batch*).
 package struct Verdict: Sendable {
-    /// The three outcomes. Exactly one applies.
+    /// The three outcomes of a verification.
     package enum Outcome: String, Sendable {
-        /// Everything that could be checked holds.
+        /// Every check that could be made passed.
         case verified
         /// A check failed.
         case refused
-        /// Nothing was refused, but something is missing that a verification needs.
+        /// Nothing was refused, but something that the verification needs is missing.
         case couldNotCheck = "could-not-check"
     }
 
@@ -26,7 +26,7 @@ package struct Verdict: Sendable {
         package let name: String
         /// Its outcome.
         package let outcome: Outcome
-        /// What was found or missing, for people.
+        /// The found or missing value, for people.
         package let detail: String?
 
         /// A check with its outcome.
@@ -50,7 +50,7 @@ package struct Verdict: Sendable {
     package var step: String?
     /// The checks that could not be made, because a member is missing.
     package var unchecked: [String]
-    /// Everything the object says, in clear names.
+    /// The contents of the object, under clear names.
     package var facts: JSONObject
     /// Every check, in order, for people.
     package var checks: [Check]
@@ -106,9 +106,9 @@ extension Verdict {
     }
 }
 
-/// Nothing was audited: an option cannot be used, or a line has no object.
+/// Nothing was verified: an option is invalid, or the line has no object.
 package struct NothingVerified: Error {
-    /// What a batch writes of it.
+    /// The verdict that a batch writes for it.
     package let verdict: Verdict
 
     /// Reads an option. The object is not at fault if it cannot be used.
@@ -123,7 +123,7 @@ package struct NothingVerified: Error {
         }
     }
 
-    /// A line without its object.
+    /// A verdict on a line without its object.
     static func missing(_ member: String, code: String? = "OBJECT_MISSING", _ detail: String = "not given") -> Self {
         Self(
             verdict: Verdict(

@@ -17,11 +17,11 @@ public struct VerificationOptions: Sendable {
     public var policy: JSONValue?
     /// A line's own policy, environment and app ids win over ``policy``. By default ``policy`` wins.
     package var linePoliciesWin = false
-    /// Whether this program wrote the line: evidence, or the options for one object. Only then are `recorded_verdict`,
+    /// Whether this program wrote the line, from evidence or from the options for one object. Only then are `recorded_verdict`,
     /// `expected_challenge` and `challenge_member` used. A line of a batch may come from an attacker.
     package var trustsLine = false
 
-    /// Verifiers with these roots, made once and not for every line; nil if `rootsPEM` has no certificate.
+    /// Verifiers with these roots, created once instead of for every line; nil if `rootsPEM` has no certificate.
     private var apple: AppleVerifiers? = .builtIn
 
     /// No options.
@@ -35,7 +35,7 @@ extension VerificationOptions {
         package let description: String
     }
 
-    /// Throws if the roots cannot be used, before the first line is read. A policy that cannot be used makes its lines
+    /// Throws if the roots cannot be used, before the first line is read. Lines with an unusable policy result in
     /// `could-not-check`.
     package func validate() throws(Problem) {
         _ = try appleVerifiers()

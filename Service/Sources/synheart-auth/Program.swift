@@ -5,7 +5,7 @@ import Glibc
 @main
 enum Program {
     // Not `async`: the concurrency runtime opens files before an asynchronous `main` begins, and they would get the
-    // numbers of standard streams that the caller closed.
+    // descriptors of standard streams that the caller closed.
     static func main() {
         StandardStreams.prepare()
         Interrupts.cancelling(Task { exit(await SynheartAuthCommand.runToExitCode()) })

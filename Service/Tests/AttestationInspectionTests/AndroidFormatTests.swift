@@ -6,7 +6,7 @@ import StrictJSON
 import Testing
 import Verification
 
-/// A test authority in place of Google, and input lines for the objects that it signs.
+/// A test authority in place of Google, and input lines for objects that it signed.
 private struct Fixture {
     static let time = Date(timeIntervalSince1970: 1_795_262_400)
     static let validAt: JSONValue = "2026-11-21T12:00:00Z"

@@ -160,7 +160,7 @@ import Verification
         #expect(try verdict(receipt)["code"] == "RECEIPT_TOO_OLD")
         #expect(try change(receipt, "policy", ["receipt_maximum_age_seconds": 900])["outcome"] == "verified")
 
-        // A line's policy replaces only the members that it names: the operator's other members stay.
+        // A line's policy replaces only the members that it names. The operator's other members stay.
         var options = VerificationOptions()
         options.policy = ["ios": ["require_bundle_version": true, "minimum_bundle_version": "2"]]
         var line = Self.first("attestation") { $0["extensions"] == nil || $0["extensions"] == [:] }
@@ -237,7 +237,7 @@ import Verification
         let format = EvidenceFormat.assertion
         let found = try format.verify(JSONFields(.object(line)), options: options)
         #expect(found.code == code && found.checks.last?.name == "challenge")
-        // In client data that is no JSON object, the challenge is all of it.
+        // In client data that is not a JSON object, the challenge is the complete text.
         let bare = Self.first("assertion") { $0["client_data"] == "QUJDREU=" }
         for (text, code) in [("ABCDE", nil), ("ABCD", "CHALLENGE_MISMATCH"), ("", "CHALLENGE_MISMATCH")] {
             var line = bare
@@ -373,7 +373,7 @@ import Verification
         #expect(output.outcomes == ["refused", "unreadable", "refused"])
     }
 
-    /// Readers that split lines at Unicode's line separators see one line too.
+    /// Readers that also split at Unicode's line separators must see one line, too.
     @Test func `what ends a line elsewhere is escaped`() throws {
         let line = "{\"format\":\"app-attest-receipt\",\"name\":\"a\u{2028}b\u{2029}c\u{85}d\u{7F}\"}"
         #expect(try run(Array(line.utf8)).lines.first?.hasPrefix(#"{"name":"a\u2028b\u2029c\u0085d\u007f""#) == true)

@@ -135,7 +135,7 @@ struct PolicyPrecedenceTests {
                 line["policy"] = own
                 return line
             }
-            // Both forms of the file: the policy itself, or one member for each kind.
+            // Both forms of the file: the policy itself, or one member for each kind of policy.
             for file in [{ $0 }, { JSONValue.object(JSONObject([(kind, $0)])) }] as [(JSONValue) -> JSONValue] {
                 #expect(try code(line(nil), policy: file(strict)) == refused)
                 #expect(try code(line(nil), policy: file(lenient)) == nil)

@@ -8,7 +8,7 @@ import Verification
 
 @testable import AttestationInspection
 
-/// The document of a refusal: reading it back and verifying it gives the same refusal.
+/// The document of a refusal: after reading, its verification gives the same refusal.
 @Suite struct RecordingFiles {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
     private static let authority = try? AppleAuthority(from: now - 30 * 86400)
@@ -132,7 +132,7 @@ import Verification
             var options = VerificationOptions()
             options.rootsPEM = file.options.rootsPEM
             options.policy = ["ios": ios]
-            // As in an evidence file: what the line names was compared, and wins over the policy.
+            // As in an evidence file: the line's own values were compared, and override the policy.
             options.linePoliciesWin = true
             return try EvidenceFormat.attestation.verify(JSONFields(.object(line)), options: options).code
         }
@@ -146,7 +146,7 @@ import Verification
         #expect(try code(["require_category": true, "require_bundle_version": true]) == nil)
         #expect(try code(["categories": [2]]) == "CATEGORY_NOT_ALLOWED")
         #expect(try code(["minimum_bundle_version": "9999"]) == "BUNDLE_VERSION_TOO_OLD")
-        // Members that say nothing about an object have no effect.
+        // Members that do not concern an object have no effect.
         #expect(try code(["assertions_required_on": ["/v1"], "trust_anchors": []]) == nil)
     }
 }

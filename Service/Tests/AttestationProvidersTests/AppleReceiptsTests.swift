@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// Keeps what it sees, and adds a header.
+    /// Records observed calls, and adds a header.
     private final class Calls: ProviderObserver {
         private let kept = Mutex<[String]>([])
         var seen: [String] { kept.withLock { $0 } }

@@ -25,7 +25,7 @@ import class Bytes.Locked
         try await GoogleUnderTest.run(settings, pause: { try await Task.sleep(for: $0) }) { test async throws in
             for package in packages { test.google.always(.text(429, ""), for: package) }
             _ = try await test.decode(for: packages)
-            // If each package had its own deadline, each would be asked three times.
+            // If each package had its own deadline, each would be tried three times.
             #expect(test.decodings <= 2 * packages.count)
         }
     }

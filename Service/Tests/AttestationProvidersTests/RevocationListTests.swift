@@ -14,7 +14,7 @@ import class Bytes.Locked
         #"{"entries":{"aa11":{"status":"REVOKED","reason":"KEY_COMPROMISE"},"bb22":{"status":"SUSPENDED"}}}"#
     private static let one = #"{"entries":{"cc33":{"status":"REVOKED"}}}"#
 
-    /// Revocation lists that a stand-in serves, with a folder that outlives them.
+    /// Revocation lists from a stand-in, with a folder that outlives them.
     private struct Subject {
         let service: StandIn
         let script: Script

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// Answers that say nothing about the token: an unlinked project, no quota, an unknown package, an unexpected status.
+    /// Answers that do not concern the token: an unlinked project, no quota, an unknown package, an unexpected status.
     static let silent: [(StandIn.Answer, PlayIntegrityUnavailable.Code)] = [
         (denied, .projectNotLinked), (.text(429, "{}", ["retry-after": "120"]), .quotaExceeded),
         (.text(404, "{}"), .unexpectedAnswer),
@@ -39,7 +39,7 @@ import Testing
             let (answer, code) = Self.silent[index]
             test.google.always(answer, for: Self.packages[0])
             #expect(try await test.decode(for: Self.packages) == Self.good)
-            // If no package has a verdict, the token may be for the package that Google did not answer for.
+            // If no package has a verdict, the token may be for the package without an answer.
             #expect(try await test.decode(for: Self.packages, "bm8") == .couldNotCheck(code))
         }
     }

@@ -6,7 +6,7 @@ import class Bytes.Locked
 
 @testable import AttestationProviders
 
-/// Receivers over HTTP: what they may do to a delivery, and where deliveries may go.
+/// Receivers over HTTP: the effects of their answers, and the allowed addresses.
 @Suite struct WebhookHTTPTests {
     private func post(
         to url: String, within deadline: Duration = .seconds(10), allowingHTTP: Bool = false
@@ -100,7 +100,7 @@ import class Bytes.Locked
             #expect(try await ReceiverAddress.find("192.0.2.7", loopback: false) == "192.0.2.7")
             gate.signal()
             #expect(try await group.next() == .some(address))
-            // A caller that came after the first answer asks again.
+            // A caller that arrived after the first answer asks again.
             for _ in 0..<4 { gate.signal() }
             for try await found in group { #expect(found == address) }
         }

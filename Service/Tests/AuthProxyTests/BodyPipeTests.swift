@@ -7,7 +7,7 @@ import Testing
 @Suite struct `The pipe of a body` {
     private struct BrokenOff: Error {}
 
-    /// Reads to the end in a task of its own, as the HTTP client does.
+    /// Reads to the end in a separate task, as the HTTP client does.
     private func read(_ pipe: BodyPipe) -> Task<String, any Error> {
         Task {
             var text = ""

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthProxy
 
-/// What passes between the client and the backend, and what does not.
+/// The headers that are passed between the client and the backend, and those that are not.
 @Suite struct `The forwarded headers` {
     private let identity = [("X-Synheart-Verified-Device", "device"), ("X-Synheart-Verified-App", "app")]
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthProxy
 
-/// What the backend gets as the target of a request.
+/// The target that the backend receives.
 @Suite struct `The forwarded target` {
     @Test(arguments: [
         "/", "//a", "/a/../b", "/./a", "/%2Fx", "/%2e%2E/a", "/;x=1", "/a;b/c", "/a?", "/?", "/a?b?c", "/a?x=a+b&c='",
@@ -31,7 +31,7 @@ import Testing
         #expect(ForwardedTarget.escaped(target) == nil)
     }
 
-    /// The HTTP client parses a URL, and sends what the URL says.
+    /// The HTTP client parses the target as a URL, and sends the URL's parts.
     @Test(arguments: [
         "//a", "/a/../b", "/%2Fx;y", "/a?", "/a?q[size]=1", "/[x]|{y}\\^`\"<>", "/a?b?c=%5B", "/..", "/*",
     ])

@@ -123,7 +123,7 @@ struct MarkdownPage {
         lines = try String(contentsOf: url, encoding: .utf8).components(separatedBy: "\n")
     }
 
-    /// Expects that the page has these tables in this order, and no others with the header of one of them.
+    /// Expects exactly these tables in this order, among those with one of their headers.
     func expect(_ tables: [MarkdownTable]) throws {
         var (expected, rest) = ([String](), lines[...])
         for table in tables {

@@ -8,7 +8,7 @@ import SwiftASN1
 import Testing
 import X509
 
-/// Which files become trust anchors, and what the others are told.
+/// The files that are accepted as trust anchors, and the errors for all others.
 @Suite struct AddedRootFileTests {
     private func refusal(_ text: String, for use: AddedRoot.Use = .googleKeyAttestations) -> String? {
         do {
@@ -33,7 +33,7 @@ import X509
         let (root, other) = (RootFile(), RootFile())
         let leaf = RootFile(isAuthority: false)
         let issued = RootFile(issuer: (other.key, "Another CA"))
-        // By its names it is self-signed.
+        // By its names the certificate is self-signed.
         let forged = RootFile(issuer: (other.key, nil))
         let cases: [(String, String)] = [
             ("", "-----BEGIN CERTIFICATE-----"), ("x", "-----BEGIN CERTIFICATE-----"),

@@ -9,7 +9,7 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// What attests under a root that an operator added.
+/// Attestations under a root that an operator added.
 @Suite struct AddedRootTests {
     private static let apple = Result { try AppleAuthority(from: (World.start - 86_400).date) }
     private static let google = AndroidRegistrationTests.google
@@ -66,7 +66,7 @@ import Testing
         #expect(device.assurance.app == .appAttest && device.assurance.key == .appVouched)
         #expect(device.assurance.labels.filter { $0.hasPrefix("root:") } == [roots.added[0].label])
         #expect(device.appAttest?.receiptOutcome == "verified")
-        // Apple refreshes its receipts as those under a built-in root.
+        // Apple's receipts are refreshed as under a built-in root.
         #expect(device.appAttest?.refresh.dueAt != nil)
 
         try await world.service.trust(AddedRoots())
@@ -90,7 +90,7 @@ import Testing
     @Test func `a root of receipts vouches for no attestation`() async throws {
         let world = try await Self.production()
         var roots = AddedRoots()
-        // In the other role: the certificate cannot tell what Apple signs with it.
+        // The same certificate with the other setting: the certificate does not show what Apple signs with it.
         try roots.add(
             PEM.encode(Self.apple.get().attestationRoot, label: "CERTIFICATE"), for: .appleReceipts, at: World.start)
         try await world.service.trust(roots)
@@ -170,7 +170,7 @@ import Testing
         await world.stores.fail(.append)
         await #expect(throws: StoreError.self) { try await world.service.trust(fewer) }
         await world.stores.recover()
-        // The root in both sets stays, and the new one waits for its event.
+        // A root in both sets stays trusted; the new one is trusted after its event.
         #expect(world.service.roots.added.map(\.use) == [.appleReceipts])
         #expect(try await refusal { try await Self.iPhone(world) }?.untrustedRoot != nil)
 

@@ -40,7 +40,7 @@ struct AndroidRegistrationTests {
         return world
     }
 
-    /// Which of the two proofs are sent, and what is wrong with them.
+    /// The two proofs: which of them are sent, and their faults.
     struct Proofs {
         var token: PlayTokenOptions? = PlayTokenOptions()
         var chain: KeyAttestationOptions? = KeyAttestationOptions()
@@ -224,13 +224,13 @@ struct AndroidRegistrationTests {
         badChain.chain?.rootOfTrust?.deviceLocked = 0
         var badToken = Proofs()
         badToken.token?.package = "com.example.evil"
-        // The status list would have to be fetched first.
+        // The local check comes first: no status list is fetched, and no token is decoded.
         for proofs in [badChain, badToken] {
             let world = try await Self.world(proof)
             try await expect(.invalidAttestation) { try await Self.register(world, proofs) }
             #expect(world.google.listsAskedFor == 0 && world.google.questions == 0)
         }
-        // Only Google could decode the token. Without asking it, the chain is refused.
+        // Only Google could decode this token. Without asking Google, the chain is refused.
         let opaque = try await Self.world(proof, keys: false)
         try await expect(.invalidAttestation) { try await Self.register(opaque, badChain) }
         #expect(opaque.google.listsAskedFor == 0 && opaque.google.questions == 0)

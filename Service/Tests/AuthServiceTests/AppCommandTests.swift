@@ -8,7 +8,7 @@ import Testing
 struct AppCommandTests {
     private static let now = UnixTime(1_780_272_000)
 
-    /// A demand, as the record's JSON has it.
+    /// A demand in the record's JSON.
     private struct Demand: Hashable {
         let keysBefore: Int64
         let rotateBy: Int64
@@ -47,7 +47,7 @@ struct AppCommandTests {
             let kept = Bool.random(using: &random) ? demands + newDemands : newDemands
             let record = try Self.record("a", channel: newChannel, audiences: audiences, demands: kept)
 
-            // The model: an audience is not another app's id, and each demand is kept, made stricter, or all are lifted.
+            // The model: an audience must not be another app's id. Each demand is kept or made stricter, or all are lifted.
             let isFree = !audiences.contains { others.contains($0) }
             let isKept = demands.allSatisfy { old in
                 kept.contains { new in

@@ -42,7 +42,7 @@ struct AppPolicyTests {
         IOSRow(
             member: "require_bundle_version", app: AppleApp(appID: appID, bundleVersion: nil), admitting: nil,
             refusing: true),
-        // Systems that do not yet report a category are not refused for it.
+        // Systems that do not report a category yet are not refused.
         IOSRow(
             member: "minimum_bundle_version", app: AppleApp(appID: appID, bundleVersion: "1.9"), admitting: "1.9",
             refusing: "1.10"),
@@ -191,7 +191,7 @@ struct AppPolicyTests {
         return world
     }
 
-    /// Members that other suites test with both an admitting and a refusing value.
+    /// Members for which other suites test both an admitting and a refusing value.
     private static let elsewhere: [String: String] = [
         "app_id": "What is provisioned", "name": "for people", "enabled": "Who may do what",
         "mode": "Verify, Registration", "build_channel": "App records, Development mode",

@@ -79,7 +79,7 @@ struct AppRecordTests {
         let record = try record(Self.everything())
         let written = record.json(secrets: .plain)
         #expect(try AppRecord(JSONFields(.object(written))) == record)
-        // Every value is written as it was read, except the account, which is kept as text.
+        // Every value is written as it was read, except the account, which is stored as text.
         for (path, value) in Self.leaves(Self.everything()) where !path.contains("service_account") {
             #expect(Self.value(.object(written), path) == value, "\(path)")
         }

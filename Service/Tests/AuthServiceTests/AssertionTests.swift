@@ -33,7 +33,7 @@ struct AssertionTests {
         let request = try world.asserting(try world.world.signed(device, pay), &attestKey)
         try await world.world.verify(request, id: id)
         try await world.world.verify(request, id: id, at: try world.world.anotherNode())
-        // The next assertion raised the counter further, so the repeated one is refused.
+        // The next assertion raised the counter, so the repeated one is refused.
         try await world.world.verify(world.asserting(try world.world.signed(device, pay), &attestKey))
         try await expect(.invalidAssertion) { try await world.world.verify(request, id: id) }
     }
@@ -45,7 +45,7 @@ struct AssertionTests {
         let id = "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
         let request = try world.asserting(try world.world.signed(device, pay), &attestKey)
         let (deviceID, app, keyID) = (device.id, device.appID, attestKey.keyID)
-        // Simulates the first call, which has raised the counter and left no other trace.
+        // Simulates the first call, which only raised the counter.
         await world.world.stores.interrupt(.raise) { stores in
             _ = try? stores.raise(.counter(1, ofAppAttestKey: keyID), of: deviceID, app: app)
         }

@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// The log with events of two times, and the older ones in an archive.
+    /// A log with events of two times, the older ones in an archive.
     private func archive() async throws -> StoredAuditArchive {
         try await append(20)
         world.clock.advance(40 * 86_400)
@@ -141,7 +141,7 @@ import Testing
     @Test func `another head of the log does not stand for an archive`() async throws {
         try await append(5)
         let head = try await service.auditTrail.head()
-        // An attacker with the database removes the first events and claims that they are archived.
+        // An attacker with the database removes the first events, and pretends that they are archived.
         let forged = StoredAuditArchive(first: 1, last: head.sequence, hash: head.hash, seal: head.description)
         #expect(try await world.stores.add(forged))
         #expect(try await service.auditTrail.verify() == .archiveBroken(1))

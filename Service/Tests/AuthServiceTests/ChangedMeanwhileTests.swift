@@ -13,7 +13,7 @@ import class Bytes.Locked
 struct ChangedMeanwhileTests {
     // MARK: Devices
 
-    /// Rotates the device to a key right before the next rotation is stored.
+    /// Rotates the device to this key right before the next rotation is stored.
     private func rotateFirst(_ device: TestDevice, to key: P256.Signing.PrivateKey, in world: World) async throws {
         let (now, key) = (world.clock.now, DevicePublicKey(key.publicKey))
         await world.stores.interrupt(.save) { stores in
@@ -68,7 +68,7 @@ struct ChangedMeanwhileTests {
         #expect(refusal?.retryAfter == 1)
     }
 
-    /// Changes the device before each attempt to store.
+    /// Changes the device before each attempt to store it.
     private static func demandRotation(
         _ stores: isolated MemoryStores, of device: DeviceID, _ app: AppID, by time: UnixTime
     ) {

@@ -150,7 +150,7 @@ struct CredentialTests {
             }
             #expect(refusal?.retryAfter == 10)
         }
-        // The same one elsewhere, and others here.
+        // The same credential at another address, and another credential at this one.
         try await expect(.unauthorized) { try await attempt(wrong, from: ClientAddress("192.0.2.99")) }
         try await attempt(fresh, from: world.address)
         world.clock.advance(10)
@@ -198,7 +198,7 @@ struct CredentialTests {
         let attempts: [(String, CredentialScope, Int64)] = [
             ("x", .apps([]), 1000), ("x", .allApps, 1000), ("", .apps([app]), 1000), ("x", .apps([app]), 0),
             ("x", .apps([app]), .max), ("x", .apps([app, try AppID("unknown")]), 1000),
-            // A reader sees one letter, but the store would keep 257 bytes.
+            // A reader sees one letter, but it has 257 bytes.
             ("a" + String(repeating: "\u{301}", count: 128), .apps([app]), 1000),
         ]
         for (name, scope, life) in attempts {

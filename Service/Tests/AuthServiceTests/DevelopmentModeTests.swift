@@ -105,7 +105,7 @@ struct DevelopmentModeTests {
         world.clock.advance(30)
         try await attempts(6..<300)
         #expect(try await world.audited(.securityEvent).count == 10)
-        // After 30 s only the first six rows are a minute old. So there is room for six more, not for ten.
+        // After 30 s only the first six rows are a minute old, so there is room for six more, not ten.
         world.clock.advance(30)
         try await attempts(300..<400)
         #expect(try await world.audited(.securityEvent).count == 16)

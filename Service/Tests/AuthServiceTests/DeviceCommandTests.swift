@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthService
 
-/// What a command does to a device, decided by its record alone.
+/// The effect of a command on a device, decided by its record alone.
 @Suite("Commands about a device")
 struct DeviceCommandTests {
     private static let now = UnixTime(1_750_000_000)

@@ -122,7 +122,7 @@ struct DeviceLifeTests {
         try await world.revoke(device)
         try await expect(.conflict) { try await world.approve(device) }
         try await expect(.conflict) { try await world.reject(device) }
-        // A retry after a timeout succeeds, and has no event of its own.
+        // A retry after a timeout succeeds without a second event.
         try await world.revoke(device)
         #expect(try await world.audited(.deviceRevoked).count == 1)
         #expect(try await world.row(device).status == .revoked)

@@ -5,12 +5,12 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// One client that fails all the time makes no request of another registered device at its address fail.
+/// A client that always fails does not block another registered device at its address.
 @Suite("Fair limits")
 struct FairLimitTests {
     private static let one = Rate(burst: 1, perMinute: 1)
 
-    /// The device's id with another device's key.
+    /// The device's id, but another device's key.
     private func wrong(_ device: TestDevice) -> TestDevice {
         TestDevice(appID: device.appID, id: device.id, key: P256.Signing.PrivateKey())
     }
@@ -35,7 +35,7 @@ struct FairLimitTests {
         for _ in 0..<20 { try await expect(.rateLimited) { try await world.status(wrong(device)) } }
         await world.stores.recover()
         try await world.status(neighbour)
-        // Whoever knows the device's id elsewhere does not lock it out.
+        // Misuse of the device's id at another address does not lock the device out.
         try await status(device, world, from: "198.51.100.1")
         try await expect(.rateLimited) { try await world.status(device) }
     }
@@ -82,7 +82,7 @@ struct FairLimitTests {
         for _ in 0..<3 { try await expect(.notRegistered) { try await world.status(stranger(world)) } }
         await world.service.updateKnownDevices()
         try await expect(.rateLimited) { try await world.status(stranger(world)) }
-        // It knows them no longer, because it did not read the log.
+        // The node no longer knows the ids, because it did not read the log.
         world.clock.advance(6)
         try await expect(.notRegistered) { try await world.status(stranger(world)) }
     }
@@ -120,7 +120,7 @@ struct FairLimitTests {
         for _ in 0..<20 { try await expect(.rateLimited) { try await ask() } }
         await world.stores.recover()
         try await world.status(neighbour)
-        // Only this address named the device wrongly.
+        // Only this address used the device's id wrongly.
         try await status(device, world, from: "198.51.100.1")
         world.clock.advance(60)
         await world.service.updateKnownDevices()

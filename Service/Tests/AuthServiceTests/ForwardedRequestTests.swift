@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthService
 
-/// What a gateway asks about the requests that it forwards, without a device.
+/// A gateway's questions about forwarded requests, without a device.
 @Suite struct ForwardedRequestTests {
     typealias Lines = [(String, String)]
 
@@ -132,7 +132,7 @@ import Testing
                 ("X-Original-Content-Length", length), ("X-Original-Transfer-Encoding", coding),
                 (HeaderName.contentDigest, digest.field),
             ])
-        // What arrives does not count: such a gateway forwards no bodies.
+        // The received body is ignored, because such a gateway forwards no bodies.
         for received in [[], [1, 2, 3]] as [[UInt8]] {
             let headers = Result { try question(lines, .headers, received: received).body }
             #expect((try? headers.get()) == (isEmpty ? .bytes([]) : nil))
@@ -189,7 +189,7 @@ import Testing
             method, "/", [("X-Original-Content-Length", length), ("X-Original-Transfer-Encoding", coding)])
         let body = [UInt8](repeating: 1, count: received)
         #expect(Self.isRefused { _ = try question(lines, received: body) } == !isAccepted)
-        // The path form does not read them.
+        // The path form ignores these headers.
         #expect(try question(lines, received: body, method: method, target: "/auth/v1/forward/").body == .bytes(body))
     }
 }

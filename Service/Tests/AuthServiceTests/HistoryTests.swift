@@ -81,7 +81,7 @@ struct HistoryTests {
 
     // MARK: Writing
 
-    /// Adds batches, and then says that it failed.
+    /// Adds batches, and then reports a failure.
     private struct Forgetful: VerdictHistoryStore {
         let memory: MemoryStores
 
@@ -95,18 +95,18 @@ struct HistoryTests {
         func expire(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool { false }
     }
 
-    /// Answers questions when it is told to.
+    /// Answers queries when the test says so.
     private struct Slow: VerdictHistoryStore {
         let asked = OnceValue<Bool>()
         let answer = OnceValue<Bool>()
-        /// The number of questions that are being answered, and its maximum.
+        /// The number of running queries, and its maximum.
         let running = Locked((now: 0, most: 0))
 
         func add(_ batch: VerdictBatch) {}
 
         func sums(_ query: VerdictQuery) async -> [VerdictSum] {
             running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
-            // The first question is slow. Whatever is asked meanwhile would be answered at once.
+            // The first query is slow. Concurrent ones would be answered at once.
             if asked.give(true) { _ = await answer.value }
             await Task.yield()
             running.withLock { $0.now -= 1 }
@@ -179,7 +179,7 @@ struct HistoryTests {
                     return nil
                 }
             }
-            // The others wait, so the first to return is the refused one.
+            // The others wait, so the refused query returns first.
             let refusal = try #require(try await group.next() ?? nil)
             #expect(refusal.code == .rateLimited)
             #expect(refusal.retryAfter == 1)

@@ -5,8 +5,7 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Invariants under random sequences of operations: a key has one device and one role for ever, and an ended device stays
-/// ended.
+/// Invariants under random sequences of operations: a key has one device and one role forever, and an ended device stays ended.
 @Suite("Invariants")
 struct InvariantTests {
     /// The test's own record of a device.

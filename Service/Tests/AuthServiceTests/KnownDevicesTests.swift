@@ -9,10 +9,10 @@ import Testing
 
 @Suite("What a node knows of the devices that exist")
 struct KnownDevicesTests {
-    /// An audit log that can be exchanged for another one, as a restored database has.
+    /// An audit log that can be replaced, as in a restored database.
     private struct ExchangedLog: AuditLog {
         let log: Locked<MemoryStores>
-        /// Whether its events are no longer there.
+        /// Whether its events were moved to an archive.
         let isArchived = Locked(false)
 
         init(_ log: MemoryStores) { self.log = Locked(log) }
@@ -39,7 +39,7 @@ struct KnownDevicesTests {
         func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? { try await current.link(at: sequence) }
     }
 
-    /// A store with one app, and what a node knows of its devices.
+    /// A store with one app, and a node's knowledge of its devices.
     private struct Bench {
         let clock = TestClock(at: World.start)
         let random = SeededRandom(seed: 9)
@@ -119,7 +119,8 @@ struct KnownDevicesTests {
         bench.clock.advance(1)
         let (device, event) = bench.sample()
         await bench.stores.interrupt(.knownIDs) { [app = bench.app] stores in
-            // After the first page, which begins with the newest device: the second page does not have it.
+            // The device registers after the first page, which begins with the newest device, so the second page lacks
+            // it.
             stores.interrupt(.knownIDs) { stores in
                 _ = try? stores.insert(device, under: app, maximumPending: .max, recording: event)
             }
@@ -182,7 +183,7 @@ struct KnownDevicesTests {
         let bench = try await Bench()
         var ids: [DeviceID] = []
         for _ in 0..<1001 { ids.append(try await bench.add()) }
-        // Each call reads one page: 1000 ids, one, none.
+        // Each call reads one page: 1000 ids, one id, no ids.
         for _ in 0..<3 {
             #expect(bench.known.mayExist(bench.stranger))
             await bench.stores.interrupt(.knownIDs) { stores in stores.fail(.knownIDs) }
@@ -215,7 +216,7 @@ struct KnownDevicesTests {
         let bench = try await Bench()
         try await bench.add()
         await bench.known.update()
-        // The restored log has other events and is longer. It does not tell of the device.
+        // The restored log is longer and has other events, but none about the device.
         let other = MemoryStores(clock: bench.clock)
         for _ in 0..<9 { try await other.append(AuditEvent(.securityEvent, at: bench.clock.now, actor: "test")) }
         let id = try await bench.add()
@@ -240,7 +241,7 @@ struct KnownDevicesTests {
         #expect(!bench.known.mayExist(bench.stranger))
     }
 
-    /// Registrations on any node, readings that fail, and a clock that jumps, in a random order.
+    /// Registrations on any node, failing reads, and a jumping clock, in random order.
     @Test("a device that existed at the last reading is never unknown", arguments: 0..<20 as Range<UInt64>)
     func property(seed: UInt64) async throws {
         let bench = try await Bench()

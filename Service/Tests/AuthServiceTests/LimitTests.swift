@@ -8,7 +8,7 @@ import class Bytes.Locked
 
 @testable import AuthService
 
-/// The last value that is accepted and the first that is not, of limits that protect the service itself.
+/// The last accepted and the first refused value of limits that protect the service itself.
 @Suite("Limits of the service")
 struct LimitTests {
     private let now = World.start
@@ -36,7 +36,7 @@ struct LimitTests {
         #expect(shares.take(1, of: app, until: UnixTime(601), now: UnixTime(540)) == 120)
         shares.giveBack(4, of: app, until: UnixTime(601))
         #expect(shares.take(4, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
-        // The claims of a minute that is over cannot be given back.
+        // Claims of a past minute cannot be given back.
         shares.giveBack(4, of: app, until: UnixTime(1))
         #expect(shares.take(1, of: app, until: UnixTime(601), now: UnixTime(540)) == 120)
     }
@@ -47,7 +47,7 @@ struct LimitTests {
         #expect(shares.take(9, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
         #expect(shares.announcements(now: UnixTime(541)) == [:])
         #expect(shares.take(11, of: app, until: UnixTime(601), now: UnixTime(541)) == nil)
-        // Other nodes may or may not have heard this announcement.
+        // Other nodes may have received this announcement.
         #expect(shares.announcements(now: UnixTime(542)) == [app: 20])
         #expect(shares.announcements(now: UnixTime(660)) == [app: 0])
         shares.hear([:], of: [app: 0])
@@ -170,7 +170,7 @@ struct LimitTests {
         #expect(seen.contains(late))
     }
 
-    /// Records the limits that it is called with.
+    /// Records the bounds with which it is called.
     private final class AskedEvidence: RecordingStore {
         let limits = Locked<[Int]>([])
 

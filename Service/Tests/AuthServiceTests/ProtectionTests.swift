@@ -38,7 +38,7 @@ struct ProtectionTests {
         let unknown = try await world.enrolment(
             P256.Signing.PrivateKey(), app: "com.example.no9", challenge: [UInt8](repeating: 1, count: 32))
         try await expect(.rateLimited) { try await world.register(unknown) }
-        // An app whose record was read before is exempt: its clients can still register from the limited address.
+        // An app whose record was read earlier is exempt: its clients can still register from the limited address.
         try await world.register(enrolment)
         await world.stores.recover()
         world.clock.advance(6)

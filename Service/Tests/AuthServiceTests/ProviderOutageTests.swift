@@ -77,7 +77,7 @@ struct ProviderOutageTests {
         let device = try await waitingDevice(world)
         await world.service.settlePendingProofs()
         #expect(try await world.row(device).status == .pending)
-        // The token is now much older than it may be when it arrives.
+        // The token is now much older than allowed on arrival.
         world.clock.advance(20 * 3600)
         world.google.comeBack()
         await world.service.settlePendingProofs()

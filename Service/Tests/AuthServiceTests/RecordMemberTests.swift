@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthService
 
-/// Each member of an app record is in exactly one table of the policies.
+/// Each member of an app record is in exactly one of the policy tables.
 @Suite struct RecordMemberTests {
     @Test func `a record is written with the members of the tables, in any order, and no others`() throws {
         let record = JSONValue.object(try AppRecord(JSONFields(AppRecordTests.everything())).json(secrets: .plain))
@@ -39,7 +39,7 @@ import Testing
             let object = path.reduce(Optional(written)) { $0?.object?[$1] }?.object
             for member in members where member.members == nil && member.name != "build_channel" {
                 guard let expected = member.defaultValue else { continue }
-                // `token_type` is not written while it has its default.
+                // `token_type` is not written if it has its default.
                 #expect((object?[member.name] ?? expected) == expected, "\(path) \(member.name)")
             }
         }

@@ -342,7 +342,7 @@ struct RotationTests {
         #expect(row.appAttest?.counter == 0)
         #expect(row.assurance == Assurance(app: .test, key: .appVouched, labels: ["category:4", "rebound"]))
         #expect(try await world.world.audited(.keyRotated).first?.detail["rebound"] == true)
-        // From now on the new App Attest key asserts, and the old one does not.
+        // Now only the new App Attest key can assert.
         var after = device
         after.key = body.key
         for (key, expected) in [(lost, ErrorCode.invalidAssertion), (body.attestKey, nil)] {
@@ -561,7 +561,7 @@ struct RotationTests {
         try await world.change(["keys": ["compromise": Self.compromise(before: now, by: now + 100)]])
         let after = try await world.rotated(device)
         try await expect(.invalidSignature) { try await world.verify(device) }
-        // The new key was created after the compromise, so its own rotation has an overlap.
+        // The new key was created after the compromise, so a rotation of it has an overlap.
         _ = try await world.rotated(after)
         try await world.verify(after)
     }

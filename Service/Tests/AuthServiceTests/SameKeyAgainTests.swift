@@ -63,7 +63,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.audited(.deviceEvidenceReplaced).map { $0.detail["rebound"] } == [false])
     }
 
-    /// What proves that the first answer arrived, or that its client gave up.
+    /// Events that prove that the first answer arrived, or that its client gave up.
     enum Use: String, CaseIterable {
         case justVerified, writtenDown, asserted, rotated, schemeTwo, weekOld
     }
@@ -216,7 +216,7 @@ struct SameKeyAgainTests {
         (.of(.playIntegrity, .appVouched), google, google),
         // Key level `rotated` is weaker than `app-vouched`.
         (.of(.playIntegrity, .rotated), google, google),
-        // A key level that came with assurance test or development is not kept with the assurance of Google.
+        // A key level from assurance test or development is not combined with Google's assurance.
         (.of(.test, .strongbox), google, google), (.of(.development, .unattested), google, google),
         (.of(.none, .unattested), google, google), (.of(.playIntegrity, .strongbox, device), development, nil),
         (.of(.test, .tee), development, nil), (.of(.none, .tee), development, nil),
@@ -241,8 +241,7 @@ struct SameKeyAgainTests {
         }
         let id = try await world.register(try await enrolment()).deviceID
         let device = TestDevice(appID: try AppID(World.appID), id: id, key: key)
-        // The state that the store keeps of an attested App Attest key. The test's own authority never gives the assurance of
-        // Apple.
+        // The stored state of an attested App Attest key. A test authority never gives Apple's assurance.
         let attested = AppAttestKeyState(
             keyID: [1], publicKey: [2], appID: "T.a", environment: "production", counter: 7)
         let evidence = before.app == .appAttest ? attested : nil

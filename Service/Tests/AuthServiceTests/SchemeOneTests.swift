@@ -223,7 +223,7 @@ struct SchemeOneTests {
         for path in ["/v1/x", "/ingestion/v1/x", "/Ingest/v1/x"] {
             try await expect(.invalidRequest) { try await world.verify(device, RequestDraft().with { $0.path = path }) }
         }
-        // The prefix applies to other services only: the auth service's own routes have none.
+        // The prefix applies only to other services: the auth service's own routes have none.
         try await world.status(device)
     }
 
@@ -283,7 +283,7 @@ struct SchemeOneTests {
         let (device, other) = (try await world.device(), try await world.device("com.example.other"))
         let first = try world.signed(device)
         try await world.verify(first)
-        // A refused replay makes no claims, so it uses up none of the share.
+        // A refused replay makes no claims, so it uses no share.
         for _ in 0..<5 { try await expect(.nonceReplay) { try await world.verify(first) } }
         try await world.verify(device)
         let waiting = try world.signed(device)

@@ -18,9 +18,9 @@ struct TakenLock: ServiceLock {
     func withoutService(_ change: () async throws -> Void) async throws -> Bool { false }
 }
 
-/// A service that starts while a command changes the check values would run on with a key that is soon removed.
+/// A service that started while a command changes the check values would continue with a key that is soon removed.
 @Suite struct `The service's lock` {
-    /// A lock that tells whether it is held.
+    /// A lock that records whether it is held.
     private final class WatchedLock: ServiceLock {
         let isHeld = Locked(false)
 

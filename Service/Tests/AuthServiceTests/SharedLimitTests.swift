@@ -132,7 +132,7 @@ struct SharedLimitTests {
         try await expect(.rateLimited) { try await request() }
         await limits.fail(false)
         await world.service.exchangeShares()
-        // After the failure of the limit store, the app has no stale share.
+        // After the failure of the limit store, the app has no outdated share.
         try await request()
     }
 

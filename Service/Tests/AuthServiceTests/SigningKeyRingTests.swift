@@ -10,7 +10,7 @@ struct SigningKeyRingTests {
     /// Seconds for which a token of a key may be valid, by the slowest clock.
     private static let tokenLife: Int64 = 660
 
-    /// What is known of each key that ever was, independent of the implementation.
+    /// The state of every key that ever existed, independent of the implementation.
     private struct Model {
         /// Every key, in the order of creation.
         var made: [String] = []
@@ -19,7 +19,7 @@ struct SigningKeyRingTests {
         /// When a key was last seen signing.
         var signedAt: [String: UnixTime] = [:]
         var lastSigner: String?
-        /// Whether the next signer may be younger than `publishedAhead`, because the signer before it was revoked.
+        /// Whether the next signer may be younger than `publishedAhead`, because the previous signer was revoked.
         var signerWasRevoked = true
 
         mutating func key(at now: UnixTime) -> StoredSigningKey {

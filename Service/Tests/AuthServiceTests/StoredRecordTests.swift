@@ -7,8 +7,8 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Records that an older version stored, before the policies had tables of their own, sealed with the service key of ``World``.
-/// Do not regenerate them: real databases hold such records.
+/// Records that an older version stored, before the policies had their own tables, sealed with the service key of ``World``. Do
+/// not regenerate them: real databases hold such records.
 @Suite struct StoredRecordTests {
     private static func stored(_ sealed: String, _ masked: String) throws -> StoredApp {
         let json = try JSONValue(parsing: masked)
@@ -53,7 +53,7 @@ import Testing
             expected = AppRecordTests.setting(expected, path, value)
         }
         #expect(try await Self.masked(record) == expected.text())
-        // The packages that Google is asked about keep their order.
+        // The packages, in the order in which Google is asked about them.
         #expect(record.android?.packages == ["com.example.b", "com.example.a"])
         #expect(
             record.android?.playIntegrity.policy.deviceLabels == ["MEETS_DEVICE_INTEGRITY", "MEETS_STRONG_INTEGRITY"])
@@ -115,7 +115,7 @@ private enum Sealed {
         CbIl+ihUntsL
         """#
 
-    /// The masked form that is stored with it.
+    /// The masked form of this record.
     static let smallMasked = #"""
         {"app_id":"com.example.small","name":"com.example.small","enabled":true,"mode":"enforce","build_channel":"production\#
         ","development_integrity_allowed":false,"ios":{"app_ids":["TEAMID1234.com.example.app"],"environments":["production"\#
@@ -164,7 +164,7 @@ private enum Sealed {
         aDmJHIbIy988Y7TmbCrBUQNGXqxehYc1wbBa/4f6ZniqZXbjcygqkCuJza9XxQq/irb5gvzpeT1KHLQHnjDH9e1OoKl1Y0r5Uw==
         """#
 
-    /// The masked form that is stored with it.
+    /// The masked form of this record.
     static let everythingMasked = #"""
         {"app_id":"com.example.app","name":"Example","enabled":false,"mode":"observe","build_channel":"staging","development\#
         _integrity_allowed":true,"ios":{"app_ids":["TEAMID1234.com.example.app","TEAMID1234.com.example.app.beta"],"environm\#

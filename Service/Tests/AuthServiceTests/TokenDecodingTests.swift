@@ -138,7 +138,7 @@ struct TokenDecodingTests {
 
     private static let packages: [JSONValue] = ["com.example.first", "com.example.second", "com.example.third"]
 
-    /// Answers about one package that say nothing about the token.
+    /// Answers about one package that do not concern the token.
     static let silent: [PlayIntegrityUnavailable.Code] = [.projectNotLinked, .quotaExceeded, .unexpectedAnswer]
 
     @Test("an answer about one package says nothing about the next", arguments: silent)

@@ -284,7 +284,7 @@ struct TokenTests {
         #expect(try await published(world) == after)
         #expect(try await world.audited(.signingKeyRevoked).count == 1)
         #expect(try await !world.service.signingKeys.revoke("unknown", actor: "test"))
-        // A node that reads the keys now has the same set.
+        // A node that reads the keys now gets the same set.
         let node = try world.anotherNode()
         #expect(try await node.signingKeys.keySet() == (try await world.service.signingKeys.keySet()))
     }

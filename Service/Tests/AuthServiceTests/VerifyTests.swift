@@ -372,7 +372,7 @@ struct VerifyTests {
         }
         try await world.change(Self.manual)
         #expect(try await world.stores.count(of: app) == [.pending: count])
-        // Each device has an event of its own on the last page, and there are no other events.
+        // Each device has its own event on the last page, and there are no other events.
         #expect(try await world.audited(.devicePending).count == 1000)
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthService
 
-/// Which URLs, messages and positions webhooks have.
+/// The URLs, messages and positions of webhooks.
 @Suite struct WebhookTests {
     @Test(arguments: [
         ("https://hooks.example.com", "https://hooks.example.com", "hooks.example.com"),
@@ -120,7 +120,7 @@ import Testing
         let app = try AppID(World.appID)
         let cut = WebhookWindow.endingAtRemoval(events, of: Self.webhook(.apps([app])))
         #expect(cut.events.map(\.sequence) == [1, 2] && cut.removed == app)
-        // The webhook names the app since event 3: the one that was removed is not its own.
+        // The webhook has named the app since event 3, so the removed app was another one with the same id.
         let later = WebhookWindow.endingAtRemoval(events, of: Self.webhook(.apps([app])), besides: [1, 2])
         #expect(later.events.count == 3 && later.removed == nil)
         #expect(WebhookWindow.endingAtRemoval(events, of: Self.webhook()).events.count == 3)

@@ -20,7 +20,7 @@ long crash_points_disarm(void) {
     return atomic_load(&points);
 }
 
-/* Whether this point is the one. */
+/* Whether the process must die at this point. */
 static int is_last(void) { return atomic_load(&armed) && atomic_fetch_add(&points, 1) == deadline; }
 
 static void die(void) {

@@ -46,7 +46,7 @@ import Testing
         #expect(await browser.get(Self.path).text.contains("The record is changed."))
     }
 
-    /// The fields as a browser sends them: with CR LF.
+    /// The fields as a browser sends them, with CR LF.
     private static func sent(_ fields: [(String, String)]) throws -> [(String, String)] {
         let form = fields.map { name, value in
             "\(name)=\(PagePath.encoded(value).replacing("%0A", with: "%0D%0A"))"
@@ -76,7 +76,7 @@ import Testing
             #expect(answer.status == status)
             #expect(try JSONValue(parsing: Self.draft(in: answer.text)) == draft)
         }
-        // Not JSON yet: nothing but characters that cannot be seen is written otherwise.
+        // The text is no JSON yet, so only invisible characters are escaped.
         let broken = fields.map { ($0.0, $0.0 == "record" ? $0.1 + "," : $0.1) }
         let refused = try await browser.submit(Self.path + "/change", Self.sent(broken))
         #expect(refused.status == 400)

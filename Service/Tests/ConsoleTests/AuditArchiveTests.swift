@@ -6,7 +6,7 @@ import Testing
 
 @testable import Console
 
-/// What of the audit log is archived, and whether files, seam and log are one chain.
+/// The archived part of the audit log, and whether files, seam and log form one chain.
 @Suite struct AuditArchiveTests {
     private static let path = "/console/audit/archive"
 
@@ -33,7 +33,7 @@ import Testing
         let page = await browser.get(Self.path).text
         #expect(page.contains("Events 1 to \(link.sequence) are in archive files."))
         #expect(page.contains("begins with event \(link.sequence + 1)") && page.contains("3 hours ago"))
-        // The seam is part of the check: this one was signed by nobody.
+        // The check covers the seam: this one has no valid signature.
         let checked = await browser.post(
             "/console/audit/verification", [("token", try await browser.token(at: Self.path))])
         #expect(checked.text.contains("Changed: the archive of event 1"))

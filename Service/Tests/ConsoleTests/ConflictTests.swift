@@ -30,7 +30,7 @@ import Testing
             + (base ? [("base", JSONValue.object(old).text())] : [])
     }
 
-    /// Somebody else makes a change.
+    /// Another person makes a change.
     private static func others(
         _ desk: Desk, _ browser: Browser, _ change: (inout JSONObject) -> Void
     ) async throws {
@@ -52,7 +52,7 @@ import Testing
         return fields
     }
 
-    /// The row of a member: before, theirs, yours, and what the draft has.
+    /// The row of a member: the original value, theirs, yours, and the draft's.
     private static func row(_ name: String, _ page: String) -> String? {
         page.components(after: "<th scope=\"row\"><code>\(name)</code></th>").map { rest in
             String(rest.firstRange(of: "</tr>").map { rest[..<$0.lowerBound] } ?? rest)
@@ -77,7 +77,7 @@ import Testing
         #expect(name?.matches(of: /com\.example\.app/).count == 2)
         #expect(mode?.contains(">yours<") == true && mode?.contains("&quot;observe&quot;") == true)
         #expect(Self.row("enabled", answer.text) == nil)
-        // Who did it, from the audit log.
+        // The author, from the audit log.
         #expect(answer.text.contains("<code>admin:\(id)</code>"))
         let sequence = try #require(
             try await desk.stores.events(app: nil, device: nil, before: nil, limit: 100)
@@ -105,7 +105,7 @@ import Testing
         for value in [Desk.app, "Theirs", "Mine"] { #expect(row.contains("&quot;\(value)&quot;")) }
         #expect(row.contains("name=\"choice-0\" value=\"theirs\" required"))
         let form = Self.fields(answer.text) + [("merge", "yes")]
-        // Without a choice nothing is decided.
+        // Without a choice, no conflict is resolved.
         for further in [[], [("choice-0", "both")], [("choice-0", "mine"), ("choice-0", "theirs")]] {
             let again = try await browser.submit(Self.change, form + further)
             #expect(again.status == 400 && again.text.contains("Choose whose value"))
@@ -130,9 +130,9 @@ import Testing
         let again = try await browser.submit(Self.change, form + [("merge", "yes"), ("choice-0", "mine")])
         #expect(again.status == 412)
         let row = try #require(Self.row("name", again.text))
-        // The base is still what the person began with.
+        // The base is still the person's original record.
         for value in [Desk.app, "Third", "Mine"] { #expect(row.contains("&quot;\(value)&quot;")) }
-        // Both changes since then have their authors.
+        // Both later changes have their authors.
         #expect(again.text.matches(of: /Changed by <code>/).count == 2)
     }
 
@@ -152,12 +152,12 @@ import Testing
         let desk = try await Desk()
         let browser = try await desk.signedIn(.admin)
         var mine = try await Self.draft(desk) { $0["mode"] = "observe" }
-        // As if the person had taken the channel away, and others had added nothing.
+        // Simulates that the person removed the channel, and that others added nothing.
         mine[2].1 = #"{"build_channel": "dev", "mode": "enforce", "x": 1, "ios": 7, "keys": {"y": []}}"#
         try await Self.others(desk, browser) { $0["name"] = "Theirs" }
         let form = try await browser.submit(Self.change, mine)
         #expect(form.status == 412)
-        // What comes of it is a draft, which the person confirms against the record of now.
+        // The result is a draft, which the person confirms against the current record.
         let draft = Self.fields(form.text).filter { $0.0 != "base" } + [("base", "{}")]
         let answer = try await browser.submit(Self.change, draft + [("merge", "yes")])
         #expect([200, 400].contains(answer.status))
@@ -197,7 +197,7 @@ import Testing
             #expect(merged["signature"]?["future_window_seconds"]?.integer == (isMine ? 10 : 30))
             #expect(merged["signature"]?["unsigned_query"]?.string == "refuse")
             #expect(merged["android"]?["packages"]?.elements.count == 1)
-            // What no record has stays, so that the admin API refuses it.
+            // Unknown members stay, so that the admin API refuses them.
             #expect(merged["zzz"]?.integer == 1)
         }
         #expect(RecordMerge(base: base, theirs: base, mine: mine).conflicts.isEmpty)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Console
 
-/// Text of other people stays text.
+/// Text from other people is never markup.
 @Suite struct EscapingTests {
     /// Texts that would end a tag, an attribute or an element if they were not escaped. Some of them join a syntax character with its
     /// neighbour into one grapheme cluster.
@@ -93,7 +93,7 @@ import Testing
                     request.query = PageFields([(name, value)])
                     return Markup.tags(await browser.desk.console.answer(request, with: browser.desk.pages).text)
                 }
-                // Both values are refused or ignored in the same way.
+                // Both values are handled in the same way.
                 #expect(await tags(attack) == tags("no-such~value"), "\(path) \(name)")
             }
         }

@@ -147,7 +147,7 @@ import Testing
         let other = try await browser.token(at: path)
         #expect(other != token)
         #expect(await browser.post(path, fields.dropLast() + [("token", other)]).status == 200)
-        // A token without a number was made by nobody.
+        // Every genuine token has a number.
         for wrong in [String(token.prefix { $0 != "." }), token.prefix { $0 != "." } + ".", token + ".1"] {
             #expect(await browser.post(path, fields.dropLast() + [("token", wrong)]).status == 403)
         }
@@ -227,7 +227,7 @@ import Testing
             try desk.console.enterForm(browser.request("POST", "/console/account"), at: desk.clock.now)
         }
         let id = try #require(try enter(first))
-        // Another session of the same credential takes the same places.
+        // Another session of the same credential shares its places.
         for browser in [second, first] { #expect(try enter(browser) == id) }
         for browser in [first, second] {
             let refusal = #expect(throws: Refusal.self) { try enter(browser) }
@@ -235,7 +235,7 @@ import Testing
         }
         #expect(try enter(other) != nil)
         #expect(try enter(Browser(desk)) == nil)
-        // Forms that are received keep no page from being shown.
+        // Forms that are being received do not block pages.
         #expect(await first.get("/console").status == 200)
         desk.console.leaveForm(of: id)
         #expect(try enter(second) == id)

@@ -11,7 +11,7 @@ import Testing
 @Suite struct HistoryMarkerTests {
     private static let path = "/console/history?period=hour"
 
-    /// Adds a count of a minute ago, so that there is a chart.
+    /// Adds a count one minute old, so that there is a chart.
     private static func count(_ desk: Desk, ago seconds: Int64 = 60) async throws {
         let verdict = CountedVerdict(
             appID: try AppID(Desk.app), kind: .verification, platform: .ios, code: "verified", scheme: .one,
@@ -54,7 +54,7 @@ import Testing
         #expect(page.contains("by <code>admin:abc</code>") && page.contains("/console/audit?before=3\">event 2</a>"))
         #expect(page.contains("Signing key added") && !page.contains("<strong>Revoked"))
         #expect(page.contains("Marked: changes 1 to 2.") && page.contains("text-anchor=\"middle\">1</text>"))
-        // The app was added before the hour.
+        // The app was added more than an hour ago.
         #expect(!page.contains("App added"))
     }
 

@@ -9,7 +9,7 @@ import Testing
 
 /// The page of the history, and its file.
 @Suite struct HistoryTests {
-    /// Adds counts of the minute that began so many seconds ago.
+    /// Adds counts of a minute that began this many seconds ago.
     private static func add(
         _ counts: [CountedVerdict: Int64], ago seconds: Int64 = 120, to desk: Desk
     ) async throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Console
 
-/// The first page says in one sentence whether it is quiet.
+/// The first page states in one sentence whether there is a problem.
 @Suite struct NowTests {
     @Test func `a service without trouble is quiet`() async throws {
         let page = await (try await Desk().signedIn(.viewer)).get("/console")

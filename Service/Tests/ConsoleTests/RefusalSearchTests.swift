@@ -6,7 +6,7 @@ import Testing
 
 @testable import Console
 
-/// Why a user was refused: by what the user, the app or the log named.
+/// Why a user was refused: by a term from the user, the app or the log.
 @Suite struct RefusalSearchTests {
     private static let path = "/console/refusals"
     private static let uuid = "0d1c2b3a-4958-4776-8594-a3b2c1d0e9f8"
@@ -101,7 +101,7 @@ import Testing
         let page = await Self.found("a b", try await desk.signedIn(.operator))
         #expect(page.status == 200 && page.text.contains("role=\"alert\"") && !page.text.contains(id))
         #expect(page.text.contains("value=\"a b\""))
-        // What would be sent again otherwise than it was typed is left out.
+        // Text that would be sent again in changed form is left out.
         let hidden = await Self.found("a\u{202e}b", try await desk.signedIn(.operator)).text
         #expect(hidden.contains("name=\"find\" value=\"\"") && hidden.contains("role=\"alert\""))
     }
@@ -134,6 +134,6 @@ import Testing
 }
 
 extension DeviceID {
-    /// An id that the test knows to be one.
+    /// An id whose text the test knows to be valid.
     fileprivate init(assured text: String) { self = (try? DeviceID(text)) ?? DeviceID(from: SystemRandom()) }
 }

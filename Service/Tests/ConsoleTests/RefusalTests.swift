@@ -12,13 +12,13 @@ import Verification
 
 @testable import AuthService
 
-/// Recorded refusals: who sees them, and that they are replayed.
+/// Recorded refusals: who sees them, and their replay.
 @Suite struct RefusalTests {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
     private static let authority = try? AppleAuthority(from: now - 30 * 86400)
     private static let appID = "TEAMID1234.com.example.app"
 
-    /// An attestation that is refused only for its age, with roots and policy of its own.
+    /// An attestation that is refused only for its age, with its own roots and policy.
     private static func evidence() throws -> RecordingFile {
         let authority = try #require(authority)
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: appID), authority: authority)

@@ -6,7 +6,7 @@ import Testing
 @testable import AuthServer
 @testable import Console
 
-/// A page offers what the admin API allows, and nothing else.
+/// A page offers exactly the actions that the admin API allows.
 @Suite struct RightsTests {
     private static let other = "com.example.other"
 

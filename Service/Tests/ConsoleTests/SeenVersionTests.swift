@@ -6,7 +6,7 @@ import Testing
 
 @testable import Console
 
-/// A form decides about the version that its page showed, however long ago.
+/// A form decides about the version that its page showed, even if that was long ago.
 @Suite struct SeenVersionTests {
     private static func path(_ device: String) -> String { "/console/devices/\(Desk.app)/\(device)" }
 

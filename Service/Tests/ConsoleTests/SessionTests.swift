@@ -69,7 +69,7 @@ import Testing
             statuses.append(await browser.post("/console/sign-in", [("credential", "sya_0123456789abcdef_x")]).status)
         }
         #expect(statuses.last == 429)
-        // One event a minute, however many attempts.
+        // One event a minute, whatever the number of attempts.
         #expect(try await desk.codes().count { $0 == "security.event" } == 1)
     }
 

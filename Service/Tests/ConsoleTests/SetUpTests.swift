@@ -15,7 +15,7 @@ import Testing
     private static let id = "com.example.new"
     private static let digest = [UInt8](repeating: 0xAB, count: 32)
 
-    /// What a person types in each step.
+    /// A person's input in each step.
     private static let answers: [SetUpStep: [(String, String)]] = [
         .app: [
             ("app_id", id), ("app_name", "New"), ("channel", "production"), ("with_ios", "yes"),
@@ -31,7 +31,7 @@ import Testing
         .review: [],
     ]
 
-    /// The step that a page asks, and the fields that travel in its form.
+    /// The current step of a page, and the fields that its form carries.
     private static func form(_ page: String) throws -> (step: SetUpStep, hidden: [(String, String)]) {
         let hidden = page.matches(of: /<input type="hidden" name="([a-z_]+)" value="([^"]*)">/)
             .map { (String($0.1), String($0.2).replacing("&quot;", with: "\"").replacing("&amp;", with: "&")) }
@@ -110,7 +110,7 @@ import Testing
         let page = try await Self.go(to: .review, browser, but: [field: value])
         #expect(try Self.form(page).step == step)
         #expect(page.contains("class=\"problem\" role=\"alert\"") && page.contains("aria-invalid=\"true\""))
-        // Neither is it taken with the last step alone.
+        // Sending only the last step does not add it either.
         let all = SetUpStep.allCases.flatMap { Self.answers[$0] ?? [] }.map { ($0.0, $0.0 == field ? value : $0.1) }
         let answer = try await browser.submit(Self.path, all + [("step", "review"), ("go", "add")])
         #expect(answer.status == 400)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Console
 
-/// Webhooks are added by a form, and a page says what each delivers.
+/// Webhooks are added by a form, and a page shows what each delivers.
 @Suite struct WebhookPageTests {
     private static let creation = "/console/access/webhooks/add"
     private static let url = "https://receiver.example.com/events"
@@ -98,7 +98,7 @@ import Testing
         let passed = try #require(parts.components(after: "Delivered, or given up")).components(upTo: "terminal")
         #expect(waiting.contains(next) && !waiting.contains(past))
         #expect(passed.contains(past) && !passed.contains(next))
-        // Its codes alone: a sign-in is none of them.
+        // Only its own codes: a sign-in is not one of them.
         #expect(!page.contains("console.signed_in"))
         let again = "/console/access/webhooks/\(webhook.id)/resend?after=\(end - 1)"
         #expect(passed.contains("href=\"\(again)\"") && !waiting.contains("/resend?"))

@@ -6,7 +6,7 @@ import SynheartAuth
 
 /// The SDK as `synheart-auth conformance client` starts it: `CrashingDevice conformance [MISBEHAVIOUR]`.
 ///
-/// It does the steps of CONFORMANCE_STEPS and prints the result of each. A misbehaviour shows that its cases notice one.
+/// It does the steps of CONFORMANCE_STEPS and prints the result of each. With a misbehaviour, its cases must fail.
 struct ConformanceClient {
     let sdk: SynheartAuth
     let url: String
@@ -55,7 +55,7 @@ struct ConformanceClient {
         }
     }
 
-    /// Does a step. Returns what the result says beside `ok`; nil if the step is unknown.
+    /// Does a step. Returns the result's members besides `ok`; nil if the step is unknown.
     private func perform(_ step: JSONFields) async throws -> [(String, JSONValue)]? {
         switch try step.string("do") {
         case "register":
@@ -92,7 +92,7 @@ struct ConformanceClient {
     }
 }
 
-/// What a wrong client does.
+/// The misbehaviour of a wrong client.
 enum Misbehaviour: String {
     case sendsAgain = "sends-again"
     case followsRedirects = "follows-redirects"
@@ -108,7 +108,7 @@ enum Misbehaviour: String {
     case neverMaintains = "never-maintains"
 }
 
-/// The SDK's transport, or one that does what a wrong client does.
+/// The SDK's transport, with an optional misbehaviour.
 struct MisbehavingTransport: HTTPTransport {
     let base: any HTTPTransport
     let misbehaviour: Misbehaviour?

@@ -10,7 +10,7 @@ import SynheartAuth
 ///     CrashingDevice register|rotate|reset|recover URL APP DIRECTORY AUTHORITY [android]
 ///
 /// `register`, `rotate` and `reset` do one operation. The latter two register first, without crash points. The process dies at
-/// the point that CRASH_AT names. Without CRASH_AT, it prints the number of points. `recover` does what an app does at its next
+/// the point that CRASH_AT names. Without CRASH_AT, it prints the number of points. `recover` acts like an app at its next
 /// launch, and prints the state of the device.
 ///
 ///     CrashingDevice conformance [MISBEHAVIOUR]

@@ -3,7 +3,7 @@ import AuthContract
 import Foundation
 import SynheartAuth
 
-/// Android's proofs, made by the test kit: a Play Integrity token, and the key's own certificate chain.
+/// Android's proofs, made by the test kit: a Play Integrity token, and the key's certificate chain.
 struct SimulatedAndroid: AttestationProvider {
     let authority: GoogleAuthority
     let keys: AttestedKeyStore

@@ -84,7 +84,7 @@ import Testing
         #expect(await count("key_attestation", service) ?? 0 >= 1)
         #expect(logged().contains("an attestation leads to an unknown root"))
 
-        // A file that is no root changes nothing.
+        // A file that is not a root changes nothing.
         let apple = try AuthorityFile.load(folder.path("vendor.pem"))
         let google = try AuthorityFile.google(folder.path("vendor.google.json"))
         let end = try #require(apple.rootsPEM.range(of: "-----END CERTIFICATE-----\n")?.upperBound)
@@ -108,7 +108,7 @@ import Testing
         #expect(listed.output.components(separatedBy: "\"root:").count == 3, "\(listed.output)")
         #expect(!listed.output.contains("\"test\""))
 
-        // The operator sees the roots before and after.
+        // The operator sees the roots before the change and after it.
         let checked = try await Binary.run(["config", "check", "--config", configuration] + fixture.stores)
         #expect(checked.status == 0 && checked.output.contains("is trusted as root:"), "\(checked.errors)")
         #expect(checked.output.contains("Test App Attestation Root CA") && checked.output.contains("SHA-256"))

@@ -181,7 +181,7 @@ import Testing
             #expect(ready.contains(#""service_key":true"#), "\(ready)")
             #expect(service.stop() == 0)
         }
-        // A command ignores faults of files that only the service needs.
+        // A command ignores faulty files that only the service needs.
         try Data("service_key_file: \(key)\nserver: {tls_certificate: /nowhere}\n".utf8)
             .write(to: URL(fileURLWithPath: config))
         let listed = try await Binary.run(
@@ -220,7 +220,7 @@ import Testing
     }
 }
 
-/// What `serve` prints if it cannot start.
+/// The output of `serve` if it cannot start.
 @Suite struct StartTests {
     let folder: TemporaryFolder
 

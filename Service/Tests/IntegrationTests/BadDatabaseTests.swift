@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// If a database cannot be used, the service says so in a sentence at start and serves nothing.
+/// If a database cannot be used, the service reports that in a sentence at start, and serves nothing.
 @Suite struct BadDatabase {
     let folder: TemporaryFolder
 

@@ -15,7 +15,7 @@ import Testing
         process.standardInput = input
         process.standardOutput = output
         try process.run()
-        // If no answer comes, the pipe ends and the test fails instead of hanging.
+        // If no answer arrives, the pipe ends and the test fails instead of hanging.
         let patience = Task {
             try await Task.sleep(for: .seconds(20))
             process.terminate()

@@ -22,7 +22,7 @@ import Testing
         )
     }
 
-    /// The SDK's own client, or one that does something wrong.
+    /// The SDK's own client, optionally with a misbehaviour.
     private func client(_ misbehaviour: String...) -> [String] {
         [Binary.crashingDevice.path, "conformance"] + misbehaviour
     }
@@ -37,7 +37,7 @@ import Testing
         #expect(results.count == listed.output.split(separator: "\n").count)
     }
 
-    /// Each misbehaviour, and the cases that notice it.
+    /// Each misbehaviour, and the cases that must fail.
     private static let misbehaviours: [(name: String, noticedBy: [String])] = [
         ("sends-again", ["lost-post", "lost-get"]), ("follows-redirects", ["redirect"]),
         ("ignores-retry-after", ["register-unavailable"]), ("changes-bodies", ["body"]), ("changes-paths", ["path"]),

@@ -2,7 +2,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// What `synheart-auth conformance` notices: proxies, nodes and gateways that do one thing wrong.
+/// The faults that `synheart-auth conformance` detects: proxies, nodes and gateways that do one thing wrong.
 @Suite(.serialized) struct ConformanceFaultTests {
     let folder: TemporaryFolder
 
@@ -11,7 +11,7 @@ import Testing
     /// A proxy in front of the service that does one thing wrong.
     struct Meddler: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        /// The cases that notice it.
+        /// The cases that must fail.
         let noticedBy: [String]
         var request: @Sendable (inout ProxiedRequest) -> Void = { _ in }
         var answer: @Sendable (inout ProxiedAnswer) -> Void = { _ in }
@@ -116,7 +116,7 @@ import Testing
     @Test func `a node that accepts what the other one has accepted is noticed`() async throws {
         let installation = try await ConformanceInstallation(in: folder)
         let port = installation.service.port
-        // As a node with a replay store of its own: it forgets what the other one claimed.
+        // Like a node with its own replay store: it does not know the other node's claims.
         let forgetful = try MeddlingProxy { request in
             let answer = await MeddlingProxy.pass(request, to: port)
             return answer.status == 409 ? ProxiedAnswer(status: 200) : answer
@@ -130,7 +130,7 @@ import Testing
         forgetful.close()
     }
 
-    /// Gateways that ask about another request than the one that they pass on.
+    /// Gateways that ask about a request that differs from the forwarded one.
     private static let gateways:
         [(what: String, noticedBy: String, change: @Sendable (ProxiedRequest) -> ProxiedRequest)] = [
             (

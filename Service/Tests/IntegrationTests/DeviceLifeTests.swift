@@ -106,7 +106,7 @@ import Testing
         let revoked = try await Binary.run(
             ["devices", "revoke", "--app", app, "--database", folder.path("db.sqlite"), id, "--json"])
         #expect(revoked.status == 0, "\(revoked.errors)")
-        // The running service notices the revocation within a second. A client can only ask until it does.
+        // The running service notices the revocation within a second. Until then, ask repeatedly.
         let deadline = ContinuousClock.now + .seconds(20)
         var refused = try await Binary.run(["device", "status"] + arguments)
         while refused.status == 0, ContinuousClock.now < deadline {

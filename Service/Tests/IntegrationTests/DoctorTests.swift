@@ -3,7 +3,7 @@ import GRDB
 import StrictJSON
 import Testing
 
-/// `doctor` finds faults, says what to do, and changes nothing.
+/// `doctor` finds faults, prints remedies, and changes nothing.
 @Suite struct DoctorTests {
     let folder: TemporaryFolder
     let database: String
@@ -197,7 +197,7 @@ import Testing
                 #expect(!found.result.output.contains(secret))
             }
         }
-        // A configuration without secrets may be readable for others.
+        // A configuration without secrets may be readable by others.
         #expect(try await report("service_key_file: \(key)", 0o644).state("configuration") == "ok")
     }
 

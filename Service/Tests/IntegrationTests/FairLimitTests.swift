@@ -21,7 +21,7 @@ import Testing
         ])
     }
 
-    /// What a broken or hostile client sends again and again, each request once.
+    /// The repeated requests of a broken or hostile client. Each is sent once.
     private static func badRequests(of phone: DevelopmentDevice, number: Int) throws -> [WireRequest] {
         let wrong = DevelopmentDevice(id: phone.id, key: P256.Signing.PrivateKey())
         let invented = DevelopmentDevice(id: DeviceID(from: SystemRandom()), key: wrong.key)
@@ -37,7 +37,7 @@ import Testing
         return [try wrong.request(.status), try invented.request(.status), unknownApp, question, malformed]
     }
 
-    /// What one client saw.
+    /// The results of one client.
     private struct Seen: Sendable {
         var accepted = 0
         var codes: [String: Int] = [:]
@@ -70,7 +70,7 @@ import Testing
         try #require(phones.count == Self.phones)
         let areDone = Locked(false)
         async let bad = Self.attack(phones[0], port: port) { areDone.withLock { $0 } }
-        // The attack has spent its limits before the first request of the others.
+        // The attack has exhausted its limits before the others' first request.
         var code: String?
         for _ in 0..<2000 where code != "RATE_LIMITED" { code = await Self.sent(by: phones[0], port: port) }
         #expect(code == "RATE_LIMITED")
@@ -97,13 +97,13 @@ import Testing
         #expect(seen.accepted == 0)
         #expect(seen.codes["RATE_LIMITED", default: 0] > 0, "\(seen.codes)")
         #expect(seen.codes["NOT_REGISTERED", default: 0] + seen.codes["INVALID_SIGNATURE", default: 0] > 0)
-        // Elsewhere the failing phone works as before.
+        // At another address the failing phone works as before.
         let elsewhere = await WireConnection.exchange(port: port, from: 0x7F02, try phones[0].request(.status))
         #expect(elsewhere?.status == 200, "\(elsewhere?.text ?? "no answer")")
         #expect(service.stop() == 0)
     }
 
-    /// Sends bad requests, many at once, until the others are done.
+    /// Sends many concurrent bad requests until the other clients are done.
     private static func attack(
         _ phone: DevelopmentDevice, port: Int, until isDone: @escaping @Sendable () -> Bool
     ) async throws -> Seen {

@@ -68,7 +68,7 @@ import Testing
             ["devices", "reject", "--app", Self.app, "--where", "platform=android", "--resume", resume], operators)
         #expect(other.status == 2 && other.errors.contains("of another run"), "\(other.errors)")
 
-        // All of it by a file, on the database.
+        // All from a file, on the database.
         let file = try write("# of the incident\n" + ids.joined(separator: "\n") + "\n\n", to: "ids")
         let all = try await run(revoke + ["--from", file, "--json"] + database)
         #expect(all.status == 0, "\(all.errors)")

@@ -18,7 +18,7 @@ import Testing
         try await Binary.run(arguments, of: URL(fileURLWithPath: "/usr/bin/env"))
     }
 
-    /// Over plain HTTP, it asks for an upgrade to HTTP/2 on each connection.
+    /// Over plain HTTP, this client asks for an upgrade to HTTP/2 on each connection.
     @Test(.enabled(if: isInstalled("java"), "needs a JDK"))
     func `Java's HttpClient is answered every time`() async throws {
         let source = """

@@ -109,7 +109,7 @@ import Testing
     @Test func `that is empty for a moment refuses commands, and no key is made in its place`() async throws {
         try #require(try await add(DevelopmentDevice.appID).status == 0)
         let old = try Data(contentsOf: keyFile)
-        // As an editor or `cp` writes: it truncates the file, then writes.
+        // Overwrites the file as an editor or `cp` does: truncates it, then writes.
         try Data().write(to: keyFile)
         let refused = try await Binary.run(["signing-keys", "rotate", "--database", database])
         #expect(refused.status == 2 && refused.errors.contains(keyFile.path), "\(refused)")

@@ -7,7 +7,7 @@ import Testing
 @Suite struct KilledAtCall {
     /// The calls that write the database, make it durable, and send an answer.
     private static let calls = ["pwrite64", "fdatasync", "write", "writev"]
-    /// The service is killed at a thread's n-th call, for each of these n. `KILLED_AT_EVERY_CALL=1` tries more of them.
+    /// The values of n for which the service is killed at a thread's n-th call. `KILLED_AT_EVERY_CALL=1` adds more.
     private static let occurrences =
         ProcessInfo.processInfo.environment["KILLED_AT_EVERY_CALL"] == nil ? [1, 3, 6] : Array(1...16)
 
@@ -32,7 +32,7 @@ import Testing
                 _ = await client.act(.register, service)
                 let tracer = try #require(
                     Tracer(of: service.processID, killingAt: call, occurrence: occurrence), "strace does not attach")
-                // The further requests reach calls that come after the answer, such as making claims durable.
+                // The following requests reach calls that come after the answer, such as making claims durable.
                 var isAnswered = await client.act(act, service)
                 for _ in 0..<3 where isAnswered { isAnswered = await client.act(.sign, service) }
                 let died = !isAnswered

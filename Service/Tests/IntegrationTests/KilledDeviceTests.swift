@@ -57,7 +57,7 @@ import Testing
             }
             for try await killed in group where killed { kills += 1 }
         }
-        // A call that is repeated on a busy machine adds points to one run that another has not.
+        // A retried call on a busy machine gives one run more points than another.
         #expect(kills > sampled.count * 9 / 10, "\(operation): \(kills) of \(sampled.count)")
     }
 }
@@ -117,7 +117,7 @@ private struct World: Sendable {
         var record = record
         record["app_id"] = .string(app)
         var answer = try await administer("POST", "apps", .object(record))
-        // Four devices run at once, so a write may miss its deadline and still take effect.
+        // Four devices run concurrently, so a write may miss its deadline and still take effect.
         for _ in 0..<5 where answer.status == 503 { answer = try await administer("POST", "apps", .object(record)) }
         try #require([201, 409].contains(answer.status), "\(String(decoding: answer.body, as: UTF8.self))")
         return app
@@ -158,7 +158,7 @@ private struct World: Sendable {
         (try? JSONValue(parsing: result.output).object?["points"]?.integer).map { Int($0) }
     }
 
-    /// False if this run ended before it came to that point.
+    /// Returns false if the run ended before that point.
     func killAndRecover(_ operation: KilledDevice.Operation, at point: Int) async throws -> Bool {
         let app = try await newApp()
         let result = try await device(operation.rawValue, app, dyingAt: point)
@@ -180,7 +180,7 @@ private struct World: Sendable {
         let live = try await devices(app).filter { $0["status"]?.string != "deregistered" }
             .map { $0["device_id"]?.string }
         if case .android("both") = phone {
-            // A registration whose answer was lost cannot be repeated with that key, so its row may remain.
+            // A registration whose answer was lost cannot be repeated with the same key, so its row may remain.
             #expect(live.contains(answer["device_id"]?.string) && live.count <= 2, comment)
         } else {
             #expect(live == [answer["device_id"]?.string], comment)

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The first use of a database, killed at any of its system calls, or run by many processes at once. The next use can work with
-/// the database that it leaves.
+/// The first use of a database, killed at any of its system calls, or run by many processes at once. The next use must succeed
+/// with the remaining database.
 @Suite struct KilledFirstStart {
     let folder: TemporaryFolder
 

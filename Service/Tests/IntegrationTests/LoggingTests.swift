@@ -35,7 +35,7 @@ import Testing
         let service = try await fixture.start(errors: pipe.fileHandleForWriting)
         try await flood(service)
         await expectAlive(service)
-        // The pipe was full, so only the content of its buffer was written.
+        // The pipe was full, so only the pipe's buffer was written.
         try pipe.fileHandleForWriting.close()
         let logged = try #require(try pipe.fileHandleForReading.readToEnd())
         #expect(logged.count <= 1 << 16 && logged.count > 1 << 15)

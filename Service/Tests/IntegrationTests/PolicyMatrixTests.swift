@@ -17,9 +17,9 @@ import Testing
     struct Setting: Sendable {
         let path: [String]
         let value: JSONValue
-        /// Other members that the value needs.
+        /// Other members that the value requires.
         let beside: [(path: [String], value: JSONValue)]
-        /// The platforms that the policy concerns. Phones of other platforms are not affected.
+        /// The platforms to which the policy applies.
         let platforms: [Platform]
         /// Errors without a recovery that the policy intends.
         let refusals: Set<String>
@@ -46,13 +46,13 @@ import Testing
     static let settings: [Setting] = {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../../docs/vectors/policies.json")
-        // If the file cannot be read there are no cases, and the test below reports every member as missing.
+        // If the file cannot be read, there are no cases, and the test below reports every member as missing.
         let bytes = (try? Data(contentsOf: file)).map { Array($0) } ?? []
         let cases = (try? JSONValue(parsing: bytes))?.object?["policies"]?.array ?? []
         return cases.compactMap { $0.object.flatMap { Setting($0) } }
     }()
 
-    /// Members that are no policy for a device, or that other tests below cover.
+    /// Members that are not policies for devices, or that other tests below cover.
     private static let others: Set<String> = [
         "app_id", "name", "ios", "android", "signature", "keys", "registration", "evidence", "keys.compromise",
         "keys.compromise.keys_before", "keys.compromise.rotate_by",
@@ -77,8 +77,8 @@ import Testing
     func matrix(moment: Moment) async throws {
         // A sample has every setting, at some of the moments.
         let indices = Self.settings.indices.filter { isSampled($0 + moment.rawValue) }
-        // A new world after some cases: each case advances the clock by half a year, and the vendors' roots expire after some
-        // years.
+        // A new world after some cases, because each case advances the clock by half a year, and the vendors' roots expire after
+        // some years.
         for start in stride(from: 0, to: indices.count, by: 16) {
             try await World.with { world in
                 for index in indices[start..<min(start + 16, indices.count)] {
@@ -296,7 +296,7 @@ private final class Life: Sendable {
         #expect(try await sdk.registerDevice(appID: app).status == .registered)
     }
 
-    /// Runs an operation. After an error, does what its recovery says and runs the operation again.
+    /// Runs an operation. After an error, follows its recovery, and runs the operation again.
     func perform(_ name: String, _ operation: () async throws -> Void) async throws {
         for _ in 0..<4 {
             do {
@@ -340,7 +340,7 @@ private final class Life: Sendable {
         #expect(answer == status, "\(app): \(method) \(path)")
     }
 
-    /// Runs each operation once, and a request to another service also after the rotations.
+    /// Runs each operation once, and a request to another service again after the rotations.
     func useEverything(apiStatus: Int = 200) async throws {
         try await perform("status") { _ = try await status() }
         try await perform("GET") { try await expect(apiStatus, "GET", "/v1/pay/1") }

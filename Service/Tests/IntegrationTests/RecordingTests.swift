@@ -45,7 +45,7 @@ import Testing
         let replayed = try await run("attestation", "replay", file)
         #expect(replayed.status == 0, "\(replayed.output)")
         #expect(replayed.output.contains("UNTRUSTED_CHAIN"))
-        // With the root of the device's own authority, the proof verifies: the replay differs from the record.
+        // With the device's own test root, the proof verifies, so the replay differs from the record.
         var document = try #require(try JSONValue(parsing: try Data(contentsOf: URL(fileURLWithPath: file))).object)
         let roots = try AuthorityFile.load(folder.path("another.pem")).rootsPEM
         document["roots"] = ["pem": .string(roots), "beside_built_in": false]

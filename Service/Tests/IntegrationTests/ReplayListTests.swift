@@ -7,7 +7,7 @@ import Testing
 /// A captured scheme 1 request, replayed to the whole service: over HTTP, with claims on disk. (`KillLoop` and `DeviceLife`
 /// replay requests after the service was killed.)
 @Suite struct ReplayList {
-    /// The changes that an attacker can make to a captured request and keep its signature valid.
+    /// An attacker's changes to a captured request that keep its signature valid.
     enum Disguise: String, CaseIterable {
         case none, newNonce, otherS, otherSAndNewNonce, upperCaseNonce, upperCaseHeaderNames
 

@@ -3,7 +3,7 @@ import Testing
 
 /// The built `synheart-auth` binary, run as a user runs it.
 enum Binary {
-    /// The binary is beside the test bundle.
+    /// The binary is in the folder of the test bundle.
     static let url = beside("synheart-auth")
     /// The SDK in a process that kills itself at a chosen point.
     static let crashingDevice = beside("CrashingDevice")
@@ -45,7 +45,8 @@ enum Binary {
     }
 }
 
-/// A file that a process reads or writes. Unlike a pipe, it is never full.
+/// Foundation never frees a `Process`, so close these descriptors here. With about 1,360 open descriptors, `run()` reads past the
+/// end of a page of /proc/self/fd and crashes.
 private final class OutputFile: Sendable {
     let url: URL
     let handle: FileHandle
@@ -94,8 +95,8 @@ final class RunningService: Sendable {
         if environment["LD_PRELOAD"] == nil {
             process.executableURL = Binary.url
         } else {
-            // libfaketime adds variables to the environment when it is loaded, and Swift then does not find the arguments
-            // behind it. `env` already has the variables when it executes the binary, so nothing is added there.
+            // Start by `env`: libfaketime adds variables to the environment when it is loaded, and then Swift does not find the
+            // arguments behind it. When `env` executes the binary, the variables already exist.
             process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
             process.arguments?.insert(Binary.url.path, at: 0)
         }
@@ -115,7 +116,7 @@ final class RunningService: Sendable {
         operationsURL = String(try #require(words[2].firstRange(of: "operations=").map { words[2][$0.upperBound...] }))
     }
 
-    /// Waits for a line or the end of the process, on a thread of its own.
+    /// Waits for a line or the end of the process, on a separate thread.
     private static func firstLine(of handle: FileHandle) async -> String {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
@@ -153,7 +154,7 @@ final class RunningService: Sendable {
             }
             group.addTask {
                 guard (try? await Task.sleep(for: limit)) != nil else { return nil }
-                // The other task cannot be cancelled. It ends when the process does.
+                // The other task cannot be cancelled: it ends with the process.
                 self.signal(SIGKILL)
                 return nil
             }

@@ -3,7 +3,7 @@ import GRDB
 import StrictJSON
 import Testing
 
-/// A database works only with its own service key, for every command and for every way to give the key.
+/// A database works only with its own service key, for every command and every way to specify the key.
 @Suite struct ServiceKeyLife {
     let folder: TemporaryFolder
     let database: String
@@ -32,7 +32,7 @@ import Testing
         try #require(try await run("signing-keys rotate", key: key).status == 0)
     }
 
-    /// Commands that read, and commands that seal.
+    /// Commands that read, and commands that seal values.
     private static let commands = [
         "apps list", "signing-keys rotate", "devices list", "credentials create --name x --role admin", "audit verify",
         "apps add --file -", "service-key rotate", "serve --port 0 --operations-port 0",

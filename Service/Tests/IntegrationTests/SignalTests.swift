@@ -42,7 +42,7 @@ import Testing
         try Data().write(to: URL(fileURLWithPath: log))
         let errors = try FileHandle(forWritingTo: URL(fileURLWithPath: log))
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
-        // Not `fixture.start`: its environment variables would win over the file.
+        // Not `fixture.start`: its environment variables would override the file.
         let service = try await RunningService(
             stores: fixture.stores, arguments: ["--config", file], errors: errors)
         func logged() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
@@ -173,7 +173,7 @@ import Testing
         #expect(await get("/readyz", service)?.status == 200)
         let slow = try #require(WireConnection(port: service.port))
         let head = Self.challenge.bytes.dropLast(Self.challenge.body.count)
-        // The body never comes. The interim answer shows that the service handles the request.
+        // The body is never sent. The interim answer shows that the service handles the request.
         await slow.send(
             Array(String(decoding: head.dropLast(2), as: UTF8.self).utf8) + Array("Expect: 100-continue\r\n\r\n".utf8))
         #expect(await slow.answer()?.status == 100)
@@ -193,7 +193,7 @@ import Testing
 
     @Test func `a stopping service answers every request until its drain ends, and exits with 0`() async throws {
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
-        // Longer than the requests below take.
+        // Longer than the following requests take.
         let service = try await fixture.start(environment: ["SYNHEART_AUTH_DRAIN_SECONDS": "5"])
         let pooled = try #require(WireConnection(port: service.port))
         #expect(await pooled.exchange([Self.challenge]).first?.value("Connection") == nil)
@@ -210,7 +210,7 @@ import Testing
 
     @Test func `a second signal ends a drain at once`() async throws {
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
-        // Behind trusted proxies there is a drain without a setting.
+        // Behind trusted proxies there is a drain even without a setting.
         for environment in [["SYNHEART_AUTH_DRAIN_SECONDS": "600"], ["SYNHEART_AUTH_TRUSTED_PROXIES": "127.0.0.1"]] {
             let service = try await fixture.start(environment: environment)
             service.signal(SIGTERM)

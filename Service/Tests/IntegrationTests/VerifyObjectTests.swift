@@ -86,7 +86,7 @@ import Testing
         let (x, y) = (key.rawRepresentation.prefix(32), key.rawRepresentation.suffix(32))
         let jwk = #"{"crv":"P-256","kty":"EC","x":"\#(Base64.url.encode(x))","y":"\#(Base64.url.encode(y))"}"#
         #expect(printed["thumbprint"]?.string == Base64.url.encode(SHA256.hash(data: Data(jwk.utf8))))
-        // For people: the same behind the checks.
+        // For people: the same values after the checks.
         let lines = try await verifyAttestation().output
         #expect(
             lines.hasSuffix(
@@ -195,7 +195,7 @@ import Testing
     @Test func `the client data must hold the expected challenge`() async throws {
         for (options, status) in [
             (["assertion-test"], Int32(0)), (["assertion-test", "--challenge-member", "challenge"], 0),
-            // A part of it, another member, and the whole text: none of them is the challenge.
+            // A part of the challenge, another member, and the whole text: none equals the challenge.
             (["assertion"], 1), (["assertion-test", "--challenge-member", "nonce"], 1),
             ([#"{"challenge":"assertion-test"}"#], 1), (["another"], 1),
         ] {
@@ -232,7 +232,7 @@ import Testing
             #expect(verdict["code"] == (code.map { .string($0) } ?? .null))
             #expect(verdict["public_key"]?.object?["der"]?.string == (code == nil ? itsKey : nil))
         }
-        // A challenge that cannot be read must not leave the chain without a comparison.
+        // If the challenge cannot be read, the chain must not pass without the comparison.
         let unread = try await verify(["chain.pem", "--challenge", "sample!"])
         #expect(unread.status == 2)
         #expect(unread.errors == "synheart-auth: --challenge: expected padded standard base64\n")

@@ -31,7 +31,7 @@ extension AgainstPostgreSQL {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database()
             let node = try await open(url)
-            // The state that a node leaves if it ends right after its commit.
+            // The state after a node that ended right after its commit.
             try server.sql(
                 "INSERT INTO audit_waiting (code, at, actor, detail) VALUES ('security.event', 1, 'é 🔑', '{}')", in: url
             )

@@ -80,7 +80,7 @@ extension AgainstPostgreSQL {
             try await stores.add(device)
             try server.pause()
             let began = ContinuousClock.now
-            // There are more calls than connections. The waiting calls end at their deadlines too.
+            // There are more calls than connections. Waiting calls must end at their deadlines, too.
             await withDiscardingTaskGroup { group in
                 for _ in 0..<12 {
                     group.addTask {
@@ -90,7 +90,7 @@ extension AgainstPostgreSQL {
                     }
                 }
             }
-            // If a deadline began only with a free connection, three rounds of four calls would take three times as long.
+            // If deadlines began only with a free connection, three rounds of four calls would take three times as long.
             #expect(began.duration(to: .now) < .seconds(3))
             try server.resume()
             #expect(
@@ -130,7 +130,7 @@ extension AgainstPostgreSQL {
             let value = try await stores.database.write { (connection) throws(StoreError) in
                 _ = try connection.rows("SELECT 1 FROM apps FOR UPDATE")
                 if attempts.next() == 1 {
-                    // The server ends this connection. The next statement notices it.
+                    // The server ends this connection, which the next statement notices.
                     _ = try? connection.rows("SELECT pg_terminate_backend(pg_backend_pid())")
                 }
                 _ = try connection.change(
@@ -198,7 +198,7 @@ extension AgainstPostgreSQL {
                 return
             }
             #expect((1...130).contains(seconds))
-            // Data that reached the replica is still there, and the new primary accepts changes.
+            // The data on the replica are kept, and the new primary accepts changes.
             #expect(try await stores.devices.device(device.deviceID, of: device.appID) == device)
             try await stores.add(try sampleDevice())
             #expect(try await stores.audit.firstBrokenLink() == nil)
@@ -227,7 +227,7 @@ extension AgainstPostgreSQL {
             func found() async throws -> DeviceRecord? {
                 try await stores.devices.device(device.deviceID, of: device.appID)
             }
-            // The primary hangs and its replica takes over. Then the former primary resumes without noticing.
+            // The primary hangs and its replica takes over. Then the former primary resumes, unaware of the failover.
             try primary.pause()
             try successor.promote()
             #expect(try await eventually { try await found() } == device)
@@ -264,7 +264,7 @@ extension AgainstPostgreSQL {
             let stores = try await open(url, options: options)
             let device = try sampleDevice()
             try await stores.add(device)
-            // Always changes the inserted row, so that only the first call can succeed.
+            // Every call changes the inserted row, so that only the first call can succeed.
             @Sendable func revoke() async throws -> Bool {
                 var revoked = device
                 revoked.status = .revoked

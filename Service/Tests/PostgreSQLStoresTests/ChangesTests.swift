@@ -35,7 +35,7 @@ extension AgainstPostgreSQL {
         @Test func `a revocation reaches another node within a second`() async throws {
             let pair = try await Pair()
             var changes = pair.other.devices.externalChanges().makeAsyncIterator()
-            // The stream begins with a signal.
+            // Skip the stream's first signal.
             _ = await changes.next()
             for _ in 0..<3 {
                 let began = ContinuousClock.now
@@ -68,7 +68,7 @@ extension AgainstPostgreSQL {
             let listening = Task {
                 for await _ in pair.one.devices.externalChanges() { _ = heard.next() }
             }
-            // The other node's change is the last notification on the channel, and the one that must arrive.
+            // The other node's change is the last notification on the channel, and must arrive.
             try await pair.other.change(pair.device) { $0.status = .rejected }
             _ = await changes.next()
             #expect(heard.count <= 1)

@@ -59,7 +59,7 @@ extension AgainstPostgreSQL {
             try await stores.sweeper?.sweep()
             #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "1")
             #expect(try await claim([live], on: stores) == .taken(live))
-            // A clock that steps back does not bring the purged claim back.
+            // A clock that steps back does not free the purged claim.
             #expect(try await claim([old], on: stores, at: now - 3000) == .expired)
             await stores.close()
         }
@@ -68,7 +68,7 @@ extension AgainstPostgreSQL {
             let stores = try await open(url)
             let claim = sampleClaim(device)
             #expect(try await self.claim([claim], on: stores) == .claimed)
-            // The server's clock is not ahead, so claims that are live by it are not purged.
+            // The server's clock is not ahead, so claims that are live by that clock are not purged.
             try server.sql("UPDATE claim_slots SET stretch = 3000000000 / 512 WHERE stretch IS NOT NULL", in: url)
             let ahead = try await open(url, clock: FixedClock(now: UnixTime(4_000_000_000)))
             try await ahead.sweeper?.sweep()
@@ -124,7 +124,8 @@ extension AgainstPostgreSQL {
                     [sampleClaim(device)], on: stores, at: now + date, futureWindow: window)
                 #expect(outcome == .historyLost(retryAfter: seconds), "dated \(date) with a window of \(window)")
             }
-            // Claims of these dates had expired at the loss. They are gone too, so a clock that steps back must not find them free.
+            // Claims of these dates had expired at the loss. They are gone too, so they must not seem free if the clock steps
+            // back.
             for (date, window) in [(-691, 60), (91, 60), (309, 60), (36, 0)] as [(Int64, Int64)] {
                 let outcome = try await claim(
                     [sampleClaim(device)], on: stores, at: now + date, futureWindow: window)
@@ -145,7 +146,7 @@ extension AgainstPostgreSQL {
                 Issue.record("no loss is recorded")
                 return
             }
-            // Before the next sweep finds that the clock fell back.
+            // This is before the next sweep, which finds that the clock fell back.
             #expect(try await claim([old], on: stores) == .expired)
             await stores.close()
         }
@@ -174,7 +175,7 @@ extension AgainstPostgreSQL {
                 var history = ClaimHistory(
                     loss: HistoryLoss(
                         around: readings.map { $0...$0 }, clocksApart: ClaimHistory.clockTolerance, lease: 0))
-                // The claims that had expired are lost too, by the clock of any node.
+                // Expired claims are lost too, by the clock of any node.
                 history.recall(purgedTo: readings[2] - ClaimHistory.clockTolerance)
                 let marked = """
                     UPDATE claim_history SET lost_from = '{}', lost_to = '{}', runs_from = '{}', runs_to = '{}',
@@ -264,7 +265,7 @@ extension AgainstPostgreSQL {
             await #expect(throws: StoreError.self) { try await claim([sampleClaim(device)], on: here, at: now) }
             #expect(try await here.setKeeper(.postgresql, actor: "test").place == Self.redis)
             #expect(isLost(try await claim([sampleClaim(device)], on: here, at: now)))
-            // Nodes of the former keeper may have used Redis until the end of their lease.
+            // Nodes of the former keeper may have used Redis until their leases ended.
             let present = SystemClock().now
             #expect(isLost(try await claim([sampleClaim(device)], on: here, at: present + 30 + 60, now: present)))
             let events = try await here.audit.events(app: nil, device: nil, before: nil, limit: 100).map(\.event)
@@ -321,7 +322,7 @@ extension AgainstPostgreSQL {
             _ = try await second.setKeeper(Self.redis, actor: "test")
             try await untilTrue { (try? current(third)) != nil }
             await third.close()
-            // The second node was the keeper's, so it does not take over.
+            // The second node used the keeper, so it does not take over.
             try await Task.sleep(for: .seconds(7))
             #expect(try await second.namedKeeper().place == Self.redis)
             await second.close()
@@ -393,7 +394,7 @@ extension AgainstPostgreSQL {
             let (stores, now) = (try await open(url, clock: SystemClock()), SystemClock().now)
             let (right, wrong) = (sampleClaim(device), sampleClaim(device))
             #expect(try await claim([right], on: stores, at: now) == .claimed)
-            // For an hour, the clocks of the server and of this node were ten hours ahead, and all earlier claims were purged.
+            // For an hour, the clocks of the server and of this node were ten hours ahead, so all earlier claims were purged.
             let (first, last) = (now + 36_000, now + 39_600)
             #expect(try await claim([wrong], on: stores, at: last) == .claimed)
             try server.sql(
@@ -425,7 +426,7 @@ extension AgainstPostgreSQL {
             try await dump.read("BEGIN; LOCK TABLE claims IN ACCESS SHARE MODE")
             try await stores.sweeper?.sweep()
             #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "1")
-            // The rows that could not be removed still refuse replays, and their table serves the next turn of the ring.
+            // The rows that could not be removed still refuse replays, and their table is reused by the ring.
             #expect(try await claim([old], on: stores, at: now - 3000) == .expired)
             let turn = Int64(ClaimTable.slots * ClaimTable.stretch)
             #expect(try await claim([next], on: stores, at: now - 3000 + turn) == .claimed)
@@ -446,7 +447,7 @@ extension AgainstPostgreSQL {
             #expect(try await claim([live], on: stores) == .claimed)
             await dump.close()
             dump.thread.finish()
-            // The sweep pauses before the next attempt, because each attempt makes claims wait.
+            // The sweep pauses before the next attempt, because attempts block claims.
             try await stores.sweeper?.sweep()
             #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "2")
             try server.sql("UPDATE claim_slots SET left_at = 0 WHERE left_at IS NOT NULL", in: url)
@@ -506,7 +507,7 @@ extension AgainstPostgreSQL {
 }
 
 extension Connection {
-    /// Runs statements without a transaction around them, so that a `BEGIN` stays open.
+    /// Runs statements without a surrounding transaction, so that a `BEGIN` stays open.
     fileprivate func read(_ statements: String) throws {
         begin(nil, deadline: .now + .seconds(20))
         try open()

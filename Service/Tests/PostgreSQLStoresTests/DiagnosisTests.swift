@@ -19,7 +19,7 @@ extension AgainstPostgreSQL {
             return findings.filter { $0.level != .good }.reduce(into: [:]) { $0[$1.check] = $1.level }
         }
 
-        /// A user that owns its database and has no other rights, and the URL of the database.
+        /// An ordinary user that owns its database and has no other rights. Returns the URL of the database.
         private func ordinaryUser() async throws -> String {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database()

@@ -6,7 +6,7 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// What the row of a forgotten device keeps.
+    /// The remaining values of a forgotten device's row.
     @Suite
     struct EndedDeviceTests {
         @Test func `a forgotten device's row has nothing but the tombstone`() async throws {

@@ -190,7 +190,7 @@ extension AgainstPostgreSQL {
         }
 
         @Test func `the real environment is read`() throws {
-            // No other test names a server without a host, so no other test reads this variable.
+            // Only this test names a server without a host, so no other test reads this variable.
             setenv("PGHOST", "db.example.com", 1)
             defer { unsetenv("PGHOST") }
             let server = try #require(try ServerAddress("postgresql:///auth").servers.first)

@@ -108,7 +108,7 @@ struct PoolStateTests {
         throws
     {
         var (pool, now) = (FakePool([0, 1], maximumWaiting: 10), Self.now)
-        /// Submits a request that must wake a connection, which takes it.
+        /// Submits a request that must wake a connection, and lets that connection take it.
         func attempt() throws -> (connection: Int, next: [FakeRequest]) {
             guard case .wakes(let connection) = pool.submit(FakeRequest(1), at: now) else {
                 throw StoreError(.unavailable, "no connection was woken")
@@ -155,7 +155,7 @@ struct PoolStateTests {
         _ = pool.failedToConnect(Self.outage, failed, at: Self.now)
         _ = pool.released(1, isOpen: false, at: Self.now)
         _ = pool.submit(FakeRequest(2), at: Self.now)
-        // The server closes the connection of request 0. Without another one, the connection tries to open again.
+        // The server closes the connection of request 0. There is no other connection, so it tries to open again.
         pool.changed(from: 7, to: nil)
         let next = pool.released(0, isOpen: false, at: Self.now) ?? []
         #expect(Self.numbers(next) == [1])
@@ -177,7 +177,7 @@ struct PoolStateTests {
 
     // MARK: Any order of events
 
-    /// The threads of a pool, of which one step at a time is taken.
+    /// The threads of a pool, executed step by step.
     private struct Threads {
         static let size = 3
         static let maximumWaiting = 6
@@ -202,7 +202,7 @@ struct PoolStateTests {
             case .wakes(let connection): wake(connection)
             case .waits: break
             case .refused:
-                // Its caller may have gone before.
+                // The caller may have left earlier.
                 if !request.isOver { end(request) }
             }
         }
@@ -235,12 +235,12 @@ struct PoolStateTests {
             #expect(next.count == 1 || next.allSatisfy { $0.isLookUp })
         }
 
-        /// A connection opens if it must, and runs its requests. Its server may close it.
+        /// Opens a connection if needed, and runs its requests. Its server may close it.
         mutating func run() {
             guard let (connection, requests) = running.randomElement(using: &random) else { return }
             let live = requests.filter { !$0.isOver }
             if live.isEmpty {
-                // It does not try to open.
+                // The connection does not try to open.
             } else if processes[connection] == nil, !hasServer {
                 let error = StoreError(.unavailable, "no server")
                 for (admission, request) in pool.failedToConnect(error, live, at: now) { carryOut(admission, request) }
@@ -281,7 +281,7 @@ struct PoolStateTests {
                 threads.now += .milliseconds(Int.random(in: 0...400, using: &threads.random))
                 if threads.random.oneIn(4) { threads.hasServer.toggle() }
             default:
-                // A caller goes.
+                // A caller leaves.
                 if let request = threads.requests.randomElement(using: &threads.random),
                     threads.ends[request.number] == nil, !request.isOver
                 {

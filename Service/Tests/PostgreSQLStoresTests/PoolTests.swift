@@ -38,7 +38,7 @@ extension AgainstPostgreSQL {
                 return try await group.reduce(0, max)
             }
             #expect(most <= 3)
-            // A call is answered before its connection is idle again; `close` waits for that.
+            // A call gets its answer before its connection is idle again; `close` waits for the idle connection.
             await pool.close()
             #expect(pool.use.busy == 0)
             #expect(pool.use.waiting == 0)
@@ -90,7 +90,7 @@ extension AgainstPostgreSQL {
                 }
             }
             await began.value
-            // Not before: it might get the only connection.
+            // Not earlier, because it might get the only connection.
             let waiting = Task { try await pool.run(sleep(60)) }
             running.cancel()
             waiting.cancel()
@@ -105,7 +105,7 @@ extension AgainstPostgreSQL {
         @Test func `no key for cancelling goes to a server elsewhere`() async throws {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database("?sslmode=disable")
-            // A `service` is treated as another machine. It is not in libpq's environment, so the connection works.
+            // A `service` is treated as another machine. libpq's environment does not have it, so the connection works.
             let pool = ConnectionPool(
                 address: try ServerAddress(url, defaults: ["service": "elsewhere"]), settings: [], size: 1,
                 deadline: .milliseconds(500), maximumWaiting: 10)
@@ -193,7 +193,7 @@ extension AgainstPostgreSQL {
                 Array(
                     repeating: Statement("SELECT extract(epoch FROM transaction_timestamp())::text AS value"), count: 12
                 ))
-            // Look-ups of one round trip share a transaction, and so its time.
+            // Look-ups of one round trip share a transaction, and so the transaction's time.
             #expect(Set(times.map { try? $0.get() }).count == 2)
             #expect(try Dictionary(grouping: times) { try $0.get() }.values.map(\.count).sorted() == [4, 8])
             await pool.close()
@@ -269,7 +269,7 @@ extension AgainstPostgreSQL {
             await pool.close()
         }
 
-        /// The answers to look-ups that wait at the same time.
+        /// The answers to concurrently waiting look-ups.
         private func together(
             _ pool: ConnectionPool, _ statements: [Statement]
         ) async throws -> [Result<String?, StoreError>] {

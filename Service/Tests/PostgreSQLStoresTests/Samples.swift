@@ -16,7 +16,7 @@ struct FixedClock: ServiceClock {
 let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 extension PostgreSQLStores {
-    /// The stores as the conformance suite takes them.
+    /// The stores in the form of the conformance suite.
     var underTest: StoresUnderTest {
         StoresUnderTest(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit, receipts: receipts,
@@ -58,12 +58,12 @@ func sampleEvent(_ code: AuditEvent.Code = .securityEvent, device: DeviceRecord?
     AuditEvent(code, at: FixedClock().now, actor: "test", appID: device?.appID, deviceID: device?.deviceID)
 }
 
-/// The tests that need a server. They run one after another, because several servers that start, crash and hang at once would
-/// only test the machine.
+/// The tests that need a server. They run one after another, because several servers that start, crash and hang concurrently
+/// would only overload the machine.
 @Suite(.enabled(if: PostgreSQLServer.isAvailable), .serialized)
 enum AgainstPostgreSQL {}
 
-/// Opens the stores of a node with a deadline that is kept on a busy machine.
+/// Opens the stores of a node, with a deadline that even a busy machine meets.
 func open(
     _ url: String, options: PostgreSQLStores.Options = .patient, clock: any ServiceClock = FixedClock()
 ) async throws -> PostgreSQLStores {

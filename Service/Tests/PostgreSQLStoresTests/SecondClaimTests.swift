@@ -39,7 +39,7 @@ extension AgainstPostgreSQL {
                 futureWindow: 60, tag: tag)
         }
 
-        /// Names the node's store again, as after a loss.
+        /// Renews the id of the node's store, as after a loss.
         private func renew(_ stores: PostgreSQLStores) async throws -> ClaimHistoryID {
             let keeper = try watch(stores)
             return try #require(try await keeper.renew(try keeper.current()))
@@ -79,7 +79,7 @@ extension AgainstPostgreSQL {
             for reading in readings { #expect(reading + 5 <= end) }
             #expect(abs(end - 5 - SystemClock().now.seconds) <= 2)
             #expect(try await watch(nodes[0]).isCurrent(id))
-            // The second node renews the id that it reads, so the first one's is not current any more.
+            // The second node renews the id, so the first node's id is no longer current.
             _ = try? await watch(nodes[1]).renew(watch(nodes[1]).current())
             _ = try await renew(nodes[1])
             #expect(try await !watch(nodes[0]).isCurrent(id))
@@ -91,7 +91,7 @@ extension AgainstPostgreSQL {
             let ahead = SystemClock().now.seconds + 1000
             try server.sql("UPDATE claim_keeper SET mark = \(ahead)", in: url)
             await (stores.keeper as? KeeperWatch)?.read()
-            // A node uses the clock as it is now, so its second claims are not fewer.
+            // A node uses the current clock, so it makes no fewer second claims.
             #expect(try #require(try watch(stores).current().reading).seconds < ahead)
             #expect(try await renew(stores).unclaimedEnd == ahead + 5)
             #expect(try server.sql("SELECT mark FROM claim_keeper", in: url) == "\(ahead)")
@@ -113,11 +113,11 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
-        /// The server's files may be a snapshot that was put back: then second claims are missing, and the identity is the same.
+        /// The server's files may be a restored snapshot: then second claims are missing, and the identity is the same.
         @Test func `after the server was started, a new id has no unclaimed end for a while`() async throws {
             let stores = try await node()
             #expect(try await renew(stores).unclaimedEnd != nil)
-            // As after a start: the row has the start of the server before.
+            // As after a start: the row has the previous start of the server.
             try server.sql("UPDATE claim_keeper SET server_start = server_start - interval '1 s'", in: url)
             #expect(try await renew(stores).unclaimedEnd == nil)
             // A node whose clock is not the server's does not record the start.

@@ -38,7 +38,7 @@ struct ClockJumpTests {
         clockOfNode.move(by: Int64(Self.jump))
         try clock.move(to: Self.jump)
         try await forgotClaims(server)
-        // Further rounds, which compare both clocks and find no difference.
+        // Further rounds compare both clocks and find no difference.
         try await eventually("a round confirmed the server") { (try? await stores.check()) != nil }
         let seen = ContinuousClock.now
         try await eventually("further rounds passed") { seen.duration(to: .now) > .seconds(3) }
@@ -48,7 +48,7 @@ struct ClockJumpTests {
         await stores.close()
     }
 
-    /// - Parameter step: seconds from one claim to the next. After each that is longer than 720, a stretch of readings begins.
+    /// - Parameter step: seconds from one claim to the next. A step longer than 720 begins a new stretch of readings.
     @Test(arguments: [300, 700, 1000])
     func `both clocks are wrong for long: what was accepted is refused when its date comes`(step: Int) async throws {
         let (clock, clockOfNode) = (try ShiftedClock(), MovableClock())
@@ -67,7 +67,7 @@ struct ClockJumpTests {
             try await move(to: seconds)
             let request = SampleRequest(at: clockOfNode.now)
             let outcome = try await stores.claimOnceAvailable(request, now: clockOfNode.now)
-            // A round may end the session after the claim was made: then the next attempt finds it.
+            // A round may end the session after the claim was made; then the next attempt finds the claim.
             #expect(!outcome.isHistoryLost && outcome != .expired, "\(seconds): \(outcome)")
             requests.append(request)
         }
@@ -80,7 +80,7 @@ struct ClockJumpTests {
         await stores.close()
     }
 
-    // So does a version that knows no stretches, after the clock has fallen.
+    // A version that does not know stretches does so too, after the clock has fallen.
     @Test func `a stretch that is ahead of the clock begins an epoch, and leaves none ahead`() async throws {
         let server = try await RedisServer.start()
         let earlier = try await RedisStores.forTest(server.url)

@@ -36,7 +36,7 @@ struct ClusterTests {
 
         var url: String { "redis+cluster://127.0.0.1:\(nodes[0].port),127.0.0.1:\(nodes[1].port)" }
 
-        /// The node that serves a slot, as the first living node sees it.
+        /// The node that serves a slot, as seen by the first living node.
         func owner(of slot: Int, asking node: RedisServer) async throws -> RedisServer {
             let reply = try await node.command("CLUSTER", "SLOTS")
             let port = ClusterMap.View(reply, from: node.endpoint)?.owner(of: slot)?.port
@@ -76,7 +76,7 @@ struct ClusterTests {
         // Once node 2 reports node 4, a new client uses node 4, and no client uses node 1.
         #expect(try winner([(4, 4), (3, 4), (2, 4)]) == 4)
         #expect(try winner([(1, 1), (2, 4), (3, 4), (4, 4)], incumbent: 1) == 4)
-        // A node that is not the incumbent needs the votes of both others.
+        // A node other than the incumbent needs the votes of both others.
         #expect(try winner([(1, 1), (2, 1)]) == nil)
         #expect(try winner([(2, 1), (3, 1)]) == 1)
         #expect(try winner([(1, 1)], incumbent: 1) == nil)
@@ -86,7 +86,7 @@ struct ClusterTests {
         let deployment = try await Deployment()
         let stores = try await RedisStores.forTest(deployment.url)
         try await ConformanceTests.run(on: stores)
-        // Devices whose keys are on all servers.
+        // Devices with keys on all servers.
         let requests = (0..<60).map { _ in SampleRequest() }
         for request in requests { #expect(try await stores.claim(request) == .claimed) }
         for request in requests { #expect(try await stores.claim(request) == .taken(request.claims[0])) }
@@ -169,8 +169,8 @@ struct ClusterTests {
             try await connection.require(migrate)
         }
         connection.close(because: StoreError(.unavailable, "done"))
-        // The challenge has moved to the target. The stores do not take it there: the target may have lost writes since, and no
-        // epoch would show that.
+        // The challenge has moved to the target. The stores must not take it there, because the target may have lost writes since
+        // then, which no epoch shows.
         await #expect(throws: StoreError.self) { try await stores.challenges.take(challenge.bytes) }
         for node in [target, source] + deployment.nodes {
             try await node.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", targetID)
@@ -201,7 +201,7 @@ struct ClusterTests {
             }
             #expect(isLost ? outcome?.isHistoryLost == true : outcome == .taken(request.claims[0]))
         }
-        // The order in which partitions are asked does not matter: a part's loss lasts until its last partition has waited it out.
+        // The order of the partitions has no effect: a part's loss lasts until its last partition has waited long enough.
         try await eventually("all parts can be used", within: .seconds(40)) { (try? await stores.check()) != nil }
         let now = SystemClock().now
         let wait = try #require(stores.condition(at: now, futureWindow: 60).historyLost)

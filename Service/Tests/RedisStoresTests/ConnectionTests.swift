@@ -17,7 +17,7 @@ struct ConnectionTests {
         return settings
     }
 
-    /// The error of a call to a server that gives this answer to `GET`.
+    /// The error of a call if the server gives this answer to `GET`.
     private func failure(_ answer: FakeServer.Answer, deadline: Duration = .seconds(5)) async throws -> StoreError? {
         let server = try await FakeServer { $0.first == "GET" ? answer : nil }
         var opened: RedisConnection?
@@ -30,7 +30,7 @@ struct ConnectionTests {
         var failure: StoreError?
         do throws(StoreError) { _ = try await connection.call(RESPCommand("GET", "x")) } catch { failure = error }
         #expect(!connection.isOpen)
-        // The connection is not used again.
+        // The connection is not reused.
         await #expect(throws: StoreError.self) { try await connection.call(RESPCommand("PING")) }
         await server.close()
         return failure
@@ -94,12 +94,12 @@ struct ConnectionTests {
         let held = Locked(true)
         let server = try await FakeServer { words in
             guard words.first == "GET" else { return nil }
-            // Both answers come after the second call.
+            // Both answers are sent after the second call.
             return held.withLock { $0 } ? .nothing : .text("+first\r\n+second\r\n")
         }
         let connection = try await RedisConnection.open(server.endpoint, Self.settings())
         let first = Task { try await connection.call(RESPCommand("GET", "1")) }
-        // The call is cancelled before or after it was sent. It must end in both cases.
+        // The call is cancelled before or after it is sent. It must end in both cases.
         await Task.yield()
         first.cancel()
         await #expect(throws: StoreError.self) { try await first.value }
@@ -210,7 +210,7 @@ struct ConnectionTests {
                 #expect(try await loop.submit { session.connection.eventLoop === loop }.get())
             }
         }
-        // The third loop has no connection of its own, so it uses the others in turn.
+        // The third loop has no connection, so it uses the others' in turn.
         let turns = try await loops[2].submit { (0..<4).map { _ in ObjectIdentifier(session.connection) } }.get()
         #expect(turns[0] == turns[2] && turns[1] == turns[3] && turns[0] != turns[1])
         session.close()
@@ -304,7 +304,7 @@ struct HangingServerTests {
         let server = try await RedisServer.start()
         let stores = try await RedisStores.forTest(server.url) { $0.deadline = .milliseconds(200) }
         let request = SampleRequest()
-        // The server sleeps, and then executes the commands that it received.
+        // The server sleeps, and then executes the received commands.
         let sleeping = Task { _ = try? await server.command("DEBUG", "SLEEP", "1") }
         try await eventually("a call is late") { (try? await stores.claim(SampleRequest())) == nil }
         let outcome = try? await stores.claim(request)

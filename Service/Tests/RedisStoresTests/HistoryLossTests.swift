@@ -22,14 +22,14 @@ struct HistoryLossTests {
             let replay = try await stores.claimOnceAvailable(request)
             #expect(replay.isHistoryLost, "\(replay)")
             #expect(try await stores.claim(SampleRequest()).isHistoryLost)
-            // The loss lasts until the last lease has ended, and covers dates that other nodes' clocks may have shown.
+            // The loss lasts until the last lease has ended, and covers dates that other nodes' clocks may have had.
             guard case .historyLost(let wait) = replay else { continue }
             #expect((120...140).contains(wait), "\(wait)")
             let later = SampleRequest(at: request.timestamp + wait + 5)
             #expect(try await stores.claim(later, now: later.timestamp) == .claimed)
             await #expect(throws: Never.self) { try await stores.check() }
         }
-        // A node that starts later knows of the loss too, whether or not it believes that there is a history.
+        // A node that starts later also finds the loss, whether or not it expects a history.
         let third = try await RedisStores.forTest(server.url)
         #expect(try await third.claim(request).isHistoryLost)
         for stores in [first, second, third] { await stores.close() }
@@ -161,7 +161,7 @@ struct HistoryLossTests {
         try await eventually("the challenge is replicated") {
             try await replica.command("DBSIZE").integer == (try await master.command("DBSIZE").integer)
         }
-        // From now on the replica misses all writes.
+        // The replica now misses all writes.
         replica.signal(SIGSTOP)
         let request = SampleRequest()
         #expect(try await old.claim(request) == .claimed)
@@ -196,7 +196,7 @@ struct HistoryLossTests {
         let stores = try await RedisStores.forTest(server.url)
         let request = SampleRequest()
         #expect(try await stores.claim(request) == .claimed)
-        // No server listens on that port, so no data changes. But clients may have used another master meanwhile.
+        // No server listens on that port, so no data change, but clients may have used another master meanwhile.
         try await server.command("REPLICAOF", "127.0.0.1", "\(try RedisServer.freePort())")
         try await server.command("REPLICAOF", "NO", "ONE")
         try await eventually("the loss is found") { (try? await stores.claim(request))?.isHistoryLost == true }

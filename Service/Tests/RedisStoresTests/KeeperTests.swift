@@ -23,7 +23,7 @@ struct KeeperTests {
         #expect(keeper.renewals == 1)
         #expect(try await server.command("HGET", "synheart-auth:{0}:epoch", "keeper").text == "first+")
         #expect(try await node.claim(SampleRequest()).isHistoryLost)
-        // Another node finds the id, and creates no new one.
+        // Another node reads the id, and creates no new one.
         let other = try await stores(server, keeper)
         #expect(keeper.renewals == 1)
         #expect(try await other.claim(SampleRequest()).isHistoryLost)
@@ -49,7 +49,7 @@ struct KeeperTests {
         let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
         let node = try await stores(server, keeper)
         keeper.name("second")
-        // The call comes before a round has read the id in Redis.
+        // The call comes before a round has read the id from Redis.
         do throws(StoreError) {
             let outcome = try await node.claim(SampleRequest())
             #expect(outcome.isHistoryLost, "\(outcome)")
@@ -90,7 +90,7 @@ struct KeeperTests {
         let epoch = ["HGET", "synheart-auth:{0}:epoch", "id"]
         let before = try await server.command(epoch).text
         try await server.command("FLUSHALL")
-        // No claim is made, because the dates of all requests are refused. Only a round can find the new loss.
+        // No claim is made, because all dates are refused. Only a round can find the new loss.
         try await eventually("the next epoch begins", within: .seconds(5)) {
             let now = try await server.command(epoch).text
             return now != nil && now != before

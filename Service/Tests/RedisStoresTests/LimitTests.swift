@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Rates and shares in Redis", .enabled(if: RedisInstallation.isHere))
 struct LimitTests {
-    /// Stores whose token buckets use a clock that the test moves.
+    /// Stores with a test clock for the token buckets.
     private struct Bench {
         let server: RedisServer
         let stores: RedisStores
@@ -97,7 +97,7 @@ struct LimitTests {
         ] {
             #expect(try await first.limits.take(other, at: rate, isQuestion: false) == nil)
         }
-        // A bucket with a high rate is full again at once, so its key expires.
+        // A bucket with a high rate is soon full again, so its key expires.
         let fast = SharedBucket.enrolment(ClientAddress("192.0.2.3"))
         #expect(try await first.limits.take(fast, at: Rate(burst: 10, perMinute: 60_000), isQuestion: false) == nil)
         try await eventually("the key expires") {

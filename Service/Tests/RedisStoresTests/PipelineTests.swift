@@ -89,7 +89,7 @@ struct PipelineTests {
         #expect(error.reason == "first")
     }
 
-    /// What one waiter must get.
+    /// The expected result of a waiter.
     private struct Expected { let replies: Int; var isCancelled = false; var isOver = false }
 
     @Test(arguments: 0..<40)
@@ -154,7 +154,7 @@ struct PipelineTests {
                     #expect(answer.earlier + [answer.last] == (0..<count).map { reply((answer.waiter, $0)) })
                 }
             case 10:
-                // Also calls that are over, and numbers that no call has.
+                // Includes ended calls, and numbers without a call.
                 let (number, waiter) = numbers.randomElement(using: &random) ?? (77, 0)
                 let cancelled = pipeline.cancel(number)
                 let isInFlight = expected[waiter].map { !$0.isOver } ?? false
@@ -179,7 +179,7 @@ struct PipelineTests {
 
 @Suite("The login's steps")
 struct HandshakeTests {
-    /// The commands of a login whose replies are these, and how it ended.
+    /// The commands of a login with these replies, and its result.
     private static func run(
         _ login: RedisURL.Login, database: Int = 0, _ replies: [[RESPValue]]
     ) -> (sent: [[String]], failure: String?) {

@@ -192,7 +192,7 @@ func eventually(
 let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 extension RedisStores {
-    /// The stores of a test, which begin without a history.
+    /// The stores of a test, without a history at first.
     static func forTest(
         _ url: String, clock: any ServiceClock = SystemClock(), _ change: (inout Options) -> Void = { _ in }
     ) async throws -> RedisStores {

@@ -22,7 +22,7 @@ struct RoutedCallTests {
     private static let other = "ask 10.0.0.2:7001"
     private static let asked = "ASK 1 10.0.0.2:7001"
 
-    /// Error replies, and what follows from each; `+`: an answer.
+    /// Error replies, and their consequences; `+`: an answer.
     @Test(arguments: [
         (["+"], ["answer simple(\"+\")"]),
         (["ERR no"], ["refuse"]), (["OOM full"], ["refuse"]), (["TRYAGAIN x"], ["refuse"]), (["BUSY x"], ["refuse"]),
@@ -67,7 +67,7 @@ struct RoutedCallTests {
             var call = RoutedCall(owner: Self.owner, followsAsk: Bool.random(using: &random), isScript: true)
             var (sent, isOver) = (1, false)
             while !isOver {
-                // Of these, the ones that lead to another command come more often.
+                // Replies that cause another command are drawn more often.
                 let reply =
                     random.oneIn(3)
                     ? replies.randomElement(using: &random) ?? .null : replies[Int.random(in: 3...5, using: &random)]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RedisStores
 
-/// Stands for a session.
+/// A placeholder for a session.
 final class FakeSession: Sendable {
     let name: String
 
@@ -75,7 +75,7 @@ struct RoutingTableTests {
         var table = try Self.table([(Self.first, session)])
         table.ended(session)
         #expect(!table.holds(0, session, at: Self.now) && table.known(Self.first) == nil)
-        // A check that was on its way when the session ended.
+        // A check that was running when the session ended.
         _ = try table.checked(
             session, .fake(), wasWatched: true, named: nil, at: UnixTime(1000), leaseEnd: Self.now + .seconds(9))
         var round = FakeTable.Round(partitions: 1)
@@ -140,7 +140,7 @@ struct RoutingTableTests {
         #expect(throws: StoreError.self) { try table.importing(Self.second, at: Self.now) }
     }
 
-    /// What a server reports at a check, and what becomes of the session that knew it as `run` and `rep`.
+    /// A server's report at a check, and the effect on the session that knew it as `run` and `rep`.
     @Test(arguments: [
         ("run", "rep", "0000", true, nil, true), ("run", "rep", "abcd", true, "run", true),
         // The authority names another process.
@@ -149,7 +149,7 @@ struct RoutingTableTests {
         ("other", "rep", "0000", true, nil, true), ("other", "rep", "0000", true, "other", true),
         // A new backlog of a master that had no replicas.
         ("run", "new", "0000", true, nil, true),
-        // A promotion, or a change that this node did not watch.
+        // A promotion, or a change that this node did not observe.
         ("run", "new", "abcd", true, nil, false), ("run", "new", "0000", false, nil, false),
         ("run", "rep", "0000", false, nil, true),
     ])
@@ -304,7 +304,7 @@ struct RoutingTableTests {
         #expect(round.naming == .sameID && round.failure?.reason == "slow")
         round.confirmed(0, .success(route))
         #expect(round.naming == nil)
-        // A server that cannot be used explains more than the epochs of the others.
+        // An unusable server is a better reason than the epochs of the others.
         round.checked(Self.first, .failure(StoreError(.unavailable, "gone")))
         #expect(round.failure?.reason == "gone")
     }
@@ -316,7 +316,7 @@ struct RoutingTableTests {
             route.isConfirmed(by: .array(words.map { .simple($0) }), partition, history)
         }
         #expect(isConfirmed(["e", "id", "s", "2", ""]))
-        // The end of another epoch does not count. A node of the previous version leaves it.
+        // The end of another epoch is ignored. A node of the previous version leaves one.
         #expect(isConfirmed(["e", "id", "s", "2", "d 1 100"]))
         for words in [
             ["f", "id", "s", "2", ""], ["e", "other", "s", "2", ""], ["e", "id", "t", "2", ""],
@@ -359,13 +359,13 @@ struct RoutingTableTests {
         #expect(clocks.unrecorded(0) == UnixTime(1100))
         clocks.recorded(UnixTime(1100), in: 0)
         #expect(clocks.unrecorded(0) == nil && clocks.unrecorded(2) == UnixTime(1100))
-        // It is due again until all partitions have it, and then after a pause.
+        // The work is due again until all partitions have it, and then after a pause.
         #expect(try read(1101, after: 2))
         #expect(clocks.unrecorded(2) == UnixTime(1101))
         clocks.recordedAll(of: Self.first, at: Self.now + .seconds(2))
         #expect(try !read(1102, after: 3))
         #expect(try read(1111, after: 12))
-        // Another process has its own clock.
+        // Another process has a different clock.
         #expect(try !read(1012, run: "other", after: 12))
     }
 

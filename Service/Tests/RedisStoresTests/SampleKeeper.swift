@@ -19,7 +19,7 @@ final class SampleKeeper: ClaimKeeper {
     }
 
     private let state: Locked<State>
-    /// What PostgreSQL keeps.
+    /// PostgreSQL's second claims.
     private let second = MemoryStores()
 
     init(_ id: String = "first", primary: PrimaryPlace? = nil) { state = Locked(State(id: id, primary: primary)) }
@@ -33,12 +33,12 @@ final class SampleKeeper: ClaimKeeper {
         state.withLock { ($0.id, $0.isElsewhere) = (id, isElsewhere) }
     }
 
-    /// Sets PostgreSQL's clock, as nodes read it from now on, and the unclaimed end of the ids that it names.
+    /// Sets PostgreSQL's clock, as nodes will read it, and the unclaimed end of new ids.
     func settle(reading: UnixTime?, unclaimedEnd: UnixTime?) {
         state.withLock { ($0.reading, $0.unclaimedEnd) = (reading, unclaimedEnd?.seconds) }
     }
 
-    /// From now on, another process names a new id right after this one did.
+    /// Simulates another process that renews the id right after this one.
     func replaceNames() { state.withLock { $0.isReplaced = true } }
 
     func move(to primary: PrimaryPlace) { state.withLock { $0.primary = primary } }

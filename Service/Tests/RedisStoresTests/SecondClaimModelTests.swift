@@ -7,9 +7,10 @@ import Testing
 /// Several nodes, a Redis that loses its data, and PostgreSQL, as values. Nodes of the previous version come and go. Every clock
 /// differs from the true time.
 ///
-/// `Checks/models/SecondClaims.pml` visits every order of a few steps. This visits long random orders with the real intervals.
+/// `Checks/models/SecondClaims.pml` visits every order of a few steps. This test visits long random orders with the real
+/// intervals.
 struct SecondClaimModelTests {
-    /// The row in PostgreSQL, as `Schema.secondClaims` keeps it.
+    /// The row in PostgreSQL, as in `Schema.secondClaims`.
     private struct Row {
         var id = 0
         var (mark, settlesAt) = (Int64(0), Int64(0))
@@ -31,10 +32,10 @@ struct SecondClaimModelTests {
         var id = -1
         var reading = Int64(0)
         var asked = Int64(-100)
-        /// What it is about to do for the id that it named: begin the epoch, and shorten its interval.
+        /// The node's next steps for the id that it renewed: begin the epoch, and shorten its interval.
         var named: (id: Int, end: Int64?)?
         var began: String?
-        /// The request that Redis accepted, while PostgreSQL was not asked yet.
+        /// The request that Redis accepted, before PostgreSQL is asked.
         var waiting: Int?
     }
 
@@ -48,7 +49,7 @@ struct SecondClaimModelTests {
         var requests: [Int64] = []
         var accepted: Set<Int> = []
         var (shortened, replays, epochs) = (0, 0, 0)
-        /// How far PostgreSQL's clock is from the true time.
+        /// The difference of PostgreSQL's clock from the true time.
         var error = Int64(0)
 
         init(seed: UInt64) {
@@ -75,7 +76,7 @@ struct SecondClaimModelTests {
 
         private func mayUse(_ node: Node) -> Bool { time < node.asked + ClaimHistory.lease }
 
-        /// Finds that an epoch must begin.
+        /// A node finds that an epoch must begin.
         mutating func find(_ index: Int) {
             let node = nodes[index]
             guard mayUse(node), node.id == row.id, node.named == nil,
@@ -136,7 +137,7 @@ struct SecondClaimModelTests {
                 redis.history == node.id
             else { return }
             redis.reading = max(redis.reading, time)
-            // A node of the previous version does not know the unclaimed end.
+            // A node of the previous version ignores the unclaimed end.
             let known = node.isOlder ? epoch(nil) : redis.epoch
             guard known.history.retryAfter(timestamp: UnixTime(date), futureWindow: 300) == nil else { return }
             guard redis.claims.insert(number).inserted else { return }
@@ -186,7 +187,7 @@ struct SecondClaimModelTests {
             case ..<981: model.error = .random(in: -20...20, using: &model.numbers)
             case ..<985: model.time += .random(in: 1...800, using: &model.numbers)
             case ..<988 where seed % 2 == 0:
-                // A process of the other version takes the node's place.
+                // A process of the other version replaces the node.
                 model.nodes[3] = Node(isOlder: !model.nodes[3].isOlder, error: model.nodes[3].error)
             default: break
             }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RedisStores
 
-/// Redis loses its claims, and PostgreSQL has those of requests dated ahead.
+/// Redis loses its claims, but PostgreSQL has those of requests dated ahead.
 @Suite("Second claims", .enabled(if: RedisInstallation.isHere))
 struct SecondClaimTests {
     private static let epoch = "synheart-auth:{0}:epoch"
@@ -79,7 +79,7 @@ struct SecondClaimTests {
             #expect(try await node.claim(fresh) == .claimed)
             #expect(try await keeper.claimInSecond(fresh) == .taken(fresh.claims[0]))
         }
-        // A node that starts later reads the end in Redis.
+        // A node that starts later reads the end from Redis.
         let third = try await stores(server, keeper)
         #expect(try await third.claim(far) == .taken(far.claims[0]))
         #expect(try await third.claim(SampleRequest(at: now + 31)) == .claimed)
@@ -120,7 +120,7 @@ struct SecondClaimTests {
         try await eventually("the interval is shortened") {
             try await server.command("HGET", Self.epoch, "end") != .null
         }
-        // Such a node sets these members, and leaves the others.
+        // Such a node sets these members, and keeps the others.
         try await server.command("HSET", Self.epoch, "id", "older", "loss", "\(now.seconds)")
         try await eventually("the node refuses the whole interval") {
             (try? await node.claim(SampleRequest(at: now + 50)))?.isHistoryLost == true

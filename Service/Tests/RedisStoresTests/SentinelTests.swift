@@ -101,7 +101,7 @@ struct SentinelTests {
         let stores = try await RedisStores.forTest(deployment.url)
         let request = SampleRequest()
         #expect(try await stores.claim(request) == .claimed)
-        // Simulates a partition: the old master still runs, and does not hear of the failover.
+        // Simulates a partition: the old master still runs, and does not learn of the failover.
         deployment.master.signal(SIGSTOP)
         try await eventually("the replica is promoted") {
             // Sentinel closes the clients' connections at a promotion.

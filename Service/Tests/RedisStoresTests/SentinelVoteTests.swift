@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Votes of Sentinels")
 struct SentinelVoteTests {
-    /// The placement that Sentinels with these ids and these masters' ports agree on.
+    /// The placement that Sentinels with these ids agree on, for masters with these ports.
     private func placement(
         _ sentinels: [(id: String, port: Int)], others: Int, answer: FakeServer.Answer? = nil
     ) async throws -> Result<Placement, StoreError> {

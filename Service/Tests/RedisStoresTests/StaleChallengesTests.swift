@@ -16,7 +16,7 @@ struct StaleChallengesTests {
         func put(_ source: String) async throws -> IssuedChallenge {
             let challenge = IssuedChallenge(
                 bytes: SystemRandom().bytes(32), appID: app, purpose: .register, expiresAt: clockOfNode.now + 90)
-            // Right after a jump of the clock, a round may refuse the server.
+            // Right after a jump of the clock, a round may reject the server.
             try await eventually("a challenge is kept") {
                 (try? await stores.challenges.put(challenge, source: source)) != nil
             }
@@ -29,7 +29,7 @@ struct StaleChallengesTests {
         }
         for number in 0..<38 { _ = try await put("192.0.2.\(number)") }
         try await move(to: 500)
-        // The counts stay in Redis for as long as challenges are put.
+        // The counts stay in Redis while challenges are put.
         var live = [try await put("198.51.100.1")]
         try await move(to: 1000)
         for _ in 0..<30 { live.append(try await put("198.51.100.1")) }

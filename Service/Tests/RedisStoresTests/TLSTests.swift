@@ -59,7 +59,7 @@ struct TLSTests {
         }
     }
 
-    /// The rights that the documentation lists.
+    /// The rights listed in the documentation.
     static let rights =
         "~synheart-auth:* +hello +auth +select +client|setname +info +time +evalsha +eval +get +set +del +hmget +hset +hget "
         + "+hgetall +hdel +expire +pexpire +zadd +zrem +zcard +zscore +zrevrange +zrange +zrangebyscore +zpopmin "

@@ -28,7 +28,7 @@ private struct TestContext: VerificationRequestContext, RemoteAddressRequestCont
 @Suite struct VerificationMiddlewareTests {
     private static let device = "123e4567-e89b-42d3-a456-426614174000"
 
-    /// A service that answers this, and counts how often it is asked.
+    /// A service that gives this answer, and counts the questions.
     private struct Played: Sendable {
         let middleware: VerificationMiddleware<TestContext>
         let asked = Locked(0)
@@ -75,7 +75,7 @@ private struct TestContext: VerificationRequestContext, RemoteAddressRequestCont
             body: RequestBody(buffer: ByteBuffer(string: body)))
     }
 
-    /// What a route sees.
+    /// The data that a route receives.
     private struct Seen: Sendable {
         let context: TestContext
         let request: Request

@@ -101,7 +101,7 @@ import class Bytes.Locked
         #expect(!request.usesSchemeTwo)
     }
 
-    /// A question without what does not count: its id, the order between headers, the letters of their names.
+    /// A question in a normal form: without id, with sorted headers and lower-case names.
     private struct Normal: Equatable {
         let method: String
         let scheme: String

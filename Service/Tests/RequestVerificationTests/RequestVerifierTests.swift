@@ -80,7 +80,7 @@ import class Bytes.Locked
         let verifier = try RequestVerifier(good)
         var text = "\(good) \(String(reflecting: good)) \(verifier)"
         dump(good, to: &text)
-        // Deeper are only the parts of other libraries.
+        // Deeper levels belong to other libraries.
         dump(verifier, to: &text, maxDepth: 2)
         #expect(!text.contains(BackendVectors.credential))
     }

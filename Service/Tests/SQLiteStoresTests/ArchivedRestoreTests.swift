@@ -8,7 +8,7 @@ import Testing
 @testable import AuthService
 @testable import SQLiteStores
 
-/// A database whose oldest audit events are in archive files has backups, and comes back from them.
+/// A database whose oldest audit events are in archive files can be backed up and restored.
 @Suite struct ArchivedRestoreTests {
     private let folder: TemporaryFolder
     private let stores: SQLiteStores

@@ -95,7 +95,7 @@ struct ClaimHistoryTests {
         let old = bench.claims()
         let first = try bench.open()
         #expect(try await first.claim(old) == .claimed)
-        // A request dated ahead waits for maintenance, which meanwhile begins and deletes segments.
+        // A request dated ahead waits for maintenance, which meanwhile creates and deletes segments.
         for second in stride(from: Int64(0), through: 1500, by: 11) {
             let now = start + second
             #expect(try await first.claim(bench.claims(), at: now + 30, now: now) == .claimed)
@@ -117,7 +117,7 @@ struct ClaimHistoryTests {
         for claim in claims { #expect(try await first.claim([claim]) == .claimed) }
         let end = first.note.length
         await first.abandon()
-        // A record's last word is written last, so this record has everything but that word.
+        // A record's last word is written last, so this record lacks only that word.
         try bench.change(bench.segments()[0]) {
             $0.replaceSubrange(end..<end + 16, with: [UInt8](repeating: 7, count: 16))
         }
@@ -158,7 +158,7 @@ struct ClaimHistoryTests {
         }
     }
 
-    // In the header, in records, in the last record, right after it, and at the end of the file.
+    // Positions in the header, in records, in the last record, right after it, and at the end of the file.
     @Test(arguments: [8, 40, 95, 96, 96 + 30, 96 + 24 * 5, 96 + 24 * 10, 96 + 24 * 11 + 20, 96 + 24 * 999])
     func `a flipped bit anywhere is a loss of history, once, and the segment is kept for inspection`(
         _ offset: Int
@@ -314,7 +314,7 @@ struct ClaimHistoryTests {
         await journal.close()
     }
 
-    // Only zeros, or a header that ends early.
+    // Only zeros, or a header that is cut off.
     @Test(
         arguments: [0, 50, 96, 97, 100_000].map { Data(count: $0) } + [1, 50, 96].map { Data(repeating: 7, count: $0) })
     func `a half-created segment is not damage`(_ content: Data) async throws {

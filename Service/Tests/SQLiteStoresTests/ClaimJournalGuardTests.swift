@@ -13,7 +13,7 @@ struct ClaimJournalGuardTests {
 
     init() throws { bench = try JournalBench() }
 
-    /// A journal with claims in the state that a killed process leaves.
+    /// A journal with claims, as left by a killed process.
     private func abandoned(_ count: Int = 10) async throws -> (claims: [ReplayClaim], note: JournalNote) {
         let claims = bench.claims(count)
         let journal = try bench.open()

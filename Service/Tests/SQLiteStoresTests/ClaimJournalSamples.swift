@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A journal folder, and journals that are opened in it one after another.
+/// A journal folder, in which journals are opened one after another.
 struct JournalBench {
     static let start = UnixTime(1_750_000_000)
     let folder: TemporaryFolder
@@ -56,7 +56,7 @@ struct JournalBench {
     }
 }
 
-/// Keeps the messages of a log.
+/// Records the messages of a log.
 struct LogRecorder: LogHandler {
     let lines: Locked<[String]>
     var metadata: Logger.Metadata = [:]
@@ -76,7 +76,7 @@ struct LogRecorder: LogHandler {
 }
 
 extension ReplayStore {
-    /// Makes claims for some device: these stores do not separate devices.
+    /// Makes claims for an arbitrary device: these stores do not separate devices.
     func claim(
         _ claims: [ReplayClaim], timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime, futureWindow: Int64
     ) async throws(StoreError) -> ClaimOutcome {
@@ -96,11 +96,11 @@ extension ClaimJournal {
     }
 }
 
-/// Lets the maintenance thread get the journal's lock. If the task only yielded, it would take the lock again at once, and the
-/// thread could wait for minutes.
+/// Lets the maintenance thread get the journal's lock. After a mere yield, the task would retake the lock at once, and the thread
+/// could wait for minutes.
 func letMaintenanceWork() async { try? await Task.sleep(for: .milliseconds(1)) }
 
-/// Waits until maintenance has caused `condition`. Real time is only the upper bound.
+/// Waits until maintenance has fulfilled `condition`. Real time is only the upper bound.
 func eventually(_ condition: () -> Bool) async {
     for _ in 0..<20_000 {
         if condition() { return }

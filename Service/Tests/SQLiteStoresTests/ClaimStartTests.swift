@@ -5,14 +5,14 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A start that is killed after it created its segment, and before it recorded in it what it knows.
+/// A start that is killed after it created its segment, but before the segment has the history.
 struct ClaimStartTests {
     private let start = JournalBench.start
     private let bench: JournalBench
 
     init() throws { bench = try JournalBench() }
 
-    /// What a killed start leaves: no record, or the first of the records that it had to write.
+    /// The remains of a killed start: no record, or only the first ones.
     private static let leftovers: [[ClaimRecord]] = [
         [], [.loss(.init(first: 1, last: 2, isOpen: false))],
         [.loss(.init(first: 1, last: 2, isOpen: false)), .loss(.init(first: 1, last: 2, isOpen: true))],
@@ -27,7 +27,7 @@ struct ClaimStartTests {
         for record in records { segment.append(record) }
     }
 
-    /// A journal with claims in the state that a killed process leaves.
+    /// A journal with claims, as left by a killed process.
     private func abandoned() async throws -> (claims: [ReplayClaim], note: JournalNote) {
         let claims = bench.claims()
         let journal = try bench.open()

@@ -4,7 +4,7 @@ import Testing
 @testable import SQLiteStores
 
 struct ClaimTableTests {
-    /// A generator that returns the same numbers in every run.
+    /// A generator with the same numbers in every run.
     private struct Numbers: RandomNumberGenerator {
         var state: UInt64 = 42
 
@@ -67,7 +67,7 @@ struct ClaimTableTests {
             droppedTo = table.insert(claim, expiry: 1700, now: 1040)
         }
         #expect(droppedTo == 700)
-        // How many fit before a shard is full depends on its secret seeds.
+        // The number that fits before a shard is full depends on its secret seeds.
         #expect(table.used < 200_000 + added)
     }
 

@@ -18,7 +18,7 @@ import Testing
         case gone, damaged, older, unreadableNote
     }
 
-    /// Damages or removes the journal. Returns what the database expects when it is opened again.
+    /// Damages or removes the journal. Returns the database's expectation for the next opening.
     private func lose(_ loss: Loss, _ note: JournalNote) throws -> JournalExpectation {
         switch loss {
         case .gone: try FileManager.default.removeItem(atPath: bench.path)
@@ -38,7 +38,7 @@ import Testing
         var journal = try bench.open()
         let ahead = bench.claims()
         #expect(try await journal.claim(bench.claims()) == .claimed)
-        // For one reading, the clock is 200 s ahead.
+        // The clock is 200 s ahead for one reading.
         #expect(try await journal.claim(ahead, at: start + 200) == .claimed)
         monotonic.withLock { $0 += 2 }
         #expect(try await journal.claim(bench.claims(), at: start + 2) == .claimed)
@@ -64,8 +64,8 @@ import Testing
     }
 }
 
-/// A service that is restarted while its clock is ahead. Its earlier knowledge is on the disk, although the segments of that
-/// time have been deleted as expired.
+/// A service that is restarted while its clock is ahead. The earlier history is on the disk, although the segments of that time
+/// were deleted as expired.
 @Suite struct `A restart while the clock is ahead` {
     private let start = JournalBench.start
     private let bench: JournalBench
@@ -87,7 +87,7 @@ import Testing
         var journal = try bench.open()
         let old = bench.claims()
         #expect(try await journal.claim(old) == .claimed)
-        // After the second jump, even claims from after the first one have expired, so maintenance deletes the segment. Each
+        // After the second jump, claims made after the first jump have expired too, so maintenance deletes the segment. Each
         // request is dated ahead, so it waits for maintenance.
         var wall = start + 5000
         for _ in 0..<1000 where journal.note.sequence == 1 {

@@ -9,7 +9,7 @@ import Testing
 /// The journal against a model that knows the true time. The clock jumps, the process is killed, and the machine loses power.
 /// No request is accepted twice, and none is refused for longer than a loss of history may last.
 struct ClockModelTests {
-    /// True time and the monotonic clock, which the journal reads from its own threads.
+    /// The true time and the monotonic clock, which the journal's threads read.
     private final class Machine: Sendable {
         let monotonic = Locked<Int64>(1000)
         /// The last note that maintenance made durable.
@@ -34,9 +34,9 @@ struct ClockModelTests {
         var incidents: [Incident] = []
         /// The durable claims.
         var durable: JournalNote?
-        /// The note that the database has, which is older.
+        /// The note in the database, which is older.
         var noted: JournalNote?
-        /// The latest reading that is on the disk; nil after the clock fell back.
+        /// The latest reading on the disk; nil after the clock fell back.
         var durableReading: Int64?
         var lastClaimAt: Int64?
         var (claimed, refused, replays) = (0, 0, 0)
@@ -177,7 +177,7 @@ struct ClockModelTests {
             return reopened
         }
 
-        /// Records what maintenance has brought to the disk and to the database, once that is due.
+        /// Records what maintenance has written to the disk and to the database, once that is due.
         mutating func keep(_ journal: ClaimJournal) {
             let note = journal.note
             guard let noted else { return }
@@ -200,7 +200,7 @@ struct ClockModelTests {
             return journal
         }
 
-        /// Makes the clock wrong, or wrong in another way.
+        /// Gives the clock a new error.
         mutating func makeError() {
             errorEnds = trueTime + .random(in: 1...(Bool.random(using: &numbers) ? 40 : 2500), using: &numbers)
             setError(Self.errors.randomElement(using: &numbers) ?? 0)
@@ -210,7 +210,7 @@ struct ClockModelTests {
             4, 7, 40, 59, 100, 300, 661, 1300, 2000, 3600, 31_536_000, -4, -7, -40, -700, -3600,
         ]
 
-        /// Kills the service and damages its journal anywhere. The clock may become wrong or right meanwhile.
+        /// Kills the service and damages its journal at a random place. The clock may become wrong or right meanwhile.
         mutating func damageAnywhere(_ journal: ClaimJournal) async throws {
             let length = journal.note.length
             await journal.abandon()
@@ -249,8 +249,7 @@ struct ClockModelTests {
             guard let durable else { return }
             for path in try bench.segments() {
                 guard let sequence = UInt64(path.suffix(20)), sequence >= durable.sequence else { continue }
-                // The header of a segment is synced before the segment is used. Records that no caller waited for may be
-                // synced or not.
+                // Records that no caller waits for may be synced or not.
                 let kept = sequence == durable.sequence ? durable.length : SegmentHeader.size
                 let more = Bool.random(using: &numbers) ? 0 : Int.random(in: 0...6, using: &numbers)
                 try bench.change(path) { data in
@@ -284,7 +283,7 @@ struct ClockModelTests {
             case ..<800: try await model.replay(journal)
             case ..<970:
                 model.pass(.random(in: 1...20, using: &model.numbers))
-                // After a second, everything is on the disk.
+                // After a second, all claims are on the disk.
                 model.synchronized(journal)
             case ..<980 where model.error == 0:
                 let jump = jumps.randomElement(using: &model.numbers) ?? 0
@@ -314,8 +313,9 @@ struct ClockModelTests {
         #expect(model.claimed > 50 && model.replays > 50, "\(model.claimed) claimed, \(model.replays) replays")
     }
 
-    /// The journal is damaged anywhere or gone, and the database's note is up to a minute old. The clock may be wrong for long, in
-    /// several ways one after another, and become wrong or right while the service is down. Starts follow each other.
+    /// The journal is damaged at a random place, or missing, and the database's note is up to a minute old. The clock may be
+    /// wrong for a long time, by changing errors, and may become wrong or correct while the service is down. There are several
+    /// starts.
     @Test(arguments: seeds)
     func `no request is accepted twice if faults follow each other`(_ seed: UInt64) async throws {
         var model = try Model(seed: seed)
@@ -354,7 +354,7 @@ struct ClockModelTests {
     }
 }
 
-/// A generator of its own, because seeds in this file stand for histories that were found with it.
+/// A separate generator, because the seeds in this file stand for histories that were found with it.
 struct ModelNumbers: RandomNumberGenerator {
     private var state: UInt64
 

@@ -6,13 +6,13 @@ import Testing
 
 @testable import SQLiteStores
 
-/// The counts of devices are those of a recount, whatever changed the rows, and lists of one status read an index.
+/// After any change of rows, the counts of devices equal a recount, and lists of one status use an index.
 struct DeviceCountTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// The rows of `device_counts` that count any device, and those of a recount.
+    /// The rows of `device_counts` that are not 0, and those of a recount.
     private static func counts(_ database: Database) throws -> (kept: [Row], recounted: [Row]) {
         (
             try Row.fetchAll(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A move to another engine exports everything that the service keeps permanently.
+/// A move to another engine exports all permanent data of the service.
 @Suite struct ExportTests {
     private let folder: TemporaryFolder
 
@@ -16,7 +16,7 @@ import Testing
             "saved_challenges", "facts", "verdict_batches", "device_counts", "grdb_migrations", "sqlite_sequence",
             "sqlite_stat1",
         ]
-        /// Columns that the other engine fills itself.
+        /// Columns that the other engine fills in itself.
         let made = ["signing_keys": ["number"], "evidence": ["number", "size"]]
         let stores = try SQLiteStores.open(folder)
         let columns = try await stores.database.read { database in

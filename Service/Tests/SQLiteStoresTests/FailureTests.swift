@@ -21,7 +21,7 @@ struct FailureTests {
         try queue.close()
     }
 
-    /// A connection that may leave a transaction open, as another process may.
+    /// A connection that can leave a transaction open, like another process.
     private func foreignConnection() throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
@@ -71,7 +71,7 @@ struct FailureTests {
         let error = await #expect(throws: StoreError.self) { try await stores.audit.append(sampleEvent()) }
         #expect(error?.code == .unavailable)
         #expect(try await stores.apps.apps() == [], "reading goes on")
-        // If nothing is due, these calls write nothing, so the lock does not matter.
+        // If nothing is due, these calls write nothing, so the lock has no effect.
         let now = FixedClock().now
         #expect(try await stores.recordings.eraseRecordings(expiredAt: now, limit: 10) == 0)
         #expect(try await stores.receipts.takeDueReceipt(at: now, lease: now + 60) == nil)

@@ -65,7 +65,7 @@ struct FirstStartTests {
         try await expectOpens()
     }
 
-    /// Copies the file and its journal in the middle of a transaction, as a kill would leave them.
+    /// Copies the file and its journal in the middle of a transaction, as they are after a kill.
     private func leaveHalf(_ begin: String) async throws {
         let source = "\(folder.path)/source.sqlite"
         var configuration = Configuration()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A second fault while the store still depends on its knowledge of the first one. No request is accepted twice.
+/// A second fault while the store still needs its record of the first one. No request is accepted twice.
 struct FollowingFaultsTests {
     private let start = JournalBench.start
     private let bench: JournalBench
@@ -58,8 +58,8 @@ struct FollowingFaultsTests {
         #expect(try await journal.claim(ahead, at: start + 350, now: start + 290) == .claimed)
         pass(3)
         try await claim(journal, at: start + 3)
-        // At the second of these readings, the claims of the first one have expired too. So maintenance deletes every segment
-        // that is there now. Each request is dated ahead, so it waits for maintenance.
+        // At the second of these readings, the claims of the first one have expired too, so maintenance deletes every current
+        // segment. Each request is dated ahead, so it waits for maintenance.
         let (oldest, sequence) = (try bench.segments(), journal.note.sequence)
         for _ in 0..<1000 where journal.note.sequence == sequence {
             _ = try? await journal.claim(bench.claims(), at: start + 5020, now: start + 5000)
@@ -79,7 +79,7 @@ struct FollowingFaultsTests {
         await journal.close()
     }
 
-    /// The clock was ahead by 700 s when the loss was found, and maybe for long before.
+    /// The clock was ahead by 700 s when the loss was found, and perhaps long before that.
     @Test(arguments: [true, false])
     func `after a loss of everything at a wrong reading, a fall of the clock opens no date`(
         _ hasNote: Bool
@@ -96,7 +96,7 @@ struct FollowingFaultsTests {
         journal = try bench.open(at: start + 801, expecting: hasNote ? .note(note) : .unreadable)
         pass(1)
         #expect(try await journal.claim(old, now: start + 102) != .claimed)
-        // As soon as the right clock has passed the wrong readings, everything is as before.
+        // As soon as the correct clock has passed the wrong readings, requests are accepted again.
         pass(822)
         try await claim(journal, at: start + 924)
         await journal.close()
@@ -112,7 +112,7 @@ struct FollowingFaultsTests {
         await journal.abandon()
         try removeJournal()
         journal = try bench.open(at: start + 1001, expecting: .note(note))
-        // The clock was ahead by 2,000 s. After a while, it shows the date of the first request again.
+        // The clock was ahead by 2,000 s. After a while, it returns to the date of the first request.
         pass(1)
         #expect(try await journal.claim(bench.claims(), at: start - 999) != .claimed)
         pass(999)

@@ -19,7 +19,7 @@ struct JournalMaintenanceTests {
         try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int
     }
 
-    /// Claims until maintenance has created this segment and a claim uses it.
+    /// Makes claims until maintenance has created this segment and a claim uses it.
     private func beginSegment(_ sequence: UInt64, of journal: ClaimJournal, at now: UnixTime) async throws {
         for _ in 0..<20_000 where journal.note.sequence < sequence {
             #expect(try await journal.claim(bench.claims(), at: now) == .claimed)

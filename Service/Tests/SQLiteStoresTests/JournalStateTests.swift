@@ -39,7 +39,7 @@ struct JournalStateTests {
             futureWindow: 300)
     }
 
-    /// The state's answer; nil if it comes only after the claim is on the disk.
+    /// The immediate answer; nil if it comes only after the claim is on the disk.
     private func answer(_ decision: JournalState.Decision) throws -> ClaimOutcome? {
         guard case .answered(let result) = decision else { return nil }
         return try result.get()
@@ -69,7 +69,7 @@ struct JournalStateTests {
         state.didSynchronize(nil, reading: (start + 2).seconds, falls: 0)
         #expect(try claim(state, at: start + 3) == .claimed)
         #expect(try claim(state, at: start + 4) == nil)
-        // This sync was of a reading from before a fall of the clock.
+        // This sync covered a reading from before a fall of the clock.
         state.didSynchronize(nil, reading: (start + 4).seconds, falls: 1)
         #expect(try claim(state, at: start + 4) == nil)
         // A late result with an older reading changes nothing.
@@ -139,7 +139,7 @@ struct JournalStateTests {
 
     @Test func `without space for it nothing is claimed until the next segment, which begins with it`() throws {
         let state = try fallen(records: 8)
-        // There would be room for this claim alone.
+        // The segment would have room for this claim alone.
         #expect(throws: StoreError.self) { try claim(state, at: start) }
         #expect(state.takeWork().wantsRotation)
         state.prepare(try segment(2))
@@ -180,7 +180,7 @@ struct JournalStateTests {
         _ = state.claim(request)
         for shard in 0..<ClaimTable.shardCount { state.sweep(shard: shard) }
         #expect(try answer(state.claim(request)) == .taken(request.claims[0]))
-        // A late sweep (`isOver`) also keeps the claim of a year ahead. The first claim keeps its slot until it expires.
+        // A late sweep (`isOver`) keeps the claim of a year ahead, too. The first claim keeps its slot until it expires.
         #expect(state.size.slots == (isOver ? 2 : 1) + (seconds < 660 ? 1 : 0))
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A snapshot has one state of the file, and a restore makes a new file of it.
+/// A snapshot has one state of the file, and a restore creates a new file from it.
 @Suite struct RestoreTests {
     private let folder: TemporaryFolder
     private let clock = FixedClock()
@@ -119,7 +119,7 @@ import Testing
         await again.close()
     }
 
-    /// The window may have been wider after the backup, when the requests were accepted.
+    /// After the backup, when the requests were accepted, the window may have been wider.
     @Test func `the refusal covers the widest future window after the restore, with any window of the app`()
         async throws
     {

@@ -49,7 +49,7 @@ struct ChecksCanFailTests {
         }
     }
 
-    /// Changes and removes credentials whatever the caller read, and lists them in another order.
+    /// Changes and removes credentials without comparing them with the caller's, and lists them in another order.
     private struct EagerCredentials: CredentialStore {
         let stores: MemoryStores
 
@@ -67,7 +67,7 @@ struct ChecksCanFailTests {
         }
     }
 
-    /// Ignores which signing keys are stored, and removes none.
+    /// Ignores the stored signing keys, and removes none.
     private struct BlindSigningKeys: SigningKeyStore {
         let stores: MemoryStores
 

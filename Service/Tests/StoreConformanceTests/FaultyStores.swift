@@ -17,7 +17,7 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
         case overwritesNewerReceipt
         /// The stream of external changes ends at once.
         case endsChanges
-        /// The stream of external changes ends once there is another listener.
+        /// The stream of external changes ends when a second listener arrives.
         case hasOneListener(Listener)
     }
 

@@ -58,7 +58,7 @@ package final class PostgreSQLServer: Sendable {
             [
                 "listen_addresses": "'127.0.0.1'", "unix_socket_directories": "''", "max_connections": "200",
                 "shared_buffers": "'64MB'", "port": "\(port)", "logging_collector": "off",
-                // Recovery syncs every file. One call for the whole file system is quicker.
+                // Recovery syncs every file. A single call for the whole file system is faster.
                 "recovery_init_sync_method": "syncfs",
             ]
         ) { given, _ in given }
@@ -85,7 +85,7 @@ package final class PostgreSQLServer: Sendable {
         let end = ContinuousClock.now + .seconds(20)
         while true {
             do {
-                // pg_ctl waits until the server takes connections.
+                // pg_ctl waits until the server accepts connections.
                 try run("pg_ctl", ["-D", data, "-l", "\(folder)/log", "-w", "-t", "60", "start"])
                 return
             } catch {
@@ -107,14 +107,14 @@ package final class PostgreSQLServer: Sendable {
     package func kill() throws {
         let all = try processes()
         try signal(SIGKILL)
-        // Another server starts only when none of these processes holds the shared memory.
+        // Another server can start only when none of these processes uses the shared memory.
         while all.contains(where: Self.isAlive) { usleep(5000) }
         while (try? run("pg_isready", ["-h", "127.0.0.1", "-p", "\(port)", "-t", "1"])) != nil {}
     }
 
     /// Stops all processes of the server without ending them.
     package func pause() throws {
-        // First the one that forks the others: a child that began after the list was made would go on answering.
+        // First the one that forks the others: a child that starts after the list was made would continue to answer.
         let server = try processes()[0]
         Foundation.kill(server, SIGSTOP)
         while Self.state(of: server) != "T" { usleep(1000) }
@@ -128,7 +128,7 @@ package final class PostgreSQLServer: Sendable {
         state(of: process).map { !["Z", "X"].contains($0) } ?? false
     }
 
-    /// The letter of `/proc`; nil if there is no such process.
+    /// The state letter in `/proc`; nil if there is no such process.
     private static func state(of process: pid_t) -> String? {
         let status = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
         return status.split(separator: ")").last?.split(separator: " ").first.map(String.init)
@@ -172,13 +172,13 @@ package final class PostgreSQLServer: Sendable {
 
     /// Runs a program to its end. Returns its output.
     ///
-    /// Foundation's `Process` would not do: on Linux it waits until every descendant has ended, and a started server is one.
+    /// Not by Foundation's `Process`: on Linux it waits until every descendant has ended, including a started server.
     @discardableResult
     package func run(_ program: String, _ arguments: [String]) throws -> String {
         let path = "\(Self.programs ?? "")/\(program)"
         let command =
             geteuid() == 0 ? ["/usr/sbin/runuser", "-u", "postgres", "--", path] + arguments : [path] + arguments
-        // A file, not a pipe: a started server keeps it open.
+        // A file, not a pipe, because a started server keeps it open.
         let output = FileManager.default.temporaryDirectory.appendingPathComponent("output-\(UUID())")
         defer { try? FileManager.default.removeItem(at: output) }
         var actions = posix_spawn_file_actions_t()
@@ -244,7 +244,7 @@ private actor SharedServer {
 
     func server() throws -> PostgreSQLServer {
         if let started { return started }
-        // The tests of durability have servers of their own.
+        // The tests of durability use their own servers.
         let server = try PostgreSQLServer(settings: ["fsync": "off"])
         try server.start()
         started = server

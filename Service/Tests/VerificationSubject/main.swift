@@ -12,7 +12,7 @@ import class Bytes.Locked
 
 typealias Middleware = VerificationMiddleware<VerifiedRequestContext>
 
-/// One JSON value of a line; nil at the end of the input.
+/// The JSON value of the next line; nil at the end of the input.
 func nextLine() throws -> JSONFields? {
     guard let line = readLine() else { return nil }
     return try JSONFields(JSONValue(parsing: line, limits: .init(bytes: 1 << 20)))
@@ -22,7 +22,7 @@ func say(_ answer: JSONObject) {
     FileHandle.standardOutput.write(Data(JSONValue.object(answer).bytes + [UInt8(ascii: "\n")]))
 }
 
-/// What the app behind the middleware saw.
+/// The data that the app behind the middleware received.
 @Sendable func app(_ request: Request, _ context: VerifiedRequestContext) async throws -> Response {
     let body = try await Array(request.body.collect(upTo: 1 << 20).readableBytesView)
     let reserved = request.headers.map { $0.name.canonicalName }.filter {

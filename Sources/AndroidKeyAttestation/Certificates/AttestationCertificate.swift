@@ -5,8 +5,7 @@ public import LenientDER
 /// One X.509 certificate of a chain, parsed but not verified.
 ///
 /// Genuine attestation certificates break rules of DER and X.509 (BOOLEAN 0x01, extensions that are not DER, CA:FALSE
-/// on issuers). So the parser reads only what the verification needs, and keeps the bytes that the signature covers
-/// as they arrived.
+/// on issuers). So the parser reads only what the verification needs, and keeps the signed bytes as they arrived.
 public struct AttestationCertificate: Sendable {
     /// One extension (RFC 5280 section 4.2).
     public struct Extension: Sendable {
@@ -60,7 +59,7 @@ public struct AttestationCertificate: Sendable {
         serialNumber = Self.hexadecimal(try fields.next().integerOctets(noting: &noted.quirks))
         noted.take(as: "serialNumber")
         let innerAlgorithm = try fields.next()
-        // Two algorithms in one certificate would leave it open which of them was signed (RFC 5280 section 4.1.1.2).
+        // If the two algorithms differed, it would be unclear which one was used (RFC 5280 section 4.1.1.2).
         guard innerAlgorithm.encoded == outerAlgorithm.encoded else {
             throw DERError(.invalidContent, at: outerAlgorithm)
         }

@@ -8,7 +8,7 @@ enum CertificateKey: Sendable {
     case p384(P384.Signing.PublicKey)
     case rsa(_RSA.Signing.PublicKey)
 
-    /// Nil for a key of another kind or size, or one that is malformed.
+    /// Nil for a key of another kind or size, or a malformed key.
     init?(subjectPublicKeyInfo node: DERNode) {
         guard let algorithm = node.children.first, let type = try? algorithm.children.first?.objectIdentifier() else {
             return nil
@@ -70,10 +70,10 @@ struct SignatureAlgorithm: Sendable, Hashable {
 
     let scheme: Scheme
     let hash: Hash
-    /// Whether there are parameters although the algorithm has none: NULL with ECDSA, as Titan M writes it.
+    /// Whether there are parameters although the algorithm has none, such as NULL with ECDSA from Titan M.
     let hasNeedlessParameters: Bool
 
-    /// Nil for another algorithm, or one with parameters other than NULL.
+    /// Nil for another algorithm, or for parameters other than NULL.
     init?(_ node: DERNode) {
         guard node.tag == .sequence, node.children.count <= 2,
             let identifier = try? node.children.first?.objectIdentifier(), let known = Self.known[identifier]

@@ -1,6 +1,6 @@
 internal import LenientDER
 
-/// Takes the elements of a SEQUENCE in order, as its ASN.1 definition lists them.
+/// Reads the elements of a SEQUENCE in order, as its ASN.1 definition lists them.
 struct DERFields {
     private var rest: ArraySlice<DERNode>
     private let parent: DERNode

@@ -40,7 +40,8 @@ enum GoogleRoots {
                 """),
     ]
 
-    /// Roots of keys made in software. Their private keys are in Android's sources: anyone can sign with them.
+    /// Roots of keys made in software. Their private keys are public, in Android's sources, so anyone can sign with
+    /// them.
     static let software = [
         Root(
             "google-software-ec",

@@ -8,9 +8,9 @@ internal import LenientDER
 /// the first one, which has expired ([Verify hardware-backed key
 /// pairs](https://developer.android.com/privacy-and-security/security-key-attestation)).
 public struct KeyAttestationTrustAnchors: Sendable {
-    /// One key that is trusted.
+    /// One trusted key.
     public struct Anchor: Sendable {
-        /// Who vouches for it.
+        /// The source of the trust in the key.
         public enum Origin: String, Sendable {
             /// Google, for genuine devices.
             case google
@@ -20,7 +20,7 @@ public struct KeyAttestationTrustAnchors: Sendable {
 
         /// A name for logs.
         public let label: String
-        /// Who vouches for it.
+        /// The source of the trust in the key.
         public let origin: Origin
         /// The SHA-256 of its SubjectPublicKeyInfo.
         public let keyDigest: [UInt8]
@@ -64,8 +64,8 @@ public struct KeyAttestationTrustAnchors: Sendable {
         }
     }
 
-    /// The label of a known software root among them, found by its key or its name; nil: there is none. No chain under such a
-    /// root is accepted.
+    /// The label of a known software root among them, found by its key or its name; nil: none. No chain under such a root is
+    /// accepted.
     @_spi(Service) public var softwareRoot: String? {
         GoogleRoots.software.first { root in
             let digest = Array(SHA256.hash(data: root.spki))

@@ -8,7 +8,7 @@ public enum Provisioning: String, Sendable, Hashable {
     /// In the factory, one key for a batch of devices. Its certificates may have expired: that is not a reason to
     /// refuse.
     case factory
-    /// By remote key provisioning: each device gets a key of its own, which is valid for some weeks.
+    /// By remote key provisioning: each device gets its own key, which is valid for some weeks.
     case remote = "rkp"
     /// Not provisioned: the key is published in Android's sources.
     case software
@@ -33,7 +33,7 @@ extension Provisioning {
 /// Information of Google's provisioning server about a device (extension 1.3.6.1.4.1.11129.2.1.30, CBOR). No check
 /// uses it.
 ///
-/// It is read from the attestation certificate alone, the one above the leaf: only Google can have issued it.
+/// It is read only from the attestation certificate, the one above the leaf, because only Google can have issued that.
 public struct ProvisioningInfo: Sendable, Hashable {
     private let map: CBORMap
 

@@ -16,7 +16,7 @@ public struct RevocationStatusList: Sendable {
         /// The reason, such as `KEY_COMPROMISE`; nil if the list gives none.
         public let reason: String?
 
-        /// Whether the state may end.
+        /// Whether the state may be temporary.
         public var isSuspension: Bool { status == "SUSPENDED" }
     }
 
@@ -33,7 +33,8 @@ public struct RevocationStatusList: Sendable {
         try self.init(JSONValue(parsing: bytes, limits: .init(bytes: Self.maximumLength)))
     }
 
-    /// Reads a list. One malformed entry refuses the whole list: if it were skipped, its certificate would be accepted.
+    /// Reads a list. One malformed entry makes the whole list invalid: if the entry were skipped, its certificate would be
+    /// accepted.
     public init(_ json: JSONValue) throws(JSONError) {
         guard let members = try JSONFields(json).value("entries").object?.members else {
             throw JSONError(.wrongType, path: "entries")
@@ -59,7 +60,7 @@ public struct RevocationStatusList: Sendable {
         Self.normalized(serialNumber).flatMap { entries[$0] }
     }
 
-    /// The entries of these certificates, as a list. It suffices to repeat the verification of their chain.
+    /// The list's entries for these certificates. They suffice to repeat the verification of their chain.
     public func json(about chain: KeyAttestationChain) -> JSONValue {
         let found = chain.certificates.compactMap { certificate -> (String, JSONValue)? in
             guard let serial = Self.normalized(certificate.serialNumber), let entry = entries[serial] else {

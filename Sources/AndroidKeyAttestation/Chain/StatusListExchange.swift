@@ -22,15 +22,15 @@ public struct StatusListRequest: Sendable {
 
 /// A server's answer to a ``StatusListRequest``, verified to be a list, or to confirm the list you hold.
 public struct StatusListAnswer: Sendable {
-    /// What the answer brings.
+    /// The result of an answer.
     public enum Content: Sendable {
-        /// 200: a list. Replace the one you hold, as a whole.
+        /// 200: a list. Replace the current one completely.
         case list(RevocationStatusList)
-        /// 304: the list you hold is current.
+        /// 304: the current list is up to date.
         case unchanged
     }
 
-    /// Why a response has no usable list. Keep the list that you hold, and retry later.
+    /// Why a response has no usable list. Keep the current list, and retry later.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// The reason, for the log.
         public let reason: String
@@ -38,14 +38,14 @@ public struct StatusListAnswer: Sendable {
         public var description: String { reason }
     }
 
-    /// The list, or that it is unchanged.
+    /// The list, or the result that it is unchanged.
     public let content: Content
     /// The entity tag for the next request (RFC 9110 section 8.8.3); nil if the response has none.
     public let entityTag: String?
     /// The age of the response in seconds (RFC 9111 section 4.2.3): the source confirmed the list this long ago.
     public let age: Int64
-    /// Seconds until the list should be fetched again: `max-age` less `age` (RFC 9111 section 4.2), at least 5 minutes, at most a
-    /// day, and an hour if the server does not say.
+    /// Seconds until the list should be fetched again: `max-age` minus `age` (RFC 9111 section 4.2), at least 5 minutes, at most
+    /// a day, and an hour if the server names none.
     public let freshFor: Int64
 
     private static let freshLimits: ClosedRange<Int64> = 300...86_400

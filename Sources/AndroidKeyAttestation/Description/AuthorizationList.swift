@@ -6,7 +6,7 @@ public struct AuthorizationList: Sendable, Hashable {
     public struct Entry: Sendable, Hashable {
         /// The tag's number.
         public let tag: UInt32
-        /// The tag's name in Google's schema; nil for one that is not known.
+        /// The tag's name in Google's schema; nil for an unknown tag.
         public let name: String?
         /// The value of the authorization.
         public let value: Value
@@ -18,7 +18,7 @@ public struct AuthorizationList: Sendable, Hashable {
         case integer(Int64)
         /// A set of numbers, in the order in which they are written.
         case integers([Int64])
-        /// A tag without content: it is true because it is present.
+        /// A tag without content: its presence means true.
         case flag
         /// Octets.
         case octets([UInt8])
@@ -26,15 +26,14 @@ public struct AuthorizationList: Sendable, Hashable {
         case text(String)
         /// The state of the boot loader.
         case rootOfTrust(RootOfTrust)
-        /// Who asked for the attestation.
+        /// The application that requested the attestation.
         case applicationID(AttestationApplicationID)
-        /// The content of an unknown tag, or of one whose value has another type than the tag's: DER, unless the tag
-        /// holds something else.
+        /// The content of an unknown tag, or of a known tag whose value has the wrong type: DER, unless the content is malformed.
         case unknown([UInt8])
     }
 
-    /// The authorizations in their order in the encoding. Each tag is here once: if an unknown tag is repeated, only
-    /// the first one.
+    /// The authorizations in their order in the encoding. Each tag occurs once: of a repeated unknown tag, only the first
+    /// occurrence.
     public let entries: [Entry]
 
     /// The value under a tag.
@@ -50,8 +49,8 @@ public struct AuthorizationList: Sendable, Hashable {
     public var algorithm: Int64? { integer(AuthorizationTag.algorithm) }
     /// The origin of the key, such as generated or imported: a number of KeyMint's `KeyOrigin`.
     public var origin: Int64? { integer(AuthorizationTag.origin) }
-    /// When the key was made, in milliseconds since 1970 by the device's clock. Some devices write garbage. No check
-    /// uses it.
+    /// When the key was made, in milliseconds since 1970 by the device's clock. Some devices write invalid values. No check uses
+    /// it.
     public var creationDateTime: Int64? { integer(AuthorizationTag.creationDateTime) }
     /// The version of Android, as 160000 for 16.
     public var osVersion: Int64? { integer(AuthorizationTag.osVersion) }
@@ -67,7 +66,7 @@ public struct AuthorizationList: Sendable, Hashable {
     public var rootOfTrust: RootOfTrust? {
         if case .rootOfTrust(let value) = self[AuthorizationTag.rootOfTrust] { value } else { nil }
     }
-    /// Who asked for the attestation.
+    /// The application that requested the attestation.
     public var attestationApplicationID: AttestationApplicationID? {
         if case .applicationID(let value) = self[AuthorizationTag.attestationApplicationID] { value } else { nil }
     }

@@ -1,19 +1,19 @@
 internal import LenientDER
 
-/// The content of the attestation extension, 1.3.6.1.4.1.11129.2.1.17: what the device says about a key.
+/// The content of the attestation extension, 1.3.6.1.4.1.11129.2.1.17: the device's statement about a key.
 ///
-/// Parsed, and only as trustworthy as its chain. Checks of key and device use `hardwareEnforced`. `softwareEnforced` is
-/// asserted by Android alone, and is the only source about the application.
+/// It is parsed, and only as trustworthy as its chain. Checks of key and device use `hardwareEnforced`. Only Android
+/// asserts `softwareEnforced`, which is the only source about the application.
 public struct KeyDescription: Sendable, Hashable {
     /// The version of the schema, from 1. A version above 500 is read as 500 and noted as a quirk.
     public let attestationVersion: Int64
-    /// Where the attestation was made.
+    /// The component that made the attestation.
     public let attestationSecurityLevel: SecurityLevel
     /// The version of Keymaster or KeyMint. It may differ from `attestationVersion`.
     public let keyMintVersion: Int64
     /// Where the key lives.
     public let keyMintSecurityLevel: SecurityLevel
-    /// The challenge that the attestation was made for.
+    /// The challenge in the attestation.
     public let attestationChallenge: [UInt8]
     /// An id of the device for privileged applications; empty for all others.
     public let uniqueID: [UInt8]
@@ -27,7 +27,7 @@ public struct KeyDescription: Sendable, Hashable {
     /// The lower of the two levels: the attestation is only as trustworthy as the component that made it.
     public var securityLevel: SecurityLevel { min(attestationSecurityLevel, keyMintSecurityLevel) }
 
-    /// The newest version whose schema is known. Later versions are read by the same schema, because versions only
+    /// The newest version whose schema is known. Later versions are parsed with the same schema, because versions only
     /// add tags.
     static let newestKnownVersion: Int64 = 500
 

@@ -1,6 +1,6 @@
 internal import LenientDER
 
-/// The state of the device, as the boot loader told the hardware.
+/// The state of the device, as the boot loader reported it to the hardware.
 public struct RootOfTrust: Sendable, Hashable {
     /// The key that signed the system, or its SHA-256; empty or zeros if nothing was verified.
     public let verifiedBootKey: [UInt8]
@@ -29,7 +29,7 @@ public struct RootOfTrust: Sendable, Hashable {
     }
 }
 
-/// The application that asked for the attestation, as Android asserts it (not the hardware).
+/// The application that requested the attestation, as asserted by Android (not by the hardware).
 public struct AttestationApplicationID: Sendable, Hashable {
     /// One package. If packages share a user id, all of them are listed.
     public struct Package: Sendable, Hashable {
@@ -39,7 +39,7 @@ public struct AttestationApplicationID: Sendable, Hashable {
         public let version: Int64
     }
 
-    /// The packages; `AndroidSystem` if the system itself asked.
+    /// The packages; `AndroidSystem` if the system itself requested the attestation.
     public let packages: [Package]
     /// The SHA-256 of each certificate that the packages are signed with. Empty after some failures of Android.
     public let signatureDigests: [[UInt8]]

@@ -1,10 +1,10 @@
-/// Where a key lives, or where its attestation was made.
+/// The component that holds a key, or that made its attestation.
 public enum SecurityLevel: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// In Android itself.
     case software = 0
     /// In a trusted execution environment, a second system on the main processor.
     case trustedEnvironment = 1
-    /// In a chip of its own.
+    /// In a separate chip.
     case strongBox = 2
 
     /// Whether the first level is less safe than the second.
@@ -28,9 +28,9 @@ public enum SecurityLevel: Int, Sendable, Hashable, Comparable, CaseIterable {
 
 /// The result of the verified boot.
 public enum VerifiedBootState: Int, Sendable, Hashable, CaseIterable {
-    /// The system is what its maker signed.
+    /// The manufacturer signed the system.
     case verified = 0
-    /// The system is signed with the owner's own key.
+    /// The owner's own key signed the system.
     case selfSigned = 1
     /// The boot loader is unlocked: nothing was verified.
     case unverified = 2

@@ -1,13 +1,13 @@
 /// The requirements for a key and the device that holds it. A member that is nil is not checked.
 ///
-/// Everything about key and device is read from `hardwareEnforced` alone. Only Android asserts the application.
+/// All properties of key and device are read from `hardwareEnforced`. Only Android asserts the application.
 public struct KeyAttestationPolicy: Sendable, Hashable {
     /// How validity is judged.
     public enum Dates: String, Sendable, CaseIterable {
         /// Not at all.
         case ignore
-        /// By Google's rules. The leaf's dates are ignored. A certificate that is not valid yet refuses. An expired
-        /// one refuses unless it was provisioned in the factory.
+        /// By Google's rules. The leaf's dates are ignored. A certificate that is not valid yet is refused. An expired
+        /// one is refused unless it was provisioned in the factory.
         case enforce
     }
 
@@ -15,7 +15,7 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
     public struct Purposes: Sendable, Hashable {
         /// Purposes that the key must have.
         public var required: Set<Int64>
-        /// Purposes that the key may have; any other refuses.
+        /// Purposes that the key may have. A key with any other purpose is refused.
         public var allowed: Set<Int64>
 
         /// A key that signs, and may verify, but has no other purpose. A key with `ATTEST_KEY` could attest other keys,
@@ -32,16 +32,16 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
     /// The lowest security level of attestation and key. `strongBox` is accepted only if the certificate of the
     /// attestation key also names StrongBox.
     public var minimumSecurityLevel: SecurityLevel?
-    /// Whether attestation and key must be of one level.
+    /// Whether attestation and key must have the same level.
     public var requiresEqualLevels = true
     /// Whether each certificate's issuer must be the subject of the next. Three genuine models fail this, and
     /// Google's own verifier refuses them.
     public var requiresChainedNames = true
-    /// The boot states that are accepted. All but `unverified` require a locked boot loader. `unverified` means that it
-    /// is unlocked, so listing it accepts unlocked devices.
+    /// The boot states that are accepted. All but `unverified` require a locked boot loader. `unverified` means an
+    /// unlocked boot loader, so listing it accepts unlocked devices.
     public var bootStates: Set<VerifiedBootState>?
     /// Keys (or their SHA-256, as the device reports them) of other systems that are accepted: a locked device that
-    /// booted `selfSigned` with one of them passes whatever `bootStates` says.
+    /// booted `selfSigned` with one of them is accepted, whatever `bootStates` contains.
     public var bootKeys: Set<[UInt8]> = []
     /// Whether the hardware must have generated the key itself.
     public var requiresGeneratedKey = true
@@ -60,7 +60,7 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
     public var certificateDigests: Set<[UInt8]>?
 
     /// The policy for registering a key: a P-256 signing key, generated in hardware, of this application, on a device
-    /// that booted what its maker signed.
+    /// that booted a system signed by its manufacturer.
     public init(packages: Set<String>, certificateDigests: Set<[UInt8]>) {
         minimumSecurityLevel = .trustedEnvironment
         bootStates = [.verified]

@@ -32,7 +32,7 @@ extension KeyAttestationPolicy: JSONPolicy {
         JSONMember("certificate_digests", \.certificateDigests, .set(of: .sha256), inAppRecord: .none),
     ]
 
-    /// The 32 bytes of a SHA-256 as policies write it: hexadecimal or base64url.
+    /// The 32 bytes of a SHA-256 in the form of policies: hexadecimal or base64url.
     package static func digest(_ text: String) -> [UInt8]? { JSONCoding.sha256.read(.string(text)) }
 }
 
@@ -45,7 +45,7 @@ extension JSONCoding where Value == KeyAttestationPolicy.Purposes {
 }
 
 extension JSONCoding where Value == Int64 {
-    /// One of KeyMint's numbers, as the name or as the number. A number without a name is refused.
+    /// One of KeyMint's numbers, as its name or as a number. A number without a name is refused.
     fileprivate static func number(in names: [Int64: String]) -> Self {
         Self(
             .choice(names.sorted { $0.key < $1.key }.flatMap { [JSONValue.string($0.value), .integer($0.key)] }),

@@ -4,12 +4,12 @@ public import Foundation
 
 /// The result of each verification step for a chain. A verification only accepts or refuses.
 ///
-/// The verifier makes the same steps in the same order. An audit accepts nothing: a step whose expected value is
-/// missing is skipped and listed in ``unchecked``. Never register a key because of an audit.
+/// The audit runs the verifier's steps in the same order. It accepts nothing: a step whose expected value is missing is
+/// skipped and listed in ``unchecked``. Never register a key because of an audit.
 public struct KeyAttestationAudit: Sendable {
     /// The chain; nil if it cannot be read.
     public let chain: KeyAttestationChain?
-    /// What the steps found; nil if the chain is refused.
+    /// The results of the steps; nil if the chain is refused.
     public let findings: Findings?
     /// The steps in the order in which they were made. The first that fails is the last. A step that could be made
     /// only in part is listed twice: as unchecked, and with its outcome. A step that the policy does not require is
@@ -22,7 +22,7 @@ public struct KeyAttestationAudit: Sendable {
 
     /// The facts that the steps of a verification establish.
     public struct Findings: Sendable {
-        /// What the device says about the key.
+        /// The device's statement about the key.
         public let description: KeyDescription
         /// The pinned key at the end of the chain.
         public let anchor: KeyAttestationTrustAnchors.Anchor
@@ -38,12 +38,12 @@ public struct KeyAttestationAudit: Sendable {
         public let isStrongBoxCorroborated: Bool
     }
 
-    /// Reads a chain and makes the steps of its verification.
+    /// Reads a chain and runs the steps of its verification.
     ///
     /// - Parameters:
-    ///   - unchecked: the steps for which something is not given.
+    ///   - unchecked: the steps that lack an expected value.
     ///   - chain: reads the chain.
-    ///   - prove: makes the steps.
+    ///   - prove: runs the steps.
     init(
         unchecked: [KeyAttestationError.Step],
         _ chain: @autoclosure () throws(KeyAttestationError) -> KeyAttestationChain,
@@ -80,7 +80,7 @@ public struct KeyAttestationAuditStep: Sendable, Hashable {
     public let step: KeyAttestationError.Step
     /// The outcome of the step.
     public let outcome: Outcome
-    /// What failed or what was not given, for people.
+    /// The failure or the missing value, for people.
     public let detail: String?
 
     init(_ logged: LoggedStep<KeyAttestationError.Step>) {
@@ -92,7 +92,7 @@ public struct KeyAttestationAuditStep: Sendable, Hashable {
 
 extension KeyAttestationError: StepError {}
 
-/// The values that an audited chain is compared with. A member that is nil is not compared.
+/// The expected values for an audited chain. A nil member is not compared.
 public struct KeyAttestationExpectations: Sendable {
     /// The challenge that the attestation must have.
     public var challenge: [UInt8]?

@@ -62,7 +62,7 @@ public struct KeyAttestationVerifier: Sendable {
         audit(try KeyAttestationChain(pem: pem), expected)
     }
 
-    /// Makes every step for which `expected` has enough values, for a chain that was already parsed.
+    /// Runs every step for which `expected` has enough values, for a parsed chain.
     public func audit(_ chain: KeyAttestationChain, against expected: KeyAttestationExpectations) -> KeyAttestationAudit
     {
         audit(chain, expected)

@@ -6,7 +6,7 @@ internal import LenientDER
 struct PathRules {
     let chain: KeyAttestationChain
     let anchors: KeyAttestationTrustAnchors
-    /// The cache of signatures that were verified before.
+    /// The cache of verified signatures.
     let verified: VerifiedSteps
     private let keyDigests: [SHA256Digest]
 
@@ -17,7 +17,7 @@ struct PathRules {
         keyDigests = chain.certificates.map { SHA256.hash(data: $0.subjectPublicKeyInfo) }
     }
 
-    /// The pinned key that signed the last certificate: the key of that certificate, or of a root that was left out.
+    /// The pinned key that signed the last certificate: the key of that certificate, or of a root that the chain leaves out.
     func findAnchor() throws(KeyAttestationError) -> (KeyAttestationTrustAnchors.Anchor, isRootIncluded: Bool) {
         guard let last = chain.certificates.last, let lastKeyDigest = keyDigests.last else {
             throw KeyAttestationError(.chainUnreadable, .anchor, "no certificate")
@@ -45,8 +45,8 @@ struct PathRules {
         }
     }
 
-    /// Refuses chains that end in a software root. The root is recognised by its key, or by its name if it was left
-    /// out. A name proves nothing, but an unknown root is refused in any case.
+    /// Refuses chains that end in a software root. The root is recognised by its key, or by its name if the chain leaves it out.
+    /// A name proves nothing, but an unknown root is always refused.
     private func refuseSoftwareRoot(_ last: AttestationCertificate) throws(KeyAttestationError) {
         for root in GoogleRoots.software
         where last.subjectPublicKeyInfo.elementsEqual(root.spki) || last.issuer.encoded.elementsEqual(root.subject) {
@@ -56,8 +56,8 @@ struct PathRules {
 
     /// Every certificate but the last is signed by the key of the next.
     ///
-    /// They are checked from the anchor down, so that a sender without a certified key makes the verifier compute one
-    /// signature at most, not five expensive ones.
+    /// They are checked from the anchor down, so that a sender without a certified key causes at most one signature verification,
+    /// not five expensive ones.
     func checkSignatures() throws(KeyAttestationError) {
         for (index, (certificate, issuer)) in zip(chain.certificates, chain.issuers).enumerated().reversed() {
             // Leaves are not cached.
@@ -110,8 +110,7 @@ struct PathRules {
         }
     }
 
-    /// The one key description, in the leaf. A second one, or one further up, means that an attested key signed
-    /// certificates of its own.
+    /// The one key description, in the leaf. A second one, or one further up, means that an attested key issued certificates.
     func findAttestationExtension() throws(KeyAttestationError) -> ArraySlice<UInt8> {
         let found = chain.certificates.enumerated().flatMap { index, certificate in
             certificate.extensions.filter { $0.identifier == .keyDescription }.map { (index, $0.value) }

@@ -58,7 +58,7 @@ extension KeyAttestationChain {
         return texts.map { KeyAttestationQuirk(.certificate(index), $0) }
     }
 
-    /// Whether the time that the device gives for the key's creation is outside the validity of a certificate above.
+    /// Whether the key's creation time, as the device states it, is outside the validity of a certificate above.
     private func wasMadeOutsideValidity(_ description: KeyDescription) -> Bool {
         guard let milliseconds = description.creationDateTime, milliseconds <= KeyDescription.latestTime else {
             return false
@@ -107,6 +107,6 @@ extension KeyDescription {
         softwareEnforced.creationDateTime ?? hardwareEnforced.creationDateTime
     }
 
-    /// The year 2100: a device that names a later time counts in microseconds.
+    /// The year 2100: later times mean that the device counts in microseconds.
     fileprivate static let latestTime: Int64 = 4_102_444_800_000
 }

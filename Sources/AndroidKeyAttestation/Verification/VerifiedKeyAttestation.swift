@@ -2,7 +2,7 @@ public import Crypto
 
 /// A key attestation that passed every check that the policy requires.
 public struct VerifiedKeyAttestation: Sendable {
-    /// What the device says about the key.
+    /// The device's statement about the key.
     public let description: KeyDescription
     /// The chain, each certificate signed by the next.
     public let chain: KeyAttestationChain
@@ -18,7 +18,7 @@ public struct VerifiedKeyAttestation: Sendable {
     public let publicKey: P256.Signing.PublicKey?
     /// Whether the attestation certificate, which is the one above the leaf, names StrongBox.
     public let isStrongBoxCorroborated: Bool
-    /// The checks that were not made, because the policy requires them but an expected value is missing.
+    /// The checks that were skipped: the policy requires them, but an expected value is missing.
     public let unchecked: [KeyAttestationError.Step]
 
     init(_ findings: KeyAttestationAudit.Findings, of chain: KeyAttestationChain, unchecked: [KeyAttestationError.Step])
@@ -44,6 +44,6 @@ public struct VerifiedKeyAttestation: Sendable {
         isStrongBoxCorroborated ? securityLevel : min(securityLevel, .trustedEnvironment)
     }
 
-    /// The quirks of chain and description. None of them was a reason to refuse.
+    /// The quirks of chain and description. No quirk was a reason to refuse.
     public var quirks: [KeyAttestationQuirk] { chain.quirks(description) }
 }

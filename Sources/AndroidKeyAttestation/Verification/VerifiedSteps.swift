@@ -1,8 +1,7 @@
 internal import Bytes
 internal import Crypto
 
-/// The cache key for the signature of one certificate: a digest of all bytes that it depends on, which are the
-/// issuer's key and the whole certificate.
+/// The cache key for the signature of one certificate: a digest of the issuer's key and the complete certificate.
 struct SignatureStep: Sendable, Hashable {
     private let digest: SHA256Digest
 
@@ -17,11 +16,10 @@ struct SignatureStep: Sendable, Hashable {
     }
 }
 
-/// A cache of signatures above the leaf that were found valid.
+/// A cache of valid signatures above the leaf.
 ///
-/// Most of a chain's cost is the P-384 and RSA signatures of certificates that millions of devices send. The cache only
-/// records that a key signed certain bytes, which never changes. Names, dates, shape and revocation are judged each
-/// time.
+/// Most of a chain's cost is verifying the P-384 and RSA signatures of certificates that millions of devices send. The cache only
+/// records that a key signed certain bytes, which never changes. Names, dates, shape and revocation are checked each time.
 ///
 /// Only signatures of paths that passed every path rule are added, so only Google and factories can cause entries.
 /// Leaves are never added, because an attested key can sign any number of them. Neither are remotely provisioned

@@ -1,9 +1,9 @@
 internal import Bytes
 public import Crypto
 
-/// Verifies assertions, which prove that the attested key signed this client data, and that it did so after what it signed before.
+/// Verifies assertions, which prove that the attested key signed this client data, after everything that it signed before.
 public struct AssertionVerifier: Sendable {
-    /// What is accepted. Its environments are not read here, because they were checked when the key was attested.
+    /// The policy. Its environments are not used, because they were checked when the key was attested.
     public let policy: AppAttestPolicy
 
     /// A verifier for a policy.
@@ -60,8 +60,8 @@ public struct AssertionVerifier: Sendable {
             unprovenExtensions: expected.attestedExtensions ? nil : extensions)
     }
 
-    /// Makes every step for which `expected` has enough values, and returns the outcome of each. Without the public
-    /// key or the signed data, nothing is proven.
+    /// Runs every step for which `expected` has enough values, and returns the outcome of each. Without the public key or the
+    /// signed data, nothing is proven.
     public func audit(
         _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
     ) -> AppAttestAudit<AssertionObject> {
@@ -102,7 +102,7 @@ public struct AssertionVerifier: Sendable {
 
 /// An assertion that passed every check. Only ``AssertionVerifier`` makes one.
 public struct VerifiedAssertion: Sendable {
-    /// The new counter. Store it by compare-and-set, in place of the counter that was passed in.
+    /// The new counter. Store it by compare-and-set, replacing the counter that was passed in.
     public let counter: UInt32
     /// The extension map that the device appended, since iOS 27 and macOS 27. Nil if the attestation of the key carried
     /// no extension map.
@@ -145,9 +145,9 @@ package enum AssertionSteps {
 
     /// Step 4: the category of signing and the bundle version, as in an attestation.
     ///
-    /// The signature covers authenticator data *followed by* the client data hash, and an assertion has no leaf that names
-    /// the system. So a map is used only if the attestation of the key had one: then the system appends one itself, and a
-    /// second one is refused. Otherwise the assertion is judged as one without a map.
+    /// The signature covers authenticator data *followed by* the client data hash, and an assertion has no leaf that names the
+    /// system. So a map is used only if the attestation of the key had one: then the system appends one itself, and a second one
+    /// is refused. Otherwise the assertion is judged as if it had no map.
     ///
     /// - Returns: the map, proven or not.
     package static func verifyExtensions(

@@ -5,7 +5,7 @@ package import Foundation
 internal import SwiftASN1
 internal import X509
 
-/// The checks of an attestation as separate functions. ``AttestationVerifier`` makes all of them, in this order.
+/// The checks of an attestation as separate functions. ``AttestationVerifier`` runs all of them, in this order.
 ///
 /// They follow Apple, *Validating apps that connect to your server* (2026), and add checks that its text leaves out.
 package struct AttestationSteps: Sendable {
@@ -46,8 +46,8 @@ package struct AttestationSteps: Sendable {
         }
     }
 
-    /// Step 3: the leaf's key is the one that the device named, and the one in the authenticator data. Without an
-    /// expectation the object's parts are compared with each other.
+    /// Step 3: the leaf's key is the one that the device named, and the one in the authenticator data. Without an expectation,
+    /// the two are compared with each other.
     package func verifyKey(
         _ object: AttestationObject, _ leaf: AttestedLeaf, _ expected: KeyID?
     ) throws(AppAttestError) -> KeyID {
@@ -122,7 +122,7 @@ package struct AttestationSteps: Sendable {
         return extensions
     }
 
-    /// Step 7: on a Mac the key's access control is the one that Apple publishes. iPhones have another one.
+    /// Step 7: on a Mac the key's access control is the one that Apple publishes. iPhones have another value.
     package func verifyPlatform(_ leaf: AttestedLeaf, _ policy: AppAttestPolicy) throws(AppAttestError) {
         guard leaf.properties.isMac, policy.requiresMacAccessControl else { return }
         guard let accessControl = leaf.properties.accessControl else {

@@ -2,7 +2,7 @@ internal import Bytes
 public import Foundation
 
 /// Verifies attestations: a key that the Secure Enclave of a genuine device made for one of the allowed apps, and that
-/// was attested for this very challenge.
+/// was attested for exactly this challenge.
 ///
 /// It is pure: it takes bytes, a policy and a time, and returns a verified value or throws a refusal that names the
 /// check. Keep one verifier and share it. It holds parsed roots and caches Apple's intermediate, which halves the cost.
@@ -21,7 +21,7 @@ public struct AttestationVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: the attestation object, at most 16 KiB.
-    ///   - keyID: the key id that the device sent beside it.
+    ///   - keyID: the key id that the device sent with it.
     ///   - clientDataHash: the hash that the app must have passed to `attestKey`. Usually `ClientDataHash(hashing:
     ///     challenge)`, of a challenge that the server issued and accepts only once.
     ///   - date: the time of the check.
@@ -65,7 +65,7 @@ public struct AttestationVerifier: Sendable {
             extensions: proven.extensions, clientDataHash: clientDataHash, receipt: object.receipt)
     }
 
-    /// Makes every step for which `expected` has enough values, and returns the outcome of each. For inspection and
+    /// Runs every step for which `expected` has enough values, and returns the outcome of each. For inspection and
     /// tests of policies: an object that passes an audit is not verified.
     public func audit(
         _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
@@ -82,7 +82,7 @@ public struct AttestationVerifier: Sendable {
         }
     }
 
-    /// What the steps found.
+    /// The results of the steps.
     private struct Proven {
         let leaf: AttestedLeaf
         let keyID: KeyID
@@ -116,11 +116,11 @@ public struct AttestationVerifier: Sendable {
         return Proven(leaf: leaf, keyID: keyID, appID: appID, environment: environment, extensions: extensions)
     }
 
-    /// Without a time, the chain is judged at the start of the leaf's validity, so that dates refuse nothing.
+    /// Without a time, the chain is judged at the start of the leaf's validity, so that dates cause no refusal.
     private func verifyCertificateChain(
         _ object: AttestationObject, at date: Date?
     ) throws(AppAttestError) -> AttestedLeaf {
-        // Parsing the leaf again costs, so only an audit without a time does.
+        // Parsing the leaf again is slow, so only an audit without a time does it.
         guard let date else {
             let firstMoment = try AttestationSteps.leaf(of: object).notBefore
             return try steps.verifyCertificateChain(object, at: firstMoment, leeway: policy.clockLeeway)

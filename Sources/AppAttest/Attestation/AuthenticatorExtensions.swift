@@ -28,7 +28,7 @@ public struct AuthenticatorExtensions: Sendable {
         }
     }
 
-    // Apple's guide says UInt32. The objects have it as a byte string of four bytes, little-endian.
+    // Apple's guide specifies UInt32. The objects have a byte string of four bytes, little-endian.
     private static func category(_ value: CBORValue) throws(AppAttestError) -> ValidationCategory {
         switch value {
         case .bytes(let octets) where octets.count == 4:

@@ -12,7 +12,7 @@ public struct VerifiedAttestation: Sendable {
     public let publicKey: P256.Signing.PublicKey
     /// The app that made the key.
     public let appID: AppleAppID
-    /// Which of Apple's servers attested it.
+    /// The Apple server that attested the key.
     public let environment: AttestEnvironment
     /// The counter to store. It starts at 0.
     public let counter: UInt32 = 0
@@ -29,8 +29,8 @@ public struct VerifiedAttestation: Sendable {
     /// The receipt, not verified.
     public let receipt: [UInt8]
 
-    /// Whether the device appended an extension map. Store it with the key: only if it is true are the maps of its
-    /// assertions used.
+    /// Whether the device appended an extension map. Store it with the key: maps in the key's assertions are used only if it is
+    /// true.
     public var attestedExtensions: Bool { extensions != nil }
     /// How the app was signed, if the device proves it.
     public var category: ValidationCategory? { extensions?.category }

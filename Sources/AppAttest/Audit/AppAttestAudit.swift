@@ -4,8 +4,8 @@ public import Foundation
 
 /// The result of each verification step for an object. A verification only accepts or refuses.
 ///
-/// The verifiers make the same steps in the same order. An audit accepts nothing: a step whose expected value is
-/// missing is skipped and listed in ``unchecked``. Never register a device because of an audit.
+/// The audit runs the verifiers' steps in the same order. It accepts nothing: a step whose expected value is missing is skipped
+/// and listed in ``unchecked``. Never register a device because of an audit.
 public struct AppAttestAudit<Object: Sendable>: Sendable {
     /// The object; nil if the bytes cannot be read.
     public let object: Object?
@@ -17,12 +17,12 @@ public struct AppAttestAudit<Object: Sendable>: Sendable {
     /// Why the object is refused; nil if every step that could be made has passed.
     public let refusal: AppAttestError?
 
-    /// Reads an object and makes the steps of its verification.
+    /// Reads an object and runs the steps of its verification.
     ///
     /// - Parameters:
-    ///   - unchecked: the steps for which something is not given.
+    ///   - unchecked: the steps that lack an expected value.
     ///   - object: reads the object.
-    ///   - prove: makes the steps.
+    ///   - prove: runs the steps.
     init(
         unchecked: [AppAttestError.Step], _ object: @autoclosure () throws(AppAttestError) -> Object,
         _ prove: (Object, inout StepLog<AppAttestError>) throws(AppAttestError) -> Void
@@ -58,7 +58,7 @@ public struct AppAttestAuditStep: Sendable, Hashable {
     public let step: AppAttestError.Step
     /// The outcome of the step.
     public let outcome: Outcome
-    /// What failed or what was not given, for people.
+    /// The failure or the missing value, for people.
     public let detail: String?
 
     init(_ logged: LoggedStep<AppAttestError.Step>) {
@@ -70,9 +70,9 @@ public struct AppAttestAuditStep: Sendable, Hashable {
 
 extension AppAttestError: StepError {}
 
-/// The values that an audited object is compared with. A member that is nil is not compared.
+/// The expected values for an audited object. A nil member is not compared.
 public struct AppAttestExpectations: Sendable {
-    /// The App IDs that are allowed. The policy's own are not used.
+    /// The allowed App IDs. The policy's own are not used.
     public var appIDs: Set<AppleAppID>?
     /// The environments that are allowed, for attestations and receipts. The policy's own are not used.
     public var environments: Set<AttestEnvironment>?

@@ -4,9 +4,9 @@ internal import X509
 
 /// Verifies the only form of chain that Apple issues: a leaf, the intermediate that signed it, and a pinned root.
 ///
-/// swift-certificates parses and checks signatures. Its own path validation is not used, because it does not enforce key
-/// usage, accepts an authority as a leaf, and cannot say which rule refused. For exactly three certificates, the rules
-/// of RFC 5280 section 6.1 are few.
+/// swift-certificates parses and checks signatures. Its own path validation is not used, because it does not enforce key usage,
+/// accepts an authority as a leaf, and does not report which rule failed. For exactly three certificates, the rules of RFC 5280
+/// section 6.1 are few.
 struct CertificatePath: Sendable {
     let anchors: [AppleCertificate]
     private let known = KnownIssuers()
@@ -35,7 +35,7 @@ struct CertificatePath: Sendable {
         guard let certificate = AppleCertificate(bytes) else {
             throw AppAttestError(.malformedCertificate, .certificateChain, "the intermediate is not a DER certificate")
         }
-        // The root is issued by itself. In place of the intermediate, it would vouch for a leaf directly.
+        // A root is its own issuer. In place of the intermediate, it would directly certify a leaf.
         guard certificate.certificate.issuer != certificate.certificate.subject else {
             throw AppAttestError(
                 .untrustedChain, .certificateChain, "a root stands where the intermediate belongs")

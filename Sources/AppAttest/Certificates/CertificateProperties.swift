@@ -4,7 +4,7 @@ internal import SwiftASN1
 /// `[n] value`.
 ///
 /// Tag numbers are Apple's and undocumented, and new elements appear without notice. So an element may be any DER. Only
-/// ``integer(_:)`` and ``text(_:)``, through which checks read elements, require a type.
+/// ``integer(_:)`` and ``text(_:)``, which checks use, require a type.
 package struct CertificateProperties: Sendable {
     /// The value of an element.
     package enum Value: Sendable, Hashable {
@@ -12,7 +12,7 @@ package struct CertificateProperties: Sendable {
         case integer(Int64)
         /// One OCTET STRING.
         case octets([UInt8])
-        /// Anything else: the whole element, its tag included.
+        /// Anything else: the complete element with its tag.
         case other([UInt8])
     }
 
@@ -85,9 +85,9 @@ package struct LeafProperties: Sendable {
     package let systemVersion: String?
     /// The build of the operating system, such as `24A446`: extension 1.2.840.113635.100.8.7, [1403], since 2025.
     package let systemBuild: String?
-    /// Whether one of the two extensions says that this is a Mac: element [1026] is `macosx`, or element [4] is 13, not 10.
+    /// Whether one of the two extensions names a Mac: element [1026] is `macosx`, or element [4] is 13 instead of 10.
     package let isMac: Bool
-    /// The value of extension 1.2.840.113635.100.8.6. Only a Mac's is checked. iPhones have another one.
+    /// The value of extension 1.2.840.113635.100.8.6. Only a Mac's is checked, because iPhones have another one.
     package let accessControl: [UInt8]?
 
     /// Whether the system appends a map to authenticator data: version 27 or later, on every platform. A version that is
@@ -125,7 +125,7 @@ package struct LeafProperties: Sendable {
 
 /// The platform of a device, as its certificate names it.
 public struct ApplePlatform: RawRepresentable, Sendable, Hashable {
-    /// As Apple writes it.
+    /// The name as Apple writes it.
     public let rawValue: String
 
     /// A platform by the name that Apple writes.

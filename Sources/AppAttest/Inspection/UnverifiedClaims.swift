@@ -5,15 +5,15 @@ public import StrictJSON
 public struct UnverifiedClaims: Sendable {
     /// SHA-256 of the App ID, 32 bytes.
     public let relyingPartyIDHash: [UInt8]
-    /// The flags byte, which means nothing in App Attest.
+    /// The flags byte, which has no meaning in App Attest.
     public let flags: UInt8
     /// How often the key has signed.
     public let counter: UInt32
     /// The map that newer systems append, bytes as hexadecimal.
     public let extensions: JSONObject?
-    /// How the app was signed, if the map says so and can be parsed.
+    /// How the app was signed, if the map names it and can be parsed.
     public let category: ValidationCategory?
-    /// The app's `CFBundleVersion`, if the map says so and can be parsed.
+    /// The app's `CFBundleVersion`, if the map names it and can be parsed.
     public let bundleVersion: String?
     /// The credential data, in attestations alone.
     public let credential: Credential?
@@ -34,9 +34,9 @@ public struct UnverifiedClaims: Sendable {
     public struct Leaf: Sendable {
         /// The key in X9.63 form, 65 bytes; nil for a key that is not on P-256.
         public let publicKeyX963: [UInt8]?
-        /// The first moment at which it is valid.
+        /// The start of the certificate's validity.
         public let notBefore: Date
-        /// The last moment at which it is valid.
+        /// The end of the certificate's validity.
         public let notAfter: Date
         /// The App ID in clear.
         public let appID: String?
@@ -50,7 +50,7 @@ public struct UnverifiedClaims: Sendable {
 }
 
 extension AttestationObject {
-    /// What it says, unverified.
+    /// The object's claims, unverified.
     public var unverifiedClaims: UnverifiedClaims {
         UnverifiedClaims(
             authenticatorData, leaf: certificates.first.flatMap(AppleCertificate.init).map { UnverifiedClaims.Leaf($0) }
@@ -59,7 +59,7 @@ extension AttestationObject {
 }
 
 extension AssertionObject {
-    /// What it says, unverified.
+    /// The object's claims, unverified.
     public var unverifiedClaims: UnverifiedClaims { UnverifiedClaims(authenticatorData, leaf: nil) }
 }
 

@@ -4,7 +4,7 @@ extension ASN1Identifier {
     static func context(_ number: UInt) -> Self { Self(tagWithNumber: number, tagClass: .contextSpecific) }
 }
 
-/// The children of a constructed node, taken one by one.
+/// The children of a constructed node, read one by one.
 struct BERChildren {
     private var nodes: ASN1NodeCollection.Iterator
     private var ahead: ASN1Node?

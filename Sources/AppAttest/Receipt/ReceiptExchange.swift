@@ -55,7 +55,7 @@ public struct ReceiptExchangeRequest: Sendable {
     ///
     /// - Parameters:
     ///   - receipt: as it was verified and stored.
-    ///   - environment: that of the attested key; each has a server of its own.
+    ///   - environment: that of the attested key; each has a separate server.
     ///   - signer: a key of the team that the App ID belongs to.
     ///   - date: the time of the request.
     ///   - server: scheme and host of another server, for tests; nil: Apple's server of the environment.

@@ -88,8 +88,8 @@ private struct RawFields {
     private static func field(_ node: ASN1Node) throws -> (Int, [UInt8]) {
         try DER.sequence(node, identifier: .sequence) { nodes in
             let type = try Int(derEncoded: &nodes)
-            // The version is undocumented, and 1 in every known receipt. Another one is accepted, because it need not
-            // change the meaning.
+            // The version is undocumented, and 1 in every known receipt. Others are accepted, because a new version
+            // need not change the meaning.
             _ = try Int(derEncoded: &nodes)
             return (type, Array(try ASN1OctetString(derEncoded: &nodes).bytes))
         }

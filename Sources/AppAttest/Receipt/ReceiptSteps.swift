@@ -4,7 +4,7 @@ package import Foundation
 internal import SwiftASN1
 internal import X509
 
-/// The checks of a receipt as separate functions. ``ReceiptVerifier`` makes all of them, in this order.
+/// The checks of a receipt as separate functions. ``ReceiptVerifier`` runs all of them, in this order.
 ///
 /// They follow Apple, *Assessing fraud risk*, and also check fields 4 and 7 and the purpose of the signer's
 /// certificate.

@@ -1,13 +1,12 @@
 internal import Bytes
 public import Foundation
 
-/// Verifies receipts, separately from attestations: a receipt that fails never invalidates the attestation that it
-/// came with.
+/// Verifies receipts, separately from attestations: a failed receipt never invalidates its attestation.
 public struct ReceiptVerifier: Sendable {
     /// How a receipt's times are judged.
     public struct Policy: Sendable, Hashable {
         /// Seconds since its creation after which a receipt is no longer fresh: 5 minutes by default, as Apple
-        /// recommends. Nil for receipts that were stored: no limit.
+        /// recommends. Nil: no limit, for stored receipts.
         public var maximumAge: TimeInterval?
         /// Seconds by which the clocks of Apple's servers and of this one may differ.
         public var clockLeeway: TimeInterval
@@ -18,7 +17,7 @@ public struct ReceiptVerifier: Sendable {
             self.clockLeeway = clockLeeway
         }
 
-        /// A policy for receipts that were stored: of any age.
+        /// A policy for stored receipts of any age.
         public static let stored = Policy(maximumAge: nil)
     }
 
@@ -53,7 +52,7 @@ public struct ReceiptVerifier: Sendable {
         return VerifiedReceipt(bytes: Array(bytes), fields: receipt.fields)
     }
 
-    /// Makes every step for which `expected` has enough values, and returns the outcome of each.
+    /// Runs every step for which `expected` has enough values, and returns the outcome of each.
     public func audit(
         _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
     ) -> AppAttestAudit<Receipt> {

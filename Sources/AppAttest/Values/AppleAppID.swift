@@ -5,7 +5,7 @@ internal import Crypto
 public struct AppleAppID: Sendable, Hashable {
     /// The App ID as text, such as `1234567890.com.example.app`.
     public let text: String
-    /// SHA-256 of the text, as in authenticator data. It is stored, because every verification compares it.
+    /// SHA-256 of the text, as in authenticator data. Stored, because every verification compares it.
     let hash: [UInt8]
 
     /// Nil if `text` is not a prefix and an identifier joined by a dot, in at most 255 visible ASCII characters.

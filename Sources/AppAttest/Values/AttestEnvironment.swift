@@ -1,6 +1,6 @@
-/// The App Attest environment of a key: which of Apple's two servers attested it.
+/// The App Attest environment of a key: which of Apple's two servers attested the key.
 ///
-/// It says nothing about how the app was signed: an app that is signed for development can have a key of the production
+/// It does not depend on how the app was signed: an app that is signed for development can have a key of the production
 /// environment.
 public enum AttestEnvironment: String, Sendable, Hashable, CaseIterable {
     /// AAGUID `appattestdevelop`; `sandbox` in receipts.

@@ -12,7 +12,7 @@ public struct KeyID: Sendable, Hashable {
         self.bytes = Array(bytes)
     }
 
-    /// A key id in standard base64, as the device gives it.
+    /// A key id in standard base64, as the device returns it.
     public init?(base64: String) {
         guard let bytes = Base64.standard.decode(base64) else { return nil }
         self.init(bytes)

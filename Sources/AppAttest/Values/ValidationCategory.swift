@@ -31,7 +31,7 @@ public struct ValidationCategory: RawRepresentable, Sendable, Hashable {
         .operatingSystem, .testFlight, .development, .appStore, .enterprise, .developerID, .other,
     ]
 
-    /// The category's name, nil for one that Apple has not documented.
+    /// The category's name; nil for one that Apple has not documented.
     public var name: String? {
         switch self {
         case .invalid: "invalid"

@@ -1,10 +1,10 @@
 public import CBOR
 public import Foundation
 
-/// The deviations from a real attestation. The defaults are valid. Change one thing to get an attestation that must be
-/// refused for it.
+/// The deviations from a real attestation. The defaults are valid. Change one option to get an attestation that must be refused
+/// for that reason.
 ///
-/// If authenticator data is changed, the nonce is computed from the changed data, so that only the change is wrong.
+/// If authenticator data is changed, the nonce is computed from the changed data, so that only the change is invalid.
 public struct AppleAttestationOptions: Sendable {
     /// The nonce extension of the leaf.
     public enum Nonce: Sendable {
@@ -40,11 +40,11 @@ public struct AppleAttestationOptions: Sendable {
     public var signedBy: AppleAuthority?
     /// Whether the leaf names the sent intermediate as its issuer, even if another one signed it.
     public var namesSentIssuer = true
-    /// Whether the leaf says that it is an authority.
+    /// Whether the leaf is marked as an authority.
     public var leafIsAuthority = false
     /// Key usage bits, the first in the highest bit.
     public var keyUsage: UInt8 = 0xF0
-    /// Object identifiers of the extended key usage; by default what the system's version has.
+    /// Object identifiers of the extended key usage; by default those of the system's version.
     public var extendedKeyUsage: [[UInt64]]?
     /// The nonce extension.
     public var nonce = Nonce.correct
@@ -56,7 +56,7 @@ public struct AppleAttestationOptions: Sendable {
     public var leafAlgorithm = AppleSignatureAlgorithm.sha256
     /// The App ID in the leaf; empty for none.
     public var leafAppID: String?
-    /// The key's access control in the leaf; by default what platform and version have, and empty for none.
+    /// The key's access control in the leaf; by default that of platform and version, and empty for none.
     public var accessControl: [UInt8]?
     /// Changes the elements of the leaf's extension 1.2.840.113635.100.8.5, each in DER.
     public var keyProperties: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
@@ -81,7 +81,7 @@ public struct AppleAttestationOptions: Sendable {
     public var aaguid: [UInt8]?
     /// The credential id; nil for the key id.
     public var credentialID: [UInt8]?
-    /// The length that is written before the credential id; nil for its length.
+    /// The length that is written before the credential id; nil: the correct one.
     public var credentialIDLength: UInt16?
     /// Changes the COSE key.
     public var coseKey: @Sendable (CBORMap) -> CBORMap = { $0 }
@@ -100,7 +100,7 @@ public struct AppleAttestationOptions: Sendable {
     public var encode: @Sendable (CBORMap) -> [UInt8] = { CBORValue.map($0).encoded }
     /// The deviations from a real receipt.
     public var receipt = AppleReceiptOptions()
-    /// A receipt that was made before; nil for a new one, as `receipt` describes.
+    /// A receipt made earlier; nil for a new one, as `receipt` describes.
     public var madeReceipt: [UInt8]?
 
     /// The defaults, which are valid.
@@ -111,13 +111,13 @@ public struct AppleAttestationOptions: Sendable {
 public struct AppleAssertionOptions: Sendable {
     /// How the signature is written.
     public enum Signature: Sendable {
-        /// DER, as it must be.
+        /// DER, as required.
         case der
         /// `r` and `s`, 32 octets each.
         case raw
         /// DER with `r` zero.
         case zeroR
-        /// DER with a byte after it.
+        /// DER with a trailing byte.
         case trailingByte
         /// A signature over the nonce as the digest, instead of SHA-256 of the nonce.
         case ofNonceAsDigest
@@ -183,7 +183,7 @@ public struct AppleReceiptOptions: Sendable {
 
     /// The risk metric, for a receipt of Apple's server; nil for a receipt of an attestation.
     public var riskMetric: Int?
-    /// When it was made, in seconds after the attestation.
+    /// The time of creation, in seconds after the attestation.
     public var age: TimeInterval = 0
     /// Changes the fields.
     public var fields: @Sendable ([Field]) -> [Field] = { $0 }

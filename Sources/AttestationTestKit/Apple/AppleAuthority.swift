@@ -3,10 +3,10 @@ internal import Crypto
 public import Foundation
 internal import SwiftASN1
 
-/// A stand-in for Apple: its two roots, and everything below them that attestations and receipts need.
+/// A stand-in for Apple: its two roots, and all certificates below them for attestations and receipts.
 ///
-/// Give ``attestationRoot`` and ``receiptRoot`` to a verifier as its trust anchors, and it accepts what an ``AppleDevice`` of
-/// this authority makes. An authority can be saved, as PEM with its private keys, and loaded again.
+/// Give ``attestationRoot`` and ``receiptRoot`` to a verifier as its trust anchors, and it accepts the objects of an
+/// ``AppleDevice`` of this authority. An authority can be saved, as PEM with its private keys, and loaded again.
 public struct AppleAuthority: Sendable {
     /// A certificate with its private key.
     struct Member: Sendable {
@@ -31,7 +31,7 @@ public struct AppleAuthority: Sendable {
 
     /// The deviations from a real authority; none by default.
     public struct Options: Sendable {
-        /// Whether the intermediate says that it is an authority.
+        /// Whether the intermediate is marked as an authority.
         public var intermediateIsAuthority = true
         /// The path length constraint of the root: how many authorities may follow it.
         public var rootPathLength: Int?
@@ -47,7 +47,7 @@ public struct AppleAuthority: Sendable {
         public var intermediateExtensions: [AppleCertificateExtension] = []
         /// The digest under the intermediate's signature.
         public var intermediateAlgorithm = AppleSignatureAlgorithm.sha384
-        /// Whether the certificate that signs receipts has the extension for that: 1.2.840.113635.100.12.15.
+        /// Whether the certificate that signs receipts has the extension for this purpose: 1.2.840.113635.100.12.15.
         public var signerIsForReceipts = true
         /// The end of the receipt signer's life, in seconds from the start. Apple's live about 13 months.
         public var signerLife: TimeInterval = 396 * 86400
@@ -113,7 +113,7 @@ public struct AppleAuthority: Sendable {
 extension AppleAuthority {
     /// Why a saved authority cannot be loaded.
     public struct LoadingError: Error, Sendable {
-        /// What is wrong with the text.
+        /// The fault of the text.
         public let reason: String
     }
 
@@ -140,7 +140,7 @@ extension AppleAuthority {
 }
 
 extension AppleAuthority.Member {
-    /// Reads name and serial number back out of a certificate that this kit wrote.
+    /// Parses name and serial number from a certificate that this kit wrote.
     init(certificate: [UInt8], key: AppleSigningKey) throws {
         let (serialNumber, name) = try DER.sequence(DER.parse(certificate), identifier: .sequence) { nodes in
             let content = nodes.next()

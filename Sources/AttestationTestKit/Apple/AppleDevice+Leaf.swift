@@ -3,7 +3,7 @@ internal import Crypto
 internal import Foundation
 
 extension AppleDevice {
-    /// The certificate of an attested key, as Apple's authority makes it for this system.
+    /// The certificate of an attested key, as Apple's authority issues it for this system.
     func leaf(
         for key: AppleAttestKey, nonce: [UInt8], at date: Date, _ options: AppleAttestationOptions
     ) throws -> [UInt8] {
@@ -88,7 +88,7 @@ extension AppleDevice {
         }
     }
 
-    /// Any key on P-384. Making one costs thirty times as much as a signature on P-256.
+    /// Any key on P-384. Making a key takes thirty times as long as a signature on P-256.
     private static let largerKey = Array(P384.Signing.PrivateKey().publicKey.derRepresentation)
     private static let apple: [UInt64] = [1, 2, 840, 113635, 100]
     private static let attestedKeyUsage: [UInt64] = apple + [4, 24]

@@ -81,7 +81,7 @@ public struct AppleDevice: Sendable {
     ///   - clientDataHash: the client data hash of the attestation.
     ///   - riskMetric: Apple's metric in the new receipt.
     ///   - date: when it is exchanged.
-    ///   - options: what is changed in the receipt.
+    ///   - options: the changes of the receipt.
     public func exchangedReceipt(
         leaf: [UInt8], clientDataHash: [UInt8], riskMetric: Int, at date: Date,
         options: AppleReceiptOptions = AppleReceiptOptions()
@@ -110,7 +110,7 @@ public struct AppleDevice: Sendable {
     }
 
     private func head(_ relyingParty: String?, _ flags: UInt8?, _ counter: UInt32) -> [UInt8] {
-        // The flags are wrong, as in real objects: they announce credential data, which assertions do not have.
+        // The flags are wrong, as in real objects: they announce credential data, which assertions lack.
         let flags = flags ?? (system.appendsExtensions && system.platform == .iOS ? 0xC0 : 0x40)
         let counterBytes = (0..<4).reversed().map { UInt8(truncatingIfNeeded: counter >> (8 * $0)) }
         return Array(SHA256.hash(data: Array((relyingParty ?? app.appID).utf8))) + [flags] + counterBytes

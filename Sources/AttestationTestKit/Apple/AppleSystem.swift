@@ -1,10 +1,10 @@
-/// The operating system of a simulated device. Its version decides what attestations look like, as it does for real ones.
+/// The operating system of a simulated device. Its version determines the form of attestations, as for real systems.
 public struct AppleSystem: Sendable, Hashable {
-    /// The platforms of which real attestations are known.
+    /// The platforms with known real attestations.
     public enum Platform: String, Sendable {
         /// An iPhone. The leaf names the platform from iOS 18 on.
         case iOS = "iphoneos"
-        /// A Mac, from macOS 27 on: no attestation of an older one is known.
+        /// A Mac, from macOS 27 on: no attestation of an older system is known.
         case macOS = "macosx"
     }
 

@@ -6,8 +6,8 @@ internal import Foundation
 /// A stand-in for Google: it signs key attestation chains and Play Integrity tokens as Google does, for devices that exist
 /// only in tests.
 ///
-/// It can be saved and loaded (`Codable`), so that a CI's service and its devices trust the same one. A verifier
-/// accepts what it signs only if it was given ``rootsPEM(at:)`` and ``consoleText()``.
+/// It can be saved and loaded (`Codable`), so that a CI's service and its devices share one authority. A verifier accepts its
+/// signatures only if it was given ``rootsPEM(at:)`` and ``consoleText()``.
 public struct GoogleAuthority: Sendable, Codable {
     /// The kind of key that signs for factories.
     public enum FactoryRoot: Sendable {

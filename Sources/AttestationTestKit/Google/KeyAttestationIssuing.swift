@@ -58,10 +58,10 @@ extension GoogleAuthority {
         certificates.map { PEM.encode($0, label: "CERTIFICATE") }.joined()
     }
 
-    /// A certificate to make: its subject, its key and its issuer.
+    /// A certificate to create: its subject, its key and its issuer.
     private struct Link {
         let name: [TestCertificate.Attribute]
-        /// The key of a leaf, of which only the public half is known.
+        /// The key of a leaf, if only its public half is known.
         var publicKey: [UInt8]?
         var ownKey: AuthorityKey
         let signer: AuthorityKey

@@ -13,7 +13,7 @@ public struct KeyAttestationOptions: Sendable {
         case remoteUnderFactoryRoot
     }
 
-    /// A package that asks for the attestation.
+    /// A package of the requesting application.
     public struct Package: Sendable {
         /// Its name.
         public var name: String
@@ -27,7 +27,7 @@ public struct KeyAttestationOptions: Sendable {
         }
     }
 
-    /// The state of the device, as the boot loader told the hardware.
+    /// The state of the device, as the boot loader reported it to the hardware.
     public struct RootOfTrust: Sendable {
         /// The key that signed the system.
         public var verifiedBootKey: [UInt8] = Array(repeating: 0xAB, count: 32)
@@ -35,7 +35,7 @@ public struct KeyAttestationOptions: Sendable {
         public var deviceLocked: UInt8 = 0xFF
         /// 0 Verified, 1 SelfSigned, 2 Unverified, 3 Failed.
         public var verifiedBootState = 0
-        /// A digest of everything that was verified.
+        /// A digest of everything that verified boot checked.
         public var verifiedBootHash: [UInt8]? = Array(repeating: 0xCD, count: 32)
 
         /// Verified and locked.
@@ -56,7 +56,7 @@ public struct KeyAttestationOptions: Sendable {
     /// `attestationSecurityLevel`.
     public var certifiedSecurityLevel: Int?
 
-    /// The packages of the application that asks; nil omits the application.
+    /// The packages of the requesting application; nil omits the application.
     public var packages: [Package]? = [Package("com.example.app")]
     /// SHA-256 digests of their signing certificates.
     public var signatureDigests: [[UInt8]] = [Array(repeating: 0x11, count: 32)]
@@ -81,7 +81,7 @@ public struct KeyAttestationOptions: Sendable {
     public var bootPatchLevel: Int64?
     /// Whether the key is open to all applications (tag 600, in hardwareEnforced).
     public var isOpenToAllApplications = false
-    /// Whether the authorizations that checks use are in softwareEnforced, where they prove nothing.
+    /// Whether the authorizations for the checks are in softwareEnforced, where they prove nothing.
     public var areClaimsInSoftware = false
     /// Further authorizations of hardwareEnforced: a tag and the DER of its value.
     public var additionalAuthorizations: [UInt32: [UInt8]] = [:]
@@ -95,21 +95,21 @@ public struct KeyAttestationOptions: Sendable {
     public var hasKeyDescription = true
     /// Whether the certificate above the leaf has a key description too.
     public var isKeyDescriptionRepeated = false
-    /// If set, the attested key signs a further certificate below its own, as an attacker does to get another key
-    /// attested.
+    /// If set, the attested key signs a further certificate below its own, which an attacker would do to get another
+    /// key attested.
     public var extendsBelowLeaf: ExtendedLeaf?
 
     /// A certificate that the attested key signs below its own.
     public struct ExtendedLeaf: Sendable {
         let privateKey: AuthorityKey
-        /// Whether the certificate below carries a key description of its own.
+        /// Whether the further certificate has its own key description.
         public var hasKeyDescription: Bool
 
-        /// A certificate signed by this key, which must be the one that is attested.
+        /// A certificate signed by this key, which must be the attested key.
         ///
         /// - Parameters:
         ///   - rawRepresentation: 32 octets of a P-256 private key.
-        ///   - hasKeyDescription: whether the certificate below carries a key description of its own.
+        ///   - hasKeyDescription: whether the further certificate has its own key description.
         public init(signedBy rawRepresentation: Data, hasKeyDescription: Bool) {
             self.privateKey = .p256(rawRepresentation)
             self.hasKeyDescription = hasKeyDescription
@@ -118,9 +118,9 @@ public struct KeyAttestationOptions: Sendable {
 
     /// Whether the root is left out, as WebAuthn clients do.
     public var isRootOmitted = false
-    /// Whether the root is a fake one with the same name and another key.
+    /// Whether the root is a fake with the same name and another key.
     public var isRootLookAlike = false
-    /// Whether issuers are marked as authorities (`CA:TRUE`). Old genuine ones are not.
+    /// Whether issuers are marked as authorities (`CA:TRUE`). Old genuine issuers are not.
     public var areIssuersMarked = true
     /// The index of a certificate whose signature is wrong.
     public var brokenSignature: Int?
@@ -130,7 +130,8 @@ public struct KeyAttestationOptions: Sendable {
     public var order: [Int]?
     /// The content of the serial number of certificates, by index.
     public var serialNumbers: [Int: [UInt8]] = [:]
-    /// The validity of certificates, by index, instead of a day before and thirty after the time of issue.
+    /// The validity of certificates, by index; others are valid from a day before to thirty days after the time of
+    /// issue.
     public var validity: [Int: ClosedRange<Date>] = [:]
 
     /// A valid attestation by a trusted execution environment.

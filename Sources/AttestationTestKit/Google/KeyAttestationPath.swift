@@ -1,9 +1,9 @@
 public import Crypto
 public import Foundation
 
-/// A certificate of a hand-made path: one that an attacker signs below a genuine key, or a path of a shape that Google
-/// never issued. ``GoogleAuthority/sign(_:under:includesRoot:at:)`` signs it, so its signature is valid unless
-/// `isSignatureBroken` is set.
+/// A certificate of a custom path, such as one that an attacker signs below a genuine key, or a path of a shape that Google never
+/// issued. ``GoogleAuthority/sign(_:under:includesRoot:at:)`` signs it, so its signature is valid unless `isSignatureBroken` is
+/// set.
 public struct KeyAttestationCertificate: Sendable {
     /// The key that a certificate holds, and that signs the certificate before it.
     public enum Key: Sendable {
@@ -17,7 +17,7 @@ public struct KeyAttestationCertificate: Sendable {
         case droidCA2
         /// Another key.
         case privateKey(P256.Signing.PrivateKey)
-        /// A key whose private half is not known, so it signs nothing.
+        /// A key without a known private half, which signs nothing.
         case publicKey(P256.Signing.PublicKey)
     }
 
@@ -66,17 +66,17 @@ public struct KeyAttestationCertificate: Sendable {
 
     /// The name of the certificate.
     public var subject: [Attribute]
-    /// The key that it holds.
+    /// The certified key.
     public var key: Key
-    /// Its extensions, in this order.
+    /// The extensions, in this order.
     public var extensions: [Extension]
-    /// The issuer that it names; nil: the one that signs it.
+    /// The named issuer; nil: the one that signs.
     public var issuer: [Attribute]?
-    /// The content of the INTEGER that is its serial number.
+    /// The content of the INTEGER for the serial number.
     public var serialNumber: [UInt8] = [0x01]
-    /// Its validity; nil: a day before and thirty after the time of issue.
+    /// The validity; nil: from a day before to thirty days after the time of issue.
     public var validity: ClosedRange<Date>?
-    /// Whether its signature is wrong.
+    /// Whether the signature is invalid.
     public var isSignatureBroken = false
 
     /// Memberwise initializer.
@@ -123,17 +123,17 @@ public struct KeyAttestationCertificate: Sendable {
 extension GoogleAuthority {
     /// The roots of the authority.
     public enum Root: Sendable {
-        /// The root that signs for factories, whose name is a serial number.
+        /// The root that signs for factories. Its name is a serial number.
         case factory
         /// The root of remote provisioning.
         case remote
     }
 
-    /// A certificate that should sign has a public key only.
+    /// A certificate that should sign has only a public key.
     public struct SignerHasNoPrivateKey: Error {}
 
-    /// Signs a path that was put together by hand, and returns it in DER, in the order given: each certificate is signed
-    /// by the key of the next, the last by a root.
+    /// Signs a custom path, and returns it in DER, in the given order: each certificate is signed by the key of the next, the
+    /// last by a root.
     ///
     /// - Parameters:
     ///   - path: the certificates below the root, the leaf first.

@@ -3,9 +3,9 @@
 public struct PlayTokenOptions: Sendable {
     /// `requestDetails.requestPackageName` and `appIntegrity.packageName`.
     public var package = "com.example.app"
-    /// `appIntegrity.packageName`, if it is to be another.
+    /// `appIntegrity.packageName`, if it differs.
     public var appPackage: String?
-    /// Whether there is a `requestDetails` at all.
+    /// Whether there is a `requestDetails`.
     public var hasRequestDetails = true
     /// The age of the token in seconds; a negative one is from the future.
     public var ageSeconds = 0.0
@@ -35,7 +35,7 @@ public struct PlayTokenOptions: Sendable {
     public var appsDetected: [String]?
     /// `testingDetails.isTestingResponse`.
     public var isTestingResponse: Bool?
-    /// A second binding beside the one that was asked for: `requestHash` in a classic token, `nonce` in a standard one.
+    /// A second binding besides the requested one: `requestHash` in a classic token, `nonce` in a standard token.
     public var otherBinding: String?
     /// The payload's text instead of all of the above.
     public var payload: String?
@@ -44,11 +44,11 @@ public struct PlayTokenOptions: Sendable {
     public var encryptionHeader = #"{"alg":"A256KW","enc":"A256GCM"}"#
     /// The JWS's protected header.
     public var signatureHeader = #"{"alg":"ES256"}"#
-    /// Whether another key than Google's signs.
+    /// Whether a key other than Google's signs.
     public var isSignedByOther = false
-    /// Whether the content key is wrapped with another key than the app's.
+    /// Whether the content key is wrapped with a key other than the app's.
     public var isEncryptedForOther = false
-    /// Whether the authentication tag does not fit.
+    /// Whether the authentication tag is invalid.
     public var isTagBroken = false
 
     /// A good device with the app from the store.

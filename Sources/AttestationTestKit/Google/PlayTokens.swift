@@ -27,8 +27,8 @@ extension GoogleAuthority {
     ///
     /// - Parameters:
     ///   - nonce: the `nonce` of the request, base64url.
-    ///   - time: when the token is made.
-    ///   - options: what Google says, and what is wrong with the token.
+    ///   - time: the time of creation.
+    ///   - options: the verdict, and the token's faults.
     public func classicToken(
         nonce: String?, at time: Date, options: PlayTokenOptions = PlayTokenOptions()
     ) throws -> String {
@@ -62,8 +62,8 @@ extension GoogleAuthority {
     ///
     /// - Parameters:
     ///   - requestHash: the `requestHash` of the request.
-    ///   - time: when the token is made.
-    ///   - options: what Google says.
+    ///   - time: the time of creation.
+    ///   - options: the verdict.
     public func standardToken(
         requestHash: String?, at time: Date, options: PlayTokenOptions = PlayTokenOptions()
     ) throws -> String {
@@ -83,8 +83,8 @@ extension GoogleAuthority {
         public let body: [UInt8]
     }
 
-    /// What Google's decode service answers to a token of this authority, classic or standard: the payload if the token is
-    /// of this package, 400 otherwise.
+    /// The answer of Google's decode service to a token of this authority, classic or standard: the payload if the token is of
+    /// this package, otherwise 400.
     public func decodeAnswer(package: String, token: String) -> DecodeAnswer {
         guard let payload = decode(token), payload.contains("\"requestPackageName\":\"\(package)\"") else {
             let error = """

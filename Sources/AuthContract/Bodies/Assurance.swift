@@ -24,11 +24,11 @@ public struct Assurance: WireBody, Hashable {
         case strongbox
         /// Android key attestation: the key is in the trusted execution environment.
         case tee
-        /// The verified proof named the key. No trusted attestation says where the key lives.
+        /// The verified proof named the key, but no trusted attestation names the key's protection.
         case appVouched = "app-vouched"
         /// The previous key named this one in a rotation that did not attest it.
         case rotated
-        /// Nothing vouches for the key: development mode, no verified proof yet, or an approval without one.
+        /// No proof of the key: development mode, no verified proof yet, or an approval without one.
         case unattested
     }
 

@@ -1,6 +1,6 @@
 public import StrictJSON
 
-/// What a challenge may be used for.
+/// The allowed use of a challenge.
 public enum ChallengePurpose: String, Sendable, Hashable, CaseIterable {
     /// For a registration.
     case register
@@ -12,7 +12,8 @@ public enum ChallengePurpose: String, Sendable, Hashable, CaseIterable {
 public struct ChallengeRequest: WireBody, Hashable {
     /// The app that will use the challenge. Under another app, the challenge is consumed and refused (`invalidChallenge`).
     public let appID: AppID
-    /// What the challenge is for. Used for anything else, the challenge is consumed and refused (`invalidChallenge`).
+    /// The purpose of the challenge. If it is used for another purpose, the challenge is consumed and refused
+    /// (`invalidChallenge`).
     public let purpose: ChallengePurpose
 
     /// Memberwise initializer.

@@ -38,7 +38,7 @@ public struct ErrorBody: WireBody, Hashable {
             ("server_timestamp", .integer(serverTimestamp.seconds)), ("verified", verified.map { .bool($0) }))
     }
 
-    /// The same as problem details (RFC 9457, `application/problem+json`).
+    /// This error as problem details (RFC 9457, `application/problem+json`).
     public var problem: JSONObject {
         .of(
             ("type", "about:blank"), ("title", .string(message)),

@@ -8,7 +8,7 @@ public struct RegisterRequest: WireBody, Hashable {
     public let publicKeyText: String
     /// The decoded challenge.
     public let challenge: [UInt8]
-    /// The platform, which decides what `proof` holds.
+    /// The platform, which determines the content of `proof`.
     public let platform: Platform
     /// The provider's evidence: base64 of the attestation object (iOS), the Play Integrity token (Android), or `development`
     /// in development mode. Only Android may omit it, and only with a key attestation.
@@ -17,7 +17,7 @@ public struct RegisterRequest: WireBody, Hashable {
     public let keyProof: [UInt8]?
     /// The Android key attestation: DER certificates, leaf first.
     public let keyAttestation: [[UInt8]]?
-    /// The client's own id of the device. The service stores and shows it, and never trusts it.
+    /// The client's own id of the device. The service stores and displays it, but never trusts it.
     public let deviceLocalID: String?
 
     /// The value of `proof` in development mode.

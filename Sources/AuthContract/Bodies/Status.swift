@@ -8,7 +8,7 @@ public enum DeviceStatus: String, Sendable, Hashable, CaseIterable {
     case registered
     /// Refused by policy or by an operator. It may only ask for its status and deregister.
     case rejected
-    /// Ended by an operator, for good. Every request is refused with `deviceRevoked`.
+    /// Ended permanently by an operator. Every request is refused with `deviceRevoked`.
     case revoked
     /// Ended by the device itself. A tombstone stays, and every request is refused with `notRegistered`.
     case deregistered
@@ -32,7 +32,7 @@ public struct StatusResponse: WireBody, Hashable {
     public let keyThumbprint: String
     /// Whether the key must be rotated: an operator or the app's policy demands it, or the key is too old and in its grace period.
     public let mustRotate: Bool
-    /// What the device has proven.
+    /// The device's proven assurance.
     public let assurance: Assurance
     /// The service's clock. A client corrects its own clock with it.
     public let serverTimestamp: UnixTime

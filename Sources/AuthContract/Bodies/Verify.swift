@@ -26,7 +26,7 @@ public struct VerifyRequest: WireBody, Hashable {
     public let body: Body
     /// An id for retries: the same id with the same content gets the same verdict for 60 s.
     public let verificationID: String?
-    /// One of the app's `token_audiences`: asks for a token that tells a service behind the caller who sent the request.
+    /// One of the app's `token_audiences`: asks for a token that names the request's sender to a service behind the caller.
     public let identityAudience: String?
 
     /// Memberwise initializer.
@@ -82,7 +82,7 @@ public struct VerifyRequest: WireBody, Hashable {
             guard digest.count == 32 else { throw JSONError(.wrongType, path: fields.pathOf("body_sha256")) }
             return .sha256(digest)
         case (nil, nil): throw JSONError(.missing, path: fields.pathOf("body"))
-        // Body and digest could contradict each other.
+        // Body and digest could contradict each other, so only one is allowed.
         case (_?, _?): throw JSONError(.wrongType, path: fields.pathOf("body_sha256"))
         }
     }
@@ -110,14 +110,14 @@ public struct VerifiedIdentity: Sendable, Hashable {
     public let deviceID: DeviceID
     /// The platform of the device.
     public let platform: Platform
-    /// What the device has proven.
+    /// The device's proven assurance.
     public let assurance: Assurance
     /// The scheme of the request's signature.
     public let signatureScheme: SignatureScheme
     /// The age of the device's current key in seconds, also if the previous key signed the request.
     public let keyAgeSeconds: Int64
-    /// A JWT with `typ` `synheart-identity+jwt` that tells the same to a service behind the caller, for one minute; nil unless
-    /// the caller asked for it with `identity_audience`.
+    /// A JWT with `typ` `synheart-identity+jwt` that names this identity to a service behind the caller, for one minute; nil
+    /// unless the caller asked for it with `identity_audience`.
     public var identityToken: String?
 
     /// Memberwise initializer.

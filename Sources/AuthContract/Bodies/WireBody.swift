@@ -5,7 +5,7 @@ public protocol WireBody: Sendable {
     /// Reads the members.
     init(_ fields: JSONFields) throws
 
-    /// The members to send. Absent ones are left out.
+    /// The members to send, without absent ones.
     var json: JSONObject { get }
 }
 

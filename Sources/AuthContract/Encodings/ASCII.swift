@@ -8,7 +8,7 @@ extension UInt8 {
     /// Whether it is a `tchar` of RFC 9110 section 5.6.2: a character of field names and tokens.
     var isTokenCharacter: Bool { isLetter || isDigit || "!#$%&'*+-.^_`|~".utf8.contains(self) }
 
-    /// Whether it is printable and not a space.
+    /// Whether the byte is printable and not a space.
     var isVisible: Bool { 0x21...0x7E ~= self }
 
     /// `A-Z` as `a-z`. Other bytes do not change.

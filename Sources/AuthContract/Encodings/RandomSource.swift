@@ -13,7 +13,7 @@ public struct SystemRandom: RandomSource {
 
     public func bytes(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        // One call, where the standard library's generator makes one for every eight bytes.
+        // One call for all bytes, while the standard library's generator makes one for every eight.
         #if canImport(Darwin)
             // iOS, tvOS, watchOS and visionOS declare no `getentropy`, and the App Store refuses it.
             arc4random_buf(&bytes, count)
@@ -27,7 +27,7 @@ public struct SystemRandom: RandomSource {
     }
 
     #if !canImport(Darwin)
-        /// The most bytes of one `getentropy` (POSIX.1-2024).
+        /// The largest size of one `getentropy` call (POSIX.1-2024).
         private static let limit = 256
     #endif
 }

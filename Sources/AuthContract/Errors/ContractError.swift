@@ -1,6 +1,6 @@
-/// A text that does not have the form that the contract demands.
+/// A text does not have the form that the contract requires.
 public struct ContractError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What the form must be, for the developer. Holds nothing of the input.
+    /// The required form, for the developer. Contains nothing of the input.
     public let description: String
 
     /// The code of the service's answer.

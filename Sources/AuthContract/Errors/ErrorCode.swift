@@ -24,7 +24,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case providerUnavailable = "PROVIDER_UNAVAILABLE"
     /// 403: a development proof or header, for an app that does not allow it.
     case devModeNotAllowed = "DEV_MODE_NOT_ALLOWED"
-    /// 401: no such device of this app.
+    /// 401: the app has no such device.
     case notRegistered = "NOT_REGISTERED"
     /// 401: the signature does not verify.
     case invalidSignature = "INVALID_SIGNATURE"
@@ -32,8 +32,8 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case clockSkew = "CLOCK_SKEW"
     /// 409: an exact copy of the request was accepted before, and its effect may have happened.
     case nonceReplay = "NONCE_REPLAY"
-    /// 421: the request is signed for a scheme and authority that the service or the app does not list. It says nothing about the
-    /// device.
+    /// 421: the request is signed for a scheme and authority that the service or the app does not list. The device itself may be
+    /// valid.
     case misdirectedRequest = "MISDIRECTED_REQUEST"
     /// 403: the device is revoked or rejected.
     case deviceRevoked = "DEVICE_REVOKED"
@@ -70,25 +70,25 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     /// An explanation for the developer. It reveals no more than the code.
     public var message: String { row.message }
 
-    /// What is left to the host of a client, after the client's own attempts.
+    /// The recovery for a client's host, after the client's own attempts.
     package var recovery: Recovery { row.recovery }
 
     /// Whether the refused request may have taken effect.
     package var mayHaveTakenEffect: Bool { row.mayHaveTakenEffect }
 
-    /// Whether an own request that is refused with the code counts as a failure of its address: an unknown id costs a read of the
-    /// store, a wrong signature costs a verification for each origin.
+    /// Whether a device's own request that is refused with the code counts as a failure of its address: an unknown id costs a
+    /// read of the store, and a wrong signature costs a verification for each origin.
     @_spi(Service) public var isCostly: Bool { row.isCostly }
 
     /// The severity of the log line.
     @_spi(Service) public var severity: Severity { row.severity }
 
-    /// The security event that a refusal on the public API counts as; nil: an honest client may cause it.
+    /// The security event that a refusal on the public API is counted as; nil: an honest client may cause it.
     @_spi(Service) public var securityEvent: String? { row.event }
 }
 
 extension ErrorCode {
-    /// What is left to the host of a client, as `docs/protocol.md` explains it.
+    /// The recovery for a client's host, as `docs/protocol.md` explains.
     package enum Recovery: String, Sendable, Hashable, CaseIterable {
         case none, retry, rotate, reset
     }

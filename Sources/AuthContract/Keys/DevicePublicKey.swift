@@ -9,7 +9,7 @@ internal import struct Foundation.Data
 public struct DevicePublicKey: Sendable, Hashable {
     /// The uncompressed X9.63 point, 65 bytes.
     public let x963: [UInt8]
-    /// The key as swift-crypto verifies with it.
+    /// The key in the form that swift-crypto uses to verify.
     public let verifyingKey: P256.Signing.PublicKey
 
     /// SEQUENCE { SEQUENCE { id-ecPublicKey, prime256v1 }, BIT STRING (66 bytes) } up to the point.

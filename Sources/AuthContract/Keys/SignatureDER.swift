@@ -16,7 +16,7 @@ enum SignatureDER {
         return raw
     }
 
-    /// Takes an INTEGER off the front, and appends it padded to 32 bytes. False unless it is positive and minimal.
+    /// Removes an INTEGER from the front, and appends it padded to 32 bytes. Returns false unless it is positive and minimal.
     private static func moveInteger(from rest: inout ArraySlice<UInt8>, to raw: inout [UInt8]) -> Bool {
         guard rest.popFirst() == 0x02, let length = rest.popFirst(), length > 0, rest.count >= Int(length) else {
             return false
@@ -26,7 +26,7 @@ enum SignatureDER {
         guard let first = digits.first, first < 0x80 else { return false }
         if first == 0, digits.count > 1 {
             digits = digits.dropFirst()
-            // A leading zero is allowed only if the number would read as negative without it.
+            // A leading zero is allowed only if the number would be negative without it.
             guard let second = digits.first, second >= 0x80 else { return false }
         }
         guard digits.count <= integerSize else { return false }
@@ -35,7 +35,7 @@ enum SignatureDER {
         return true
     }
 
-    /// The DER form of r || s. Not by `DERWriter`, whose many small arrays take 6 % of `signRequest`.
+    /// The DER form of r || s. `DERWriter` would be slower: its many small arrays take 6 % of `signRequest`.
     static func encode(_ raw: [UInt8]) -> [UInt8] {
         var der: [UInt8] = [0x30, 0]
         der.reserveCapacity(72)

@@ -1,7 +1,7 @@
 /// The id of one device of one app: a lower-case version 4 UUID that the service issued.
 public struct DeviceID: Sendable, Hashable, CustomStringConvertible {
     @_spi(Service) public let uuid: RandomUUID
-    /// The id as text. It is stored, because every request and every answer needs it.
+    /// The id as text. Stored, because every request and every answer needs it.
     public let text: String
 
     /// Makes a new id.

@@ -12,13 +12,13 @@ public enum HeaderName {
     public static let nonce = "X-Synheart-Nonce"
     /// Scheme 1: always `1`. It selects the scheme.
     public static let signatureVersion = "X-Synheart-Sig-Version"
-    /// Scheme 2: the SHA-256 of the body (RFC 9530), also of an empty one.
+    /// Scheme 2: the SHA-256 of the body (RFC 9530), even of an empty one.
     public static let contentDigest = "Content-Digest"
     /// Scheme 2: the components and parameters of the signature (RFC 9421 section 4.1). It selects the scheme.
     public static let signatureInput = "Signature-Input"
     /// Scheme 2: the signature (RFC 9421 section 4.2).
     public static let messageSignature = "Signature"
-    /// An App Attest assertion, base64. In an answer: that the path needs one, and which path prefix demands it.
+    /// An App Attest assertion, base64. In an answer: the path needs one, and this path prefix requires it.
     public static let assertion = "X-Synheart-Assertion"
     /// Asks for development mode, with the value `true`. It grants nothing by itself.
     public static let developmentMode = "X-Synheart-Dev-Mode"

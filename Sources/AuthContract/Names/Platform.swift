@@ -1,4 +1,4 @@
-/// The device's platform, which decides the attestation that counts.
+/// The device's platform, which determines the kind of attestation.
 public enum Platform: String, Sendable, Hashable, CaseIterable {
     /// Apple's platforms: App Attest.
     case ios

@@ -37,7 +37,7 @@ public struct RandomUUID: Sendable, Hashable {
         (self.high, self.low) = (high, low)
     }
 
-    /// A number from its bytes, big-endian.
+    /// A number from its big-endian bytes.
     private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
     /// The 16 bytes.
@@ -50,7 +50,7 @@ public struct RandomUUID: Sendable, Hashable {
 
     /// The text in lower case.
     public var text: String {
-        // Not by Foundation's UUID, which costs a fifth of a signature.
+        // Not by Foundation's UUID, which takes a fifth of a signature's time.
         var text = Array(Hexadecimal.encode(bytes).utf8)
         for place in [20, 16, 12, 8] { text.insert(Self.hyphen, at: place) }
         return String(decoding: text, as: UTF8.self)

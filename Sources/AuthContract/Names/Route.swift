@@ -4,7 +4,7 @@ public enum Route: String, Sendable, CaseIterable {
     case challenge = "/auth/v1/device/challenge"
     /// Registers a key.
     case register = "/auth/v1/device/register"
-    /// Replaces the key. Signed by the current one.
+    /// Replaces the key. Signed by the current key.
     case rotateKey = "/auth/v1/device/rotate-key"
     /// Returns the state of the device. Signed.
     case status = "/auth/v1/device/status"
@@ -14,8 +14,8 @@ public enum Route: String, Sendable, CaseIterable {
     case token = "/auth/v1/token"
     /// Verifies a signed request that another service received. Needs a service credential.
     case verify = "/auth/v1/verify"
-    /// Verifies a signed request that a gateway forwards. Needs a service credential. It answers every method, and
-    /// `/auth/v1/forward/{original path}` too.
+    /// Verifies a signed request that a gateway forwards. Needs a service credential. It answers every method, also at
+    /// `/auth/v1/forward/{original path}`.
     case forward = "/auth/v1/forward"
     /// The public keys that sign the tokens, as a JWK set (RFC 7517).
     case keySet = "/auth/v1/.well-known/jwks.json"

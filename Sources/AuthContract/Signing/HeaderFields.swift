@@ -60,7 +60,7 @@ extension HeaderFields.Line {
 }
 
 extension String {
-    /// Without the spaces and tabs around it (RFC 9110 section 5.5).
+    /// The text without surrounding spaces and tabs (RFC 9110 section 5.5).
     @_spi(Service) public var trimmingOptionalWhitespace: String {
         let isWhitespace = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
         guard let first = utf8.first, let last = utf8.last, isWhitespace(first) || isWhitespace(last) else {

@@ -2,10 +2,10 @@
 ///
 /// A signature covers the path as sent. The server that handles the request may route `/%70ay`, `//pay` and `/PAY` like `/pay`.
 @_spi(Service) public struct LenientPath: Sendable, Hashable {
-    /// Without slashes at the end: `/` is empty.
+    /// The path without trailing slashes: `/` is empty.
     private let bytes: [UInt8]
 
-    /// Reads any text. An escape without two hexadecimal digits stays as it is.
+    /// Reads any text. An escape without two hexadecimal digits stays unchanged.
     public init(_ path: String) {
         let slash = UInt8(ascii: "/")
         var bytes: [UInt8] = []
@@ -23,8 +23,8 @@
         self.bytes = Array(String(decoding: bytes, as: UTF8.self).uppercased().lowercased().utf8)
     }
 
-    /// Whether this prefix covers the path: the prefix itself, what is below it, and what follows a `.` (Rails routes `/pay.json`
-    /// like `/pay`).
+    /// Whether this prefix covers the path: the prefix itself, any path below it, and any path with a `.` after it (Rails routes
+    /// `/pay.json` like `/pay`).
     public func isCovered(by prefix: LenientPath) -> Bool {
         guard bytes.starts(with: prefix.bytes) else { return false }
         let next = bytes.dropFirst(prefix.bytes.count).first
@@ -36,7 +36,8 @@
         bytes.indices.contains { bytes[$0...].starts(with: other.bytes) }
     }
 
-    /// Whether servers disagree about the structure of this path, or drop a part of it. Such a path may mean any other path.
+    /// Whether servers disagree about the structure of this path, or drop a part of it. A server may read such a path as any
+    /// other path.
     ///
     /// These are `\`, `;`, an escape of `/`, `\`, `%`, `;`, `?`, `#` or a control character, a `%` without two hexadecimal digits, `//`
     /// at the beginning and `%20` at the end.

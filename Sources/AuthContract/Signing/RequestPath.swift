@@ -25,10 +25,10 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
         return prefix.hasSuffix("/") || rest.isEmpty || rest.first == UInt8(ascii: "/")
     }
 
-    /// What is wrong with a path; nil if nothing is. One pass: every request checks its path twice.
+    /// The fault of a path; nil if it is valid. In one pass, because every request checks its path twice.
     private static func fault(in path: UnsafeBufferPointer<UInt8>) -> String? {
         guard path.first == UInt8(ascii: "/") else { return "the path must begin with /" }
-        /// The number of dots in the segment; nil if it has other bytes too.
+        /// The number of dots in the segment; nil if it also has other bytes.
         var dots: Int? = 0
         var rest = path[...]
         while var byte = rest.popFirst() {
@@ -53,7 +53,7 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
 
     private static let dotSegment = "the path must not have dot segments"
 
-    /// The meaning of the two digits after a `%`, if a server could take it for the structure of the path.
+    /// The byte that the two digits after a `%` encode, if a server could treat it as structure of the path.
     private static func meaning(ofEscape digits: Slice<UnsafeBufferPointer<UInt8>>) -> UInt8? {
         guard let first = digits.first, let second = digits.dropFirst().first else { return nil }
         return switch (first, second.lowerCased) {

@@ -14,7 +14,7 @@ public struct RotationDemand: Sendable, Hashable {
     /// The field's value: `required; by=1780272000; reason=scheduled`.
     public var headerValue: String { "required; by=\(by); reason=\(reason.rawValue)" }
 
-    /// Reads the field's value. An unknown reason, and none, count as `scheduled`.
+    /// Reads the field's value. An unknown or absent reason is read as `scheduled`.
     public init(headerValue: String) throws(ContractError) {
         let parts = headerValue.split(separator: ";").map { $0.drop { $0 == " " } }
         func value(_ name: String) -> String? {

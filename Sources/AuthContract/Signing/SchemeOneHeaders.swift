@@ -8,7 +8,7 @@ public struct SchemeOneHeaders: Sendable {
     public let signature: RequestSignature
     /// The claimed time of signing. The signature covers it.
     public let timestamp: UnixTime
-    /// The signature does not cover it, so replay protection claims `signature.r` too.
+    /// Not covered by the signature, so replay protection claims `signature.r` too.
     public let nonce: RequestNonce
 
     /// The value of `X-Synheart-Sig-Version`.
@@ -33,7 +33,7 @@ public struct SchemeOneHeaders: Sendable {
         try self.init(claimedIn: fields)
     }
 
-    /// Reads the headers of a request that is known to claim this scheme alone.
+    /// Reads the headers of a request that is known to claim only this scheme.
     init(claimedIn fields: HeaderFields) throws(ContractError) {
         self.init(
             appID: try AppID(fields.one(HeaderName.appID)),

@@ -5,7 +5,7 @@ public enum SchemeOneMessage {
         let lineFeed = UInt8(ascii: "\n")
         var bytes: [UInt8] = []
         bytes.reserveCapacity(method.utf8.count + path.utf8.count + UnixTime.maximumDigits + 3 + body.count)
-        // Converts ASCII alone: Unicode has other letters whose upper case is in A-Z.
+        // Converts only ASCII: some other Unicode letters have an upper case in A-Z.
         for byte in method.utf8 { bytes.append(byte.upperCased) }
         bytes.append(lineFeed)
         bytes.append(contentsOf: path.utf8)

@@ -3,7 +3,7 @@ extension StructuredField.Dictionary {
     var text: String {
         entries.map { entry in
             switch entry.member {
-            // True is written as the key alone.
+            // True is written as only the key.
             case .item(let item) where item.value == .boolean(true):
                 entry.key + StructuredField.text(item.parameters)
             case .item(let item): "\(entry.key)=\(item.text)"
@@ -46,7 +46,7 @@ extension StructuredField.BareItem {
 
     private static func decimalText(_ thousandths: Int64) -> String {
         let (whole, rest) = thousandths.magnitude.quotientAndRemainder(dividingBy: 1000)
-        // At least one digit after the point, and no trailing zeros beyond it.
+        // At least one digit after the point, but no further trailing zeros.
         var fraction = String(String(1000 + rest).dropFirst())
         while fraction.count > 1, fraction.hasSuffix("0") { fraction.removeLast() }
         return "\(thousandths < 0 ? "-" : "")\(whole).\(fraction)"

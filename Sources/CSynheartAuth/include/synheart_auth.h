@@ -35,16 +35,16 @@ char *synheart_native_sign_bytes(const char *device_id, const uint8_t *data, int
 char *synheart_native_get_attestation(const char *device_id, const uint8_t *challenge_hash, intptr_t len);
 /* 0: the key certainly does not exist; 1: it exists, or the store cannot be read now. */
 int32_t synheart_native_key_exists(const char *device_id);
-/* 0: deleted, or there was none; any other number: failed. */
+/* 0: deleted, or absent; any other number: failed. */
 int32_t synheart_native_delete_key(const char *device_id);
 /* Small secrets in the platform's secure storage. 0: stored; any other number: failed. */
 int32_t synheart_native_secure_store(const char *service, const char *key, const char *value);
 /* The value; NULL if there is none, or if it cannot be read now. */
 char *synheart_native_secure_load(const char *service, const char *key);
-/* 0: deleted, or there was none; any other number: failed. */
+/* 0: deleted, or absent; any other number: failed. */
 int32_t synheart_native_secure_delete(const char *service, const char *key);
 
-/* A host's own keys, attestation and storage behind the eight functions, which behave as described above. Each gets `context` first.
+/* A host's own keys, attestation and storage for the eight functions, which behave as described above. Each gets `context` first.
  * They are called from any thread. */
 typedef struct synheart_native_host {
     uint32_t version; /* 1 */
@@ -112,9 +112,9 @@ typedef enum synheart_auth_status {
     SYNHEART_AUTH_INVALID_ARGUMENT = 101
 } synheart_auth_status;
 
-/* A table of a host's functions begins with its version and its size, so that later versions can have more functions: set `version` to
- * 1 and `size` to sizeof the table. Any other version, and a smaller size, is SYNHEART_AUTH_INVALID_ARGUMENT; nothing of such a table is
- * called, not even `release`. */
+/* A table of a host's functions begins with its version and its size, so that later versions can have more functions: set
+ * `version` to 1 and `size` to sizeof the table. Any other version, and a smaller size, is SYNHEART_AUTH_INVALID_ARGUMENT; no
+ * function of such a table is called, not even `release`. */
 
 /* The result of a host's callback. */
 typedef enum synheart_auth_host_status {
@@ -130,10 +130,11 @@ typedef enum synheart_auth_host_status {
 /* The host's platform. A callback writes at most `capacity` bytes to `out` and their number to `length`. The SDK calls back from
  * several threads, but makes one call at a time for keys, for records, and for `attest`, unless one hangs.
  *
- * A callback that does not return within 30 seconds hangs: the SDK fails its call and abandons it with its thread. It does not call
- * it again until it has returned, and goes on calling the others. An abandoned change (create_key, delete_key, write_record,
- * remove_record) keeps the identity's lock until it returns, so that it meets no other change. The SDK passes `user` through. An
- * abandoned callback may still run when the handle is freed, so `user` must live until `release` is called. */
+ * A callback that does not return within 30 seconds hangs: the SDK fails its call and abandons it with its thread. It calls that
+ * callback again only after it has returned, and continues to call the others. An abandoned change (create_key, delete_key,
+ * write_record, remove_record) keeps the identity's lock until it returns, so that no other change runs concurrently. The SDK
+ * passes `user` through. An abandoned callback may still run when the handle is freed, so `user` must stay valid until `release`
+ * is called. */
 typedef struct synheart_auth_host {
     uint32_t version; /* 1 */
     uint32_t size;    /* sizeof(synheart_auth_host) */
@@ -145,17 +146,17 @@ typedef struct synheart_auth_host {
     int32_t (*sign)(void *user, const char *alias, const uint8_t *message, int64_t message_length, uint8_t *out,
                     int64_t capacity, int64_t *length);
     int32_t (*delete_key)(void *user, const char *alias);
-    /* Play Integrity and key attestation: {"proof":"...","key_attestation":["<b64 DER>", ...]}, either may be absent. `nonce` has 32
-     * bytes; Play Integrity takes it as base64url without padding. */
+    /* Play Integrity and key attestation: {"proof":"...","key_attestation":["<b64 DER>", ...]}, either one may be absent. `nonce`
+     * has 32 bytes; Play Integrity takes it as base64url without padding. */
     int32_t (*attest)(void *user, const char *alias, const uint8_t *challenge, int64_t challenge_length,
                       const uint8_t *nonce, uint8_t *out, int64_t capacity, int64_t *length);
-    /* Secure storage. All three NULL: files in `directory`. Some of them NULL: SYNHEART_AUTH_INVALID_ARGUMENT. A write replaces
-     * the record as a whole. */
+    /* Secure storage. All three NULL: files in `directory`. Only some NULL: SYNHEART_AUTH_INVALID_ARGUMENT. A write replaces the
+     * complete record. */
     int32_t (*read_record)(void *user, const char *name, uint8_t *out, int64_t capacity, int64_t *length);
     int32_t (*write_record)(void *user, const char *name, const uint8_t *bytes, int64_t length);
     int32_t (*remove_record)(void *user, const char *name);
     /* May be NULL. Called once, on any thread, after the last of the other callbacks has returned: usually soon after
-     * synheart_auth_free(), later if an operation runs on after its call's deadline. Also called if no instance was made. */
+     * synheart_auth_free(), later if an operation continues after its call's deadline. Also called if no instance was created. */
     void (*release)(void *user);
 } synheart_auth_host;
 
@@ -168,8 +169,8 @@ typedef struct synheart_auth synheart_auth;
  * `host` is copied. NULL means the platform's own parts. */
 int32_t synheart_auth_create(const char *base_url, const char *directory, const synheart_auth_host *host,
                              synheart_auth **handle, char **result);
-/* Makes an instance with keys in files, which every reader can copy: for desktops and tests, never for phones. A debug build of the
- * library registers it in development mode, with an app that allows it; a release build has no evidence for such a device. */
+/* Makes an instance with keys in files, which every reader can copy: for desktops and tests, never for phones. A debug build of
+ * the library registers it in development mode, with an app that allows it; a release build cannot register it. */
 int32_t synheart_auth_create_with_software_keys(const char *base_url, const char *directory, synheart_auth **handle,
                                                 char **result);
 /* Call it after every call with this handle has returned. */
@@ -202,10 +203,10 @@ int32_t synheart_auth_http_answer_set(synheart_auth_http_answer *answer, int32_t
                                       const uint8_t *body, int64_t body_length);
 
 /* The host's HTTP client. `send` blocks until it has given an answer, and returns SYNHEART_AUTH_HOST_OK; or another status if no
- * answer came. It follows no redirects, answers no demand for a password, keeps no cookies and caches nothing. It puts a request on the
- * wire once, and never sends it again by itself: OkHttp, HttpURLConnection and libcurl do, unless they are told otherwise.
+ * answer came. It follows no redirects, answers no password challenge, keeps no cookies and caches nothing. It sends a request
+ * once, and never again by itself: OkHttp, HttpURLConnection and libcurl do unless configured otherwise.
  *
- * The SDK calls it on threads of its own, on at most 16 at once. While that many calls hang, later requests wait until their deadlines,
+ * The SDK calls it on its own threads, at most 16 at once. While that many calls hang, later requests wait until their deadlines,
  * and are then not sent. `release` may be NULL; it is called once, after the last call, and also if `send` is NULL. */
 typedef struct synheart_auth_transport {
     uint32_t version; /* 1 */
@@ -218,9 +219,9 @@ typedef struct synheart_auth_transport {
 /* Sends everything through the host's HTTP client. The table is copied. Call it right after making the instance; {} */
 int32_t synheart_auth_set_transport(synheart_auth *handle, const synheart_auth_transport *transport, char **result);
 
-/* What the host hears of the SDK. Each function may be NULL. They are called in order, one at a time, on a thread of the SDK's. While a
- * function hangs, the SDK goes on, and drops what is more than 1000 calls behind. The texts are valid during the call. `release` is
- * called once, after the last call. */
+/* Receives events of the SDK. Each function may be NULL. They are called in order, one at a time, on a thread of the SDK. While a
+ * function hangs, the SDK continues, and drops further calls after 1000 waiting ones. The texts are valid during the call.
+ * `release` is called once, after the last call. */
 typedef struct synheart_auth_observer {
     uint32_t version; /* 1 */
     uint32_t size;    /* sizeof(synheart_auth_observer) */
@@ -237,12 +238,13 @@ typedef struct synheart_auth_observer {
 int32_t synheart_auth_set_observer(synheart_auth *handle, const synheart_auth_observer *observer, char **result);
 
 /* Ends the wait of every call under way with this handle, from any thread. The calls return SYNHEART_AUTH_CANCELLED with recovery
- * "retry". Operations that they began run on, and a later call joins them or finds their result. */
+ * "retry". Operations that they began continue, and a later call joins them or finds their result. */
 void synheart_auth_cancel(synheart_auth *handle);
 
-/* Sets the deadline of every later call except synheart_auth_send(), which has its own: at most an hour; 0: 120 seconds. It bounds
- * the whole call, with its pauses, exchanges and callbacks. A call whose deadline passes returns SYNHEART_AUTH_NETWORK_ERROR. A
- * registration, rotation or reset that it began runs on, and the next call joins it or finds its result; {} */
+/* Sets the deadline of every later call except synheart_auth_send(), which has its own: at most an hour; 0: 120 seconds. It
+ * bounds the whole call, with its pauses, exchanges and callbacks. A call whose deadline passes returns
+ * SYNHEART_AUTH_NETWORK_ERROR. A registration, rotation or reset that it began continues, and the next call joins it or finds its
+ * result; {} */
 int32_t synheart_auth_set_deadline(synheart_auth *handle, int64_t deadline_ms, char **result);
 
 /* {"status":"registered|alreadyRegistered|pending","device_id":"..."} */
@@ -281,11 +283,11 @@ int32_t synheart_auth_use_scheme(synheart_auth *handle, int32_t scheme, char **r
 /* The signature headers of a request that the host sends itself; no network. Under scheme 2 the method's case counts. The request's
  * `headers`, `deadline_ms` and `maximum_answer` are ignored; {"headers":{"X-App-ID":"...", ...}} */
 int32_t synheart_auth_sign(synheart_auth *handle, const char *app_id, const synheart_auth_request *request, char **result);
-/* Signs the request and sends it. Recovers once from each of: a wrong clock, a key that is too old (rotates), a lost key (registers), a
- * demanded assertion, a rotation whose answer was lost; and from a replayed nonce, which says that a copy was accepted, for GET, HEAD,
- * OPTIONS, PUT, DELETE and requests with Idempotency-Key. One deadline bounds all of it: after it nothing
- * is sent, but a rotation or registration that was begun runs on. The SDK may call the host's callbacks meanwhile: hold no lock that
- * they need. Any number of sends may run at once. Follows no redirects.
+/* Signs the request and sends it. Recovers once from each of: a wrong clock, a key that is too old (rotates), a lost key
+ * (registers), a demanded assertion, a rotation whose answer was lost; and from a replayed nonce, which means that a copy was
+ * accepted, for GET, HEAD, OPTIONS, PUT, DELETE and requests with Idempotency-Key. One deadline bounds all of it: after it
+ * nothing is sent, but a rotation or registration in progress continues. The SDK may call the host's callbacks meanwhile: hold no
+ * lock that they need. Any number of sends may run at once. Follows no redirects.
  *
  * Returns 0 if an answer came, whatever its status:
  *   {"status":200,"headers":[{"name":"Content-Type","value":"text/plain"}, ...]}

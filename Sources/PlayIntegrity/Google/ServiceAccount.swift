@@ -46,7 +46,7 @@ public struct ServiceAccount: Sendable {
 }
 
 extension ServiceAccount: CustomStringConvertible, CustomReflectable {
-    /// The address. Shows nothing of the key.
+    /// The account's address, without the key.
     public var description: String { clientEmail }
     /// Nothing of the key.
     public var customMirror: Mirror { Mirror(self, children: ["clientEmail": clientEmail]) }

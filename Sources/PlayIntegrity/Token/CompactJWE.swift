@@ -2,7 +2,7 @@ internal import Bytes
 internal import Crypto
 internal import StrictJSON
 
-/// A compact JWE (RFC 7516 section 7.1) of the only kind that Google makes: A256KW (RFC 7518 section 4.4) and A256GCM
+/// A compact JWE (RFC 7516 section 7.1) of the only kind that Google issues: A256KW (RFC 7518 section 4.4) and A256GCM
 /// (section 5.3). Both are pinned, so that the token cannot choose an algorithm.
 struct CompactJWE: Sendable {
     private let encodedHeader: Substring

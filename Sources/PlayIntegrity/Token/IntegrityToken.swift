@@ -66,7 +66,7 @@ public struct ClassicToken: Sendable {
                 let payload = try signed.verifiedPayload(pair.verificationKey)
                 return try IntegrityVerdict(payload: payload, decodedBy: .responseKeys)
             } catch {
-                // Of several failures, report the one of the latest step.
+                // Of several failures, report the one at the latest step.
                 if error.code != .keyUnwrapFailed { failure = error }
             }
         }

@@ -4,15 +4,15 @@ internal import CryptoExtras
 public import StrictJSON
 
 /// One pair of response encryption keys of an app, from Play Console: a key that decrypts its classic tokens, and
-/// Google's key that verifies them ([Play
+/// Google's key that verifies their signatures ([Play
 /// Console](https://developer.android.com/google/play/integrity/classic#configure-api)).
 public struct ResponseKeys: Sendable {
     let decryptionKey: SymmetricKey
     let verificationKey: P256.Signing.PublicKey
 
-    /// Why a text is not a pair of keys. It names the key, and shows nothing of it.
+    /// Why a text is not a pair of keys. The reason names the key, but contains nothing of it.
     public struct KeyError: RawRepresentable, Error, Sendable, Hashable {
-        /// What is wrong, for people.
+        /// The fault, for people.
         public let rawValue: String
 
         /// An error with this text.
@@ -89,7 +89,7 @@ public struct ResponseKeys: Sendable {
 }
 
 extension ResponseKeys {
-    /// Both keys in clear, as the members of an app record. Only for code that stores them.
+    /// Both keys in plain text, as the members of an app record. Only for code that stores them.
     public var exposed: JSONObject {
         JSONObject([
             ("decryption_key", .string(decryptionKey.withUnsafeBytes { Base64.standard.encode($0) })),

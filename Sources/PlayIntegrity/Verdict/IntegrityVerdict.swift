@@ -8,7 +8,7 @@ public import StrictJSON
 public struct IntegrityVerdict: Sendable, Hashable {
     /// Who decoded the token.
     public enum Decoder: String, Sendable {
-        /// This library, with the app's response keys. The token is a classic one.
+        /// This library decoded a classic token, with the app's response keys.
         case responseKeys = "response_keys"
         /// Google. The token is of either kind.
         case google
@@ -16,7 +16,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
 
     /// Who decoded the token.
     public let decoder: Decoder
-    /// The whole verdict, as Google wrote it.
+    /// The complete verdict, as Google wrote it.
     public let payload: JSONObject
 
     static let limits = JSONValue.Limits(bytes: DecodeRequest.maximumAnswer, depth: 16)
@@ -29,7 +29,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
         self.init(payload: object, decodedBy: decoder)
     }
 
-    /// A verdict that was decoded and stored before. It is not proven that it comes from Google.
+    /// A verdict that was decoded and stored earlier. Its origin is not proven.
     public init(payload: JSONObject, decodedBy decoder: Decoder) {
         self.payload = payload
         self.decoder = decoder
@@ -53,7 +53,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
     /// When the token was made, in milliseconds since 1970.
     public var timestampMillis: Int64? { Self.integer(self["requestDetails", "timestampMillis"]) }
 
-    /// Whether Google Play knows the app: `PLAY_RECOGNIZED`, `UNRECOGNIZED_VERSION`, `UNEVALUATED`, or a later word.
+    /// Whether Google Play recognises the app: `PLAY_RECOGNIZED`, `UNRECOGNIZED_VERSION`, `UNEVALUATED`, or a later word.
     public var appRecognitionVerdict: String? { self["appIntegrity", "appRecognitionVerdict"]?.string }
     /// The app's package.
     public var appPackageName: String? { self["appIntegrity", "packageName"]?.string }
@@ -80,8 +80,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
     public var appLicensingVerdict: String? { self["accountDetails", "appLicensingVerdict"]?.string }
     /// Play Protect's verdict, such as `NO_ISSUES` or `HIGH_RISK`.
     public var playProtectVerdict: String? { self["environmentDetails", "playProtectVerdict"]?.string }
-    /// The kinds of other apps that are a risk, such as `KNOWN_INSTALLED` or `UNKNOWN_CONTROLLING`; empty if Google
-    /// did not evaluate them.
+    /// The kinds of risky other apps, such as `KNOWN_INSTALLED` or `UNKNOWN_CONTROLLING`; empty if Google did not evaluate them.
     public var appAccessRisks: [String] {
         strings(self["environmentDetails", "appAccessRiskVerdict", "appsDetected"])
     }

@@ -3,8 +3,8 @@ public import Foundation
 
 /// The result of each verification step for a token. A verification only accepts or refuses.
 ///
-/// The verifier makes the same steps in the same order. An audit accepts nothing: a step whose expected value is
-/// missing is skipped and listed in ``unchecked``. Never register a device because of an audit.
+/// The audit runs the verifier's steps in the same order. It accepts nothing: a step whose expected value is missing is
+/// skipped and listed in ``unchecked``. Never register a device because of an audit.
 public struct PlayIntegrityAudit: Sendable {
     /// The token; nil if it cannot be parsed or was not given.
     public let token: IntegrityToken?
@@ -21,14 +21,14 @@ public struct PlayIntegrityAudit: Sendable {
     /// ``PlayIntegrityError/Step/token`` was made.
     public let unavailable: PlayIntegrityUnavailable?
 
-    /// Decodes a token and makes the steps of its verification.
+    /// Decodes a token and runs the steps of its verification.
     ///
     /// - Parameters:
     ///   - token: reads the token.
     ///   - keys: the key pairs to try.
     ///   - decodedVerdict: the verdict to judge if the keys do not decrypt the token.
     ///   - unchecked: the steps about the verdict for which something is not given.
-    ///   - prove: makes the steps about the verdict.
+    ///   - prove: runs the steps about the verdict.
     init(
         token: () throws(PlayIntegrityError) -> IntegrityToken, keys: [ResponseKeys],
         decodedVerdict: IntegrityVerdict?, unchecked: [PlayIntegrityError.Step],
@@ -70,7 +70,7 @@ public struct PlayIntegrityAudit: Sendable {
         self.unavailable = unavailable
     }
 
-    /// Makes the steps about a verdict.
+    /// Runs the steps about a verdict.
     init(
         _ verdict: IntegrityVerdict, unchecked: [PlayIntegrityError.Step],
         _ prove: (inout StepLog<PlayIntegrityError>) throws(PlayIntegrityError) -> Void
@@ -104,7 +104,7 @@ public struct PlayIntegrityAuditStep: Sendable, Hashable {
     public let step: PlayIntegrityError.Step
     /// The outcome of the step.
     public let outcome: Outcome
-    /// What failed or what was not given, for people.
+    /// The failure or the missing value, for people.
     public let detail: String?
 
     init(_ logged: LoggedStep<PlayIntegrityError.Step>) {
@@ -116,9 +116,9 @@ public struct PlayIntegrityAuditStep: Sendable, Hashable {
 
 extension PlayIntegrityError: StepError {}
 
-/// The values that an audited token is compared with. A member that is nil is not compared.
+/// The expected values for an audited token. A nil member is not compared.
 public struct PlayIntegrityExpectations: Sendable {
-    /// The packages that are accepted. Those of the verifier are not used.
+    /// The accepted packages. The verifier's are not used.
     public var packages: Set<String>?
     /// The nonce or request hash that the token must have.
     public var binding: IntegrityBinding?

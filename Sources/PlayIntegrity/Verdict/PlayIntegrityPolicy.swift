@@ -5,7 +5,7 @@ public import StrictJSON
 /// checked.
 ///
 /// Risk signals (Play Protect, other apps, activity, recall) are reported, and refused only if they are listed here. A
-/// large team that refused one of them by default lost every seventh good device.
+/// large team that refused one of them by default lost one in seven legitimate devices.
 public struct PlayIntegrityPolicy: Sendable, Hashable {
     /// SHA-256 digests. The app's signing certificates must include one of them.
     public var certificateDigests: Set<[UInt8]>?
@@ -13,7 +13,7 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
     public var recognitionVerdicts: Set<String>? = ["PLAY_RECOGNIZED"]
     /// The lowest version code that is accepted.
     public var minimumVersionCode: Int64?
-    /// Labels that the device must have, all of them.
+    /// Labels that the device must have. All are required.
     public var deviceLabels: Set<String> = ["MEETS_DEVICE_INTEGRITY"]
     /// The lowest SDK version of Android that is accepted.
     public var minimumSDKVersion: Int64?

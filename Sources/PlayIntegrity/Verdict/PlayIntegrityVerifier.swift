@@ -51,8 +51,8 @@ public struct PlayIntegrityVerifier: Sendable {
         return VerifiedIntegrity(verdict: verdict)
     }
 
-    /// Makes every step for which `expected` has enough values, and returns the outcome of each. For inspection and
-    /// tests of policies: a token that passes an audit is not verified.
+    /// Runs every step for which `expected` has enough values, and returns the outcome of each. For inspection and tests of
+    /// policies: a token that passes an audit is not verified.
     ///
     /// - Parameters:
     ///   - token: as the app sent it.
@@ -72,7 +72,7 @@ public struct PlayIntegrityVerifier: Sendable {
         }
     }
 
-    /// Makes the steps for a verdict that was already decoded: those from ``PlayIntegrityError/Step/payload`` on.
+    /// Runs the steps for a decoded verdict: those from ``PlayIntegrityError/Step/payload`` on.
     public func audit(_ verdict: IntegrityVerdict, against expected: PlayIntegrityExpectations) -> PlayIntegrityAudit {
         PlayIntegrityAudit(verdict, unchecked: unchecked(expected)) { log throws(PlayIntegrityError) in
             try prove(verdict, expected, &log)

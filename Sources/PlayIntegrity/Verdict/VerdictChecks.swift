@@ -42,7 +42,7 @@ struct VerdictChecks {
                 try compareNonce(nonce, expected)
             }
         case nil:
-            // A token that the response keys decrypted is a classic one, so it must have a nonce.
+            // A token that the response keys decrypted is classic, so it must have a nonce.
             guard nonce != nil || (requestHash != nil && verdict.decoder == .google) else {
                 throw PlayIntegrityError(.nonceMissing, .nonce, "no nonce")
             }
@@ -73,7 +73,8 @@ struct VerdictChecks {
         guard let timestamp = verdict.timestampMillis else {
             throw PlayIntegrityError(.timestampMissing, .age, "no timestampMillis that can be read")
         }
-        // Floating point cannot overflow, whatever the token says. It is exact to the millisecond for any real time.
+        // Floating point cannot overflow, whatever the token contains. It is exact to the millisecond for any real
+        // time.
         let age = (time.timeIntervalSince1970 * 1000).rounded() - Double(timestamp)
         if let maximum = policy.maximumAgeSeconds, age > Double(maximum) * 1000 {
             throw PlayIntegrityError(.tokenStale, .age, "made \(age) ms ago")

@@ -13,10 +13,10 @@
 
         init(bundleID: String?) { self.bundleID = bundleID }
 
-        /// `ios`, on every system of Apple's.
+        /// `ios`, on all of Apple's systems.
         public var platform: AttestationPlatform { .ios }
 
-        /// The bundle: an app and its extensions have App Attest keys of their own.
+        /// The bundle id, because an app and its extensions have separate App Attest keys.
         public var handleOwner: String? { bundleID }
 
         /// Makes an App Attest key. Its id is the handle.

@@ -2,7 +2,7 @@
     internal import Foundation
     internal import Security
 
-    /// What an answer of Security.framework, CryptoTokenKit or LocalAuthentication says about a key (specification, *Key
+    /// The meaning of an answer of Security.framework, CryptoTokenKit or LocalAuthentication for a key (specification, *Key
     /// invalidation*).
     enum AppleKeychainStatus {
         static func keyStoreError(_ status: OSStatus, accessGroup: String? = nil) -> KeyStoreError {
@@ -56,12 +56,13 @@
                 .unavailable
             case errSecMissingEntitlement: .misconfigured
             case errSecUnimplemented: .unsupported
-            // Also errSecAuthFailed: without a biometric access control it should not occur.
+            // Includes errSecAuthFailed, which should not occur without a biometric access control.
             default: .failed
             }
         }
 
-        /// `TKError.Code`. -3 is the Secure Enclave's general failure: healthy devices see it too. Its own status says more.
+        /// `TKError.Code`. -3 is the Secure Enclave's general failure, which also occurs on healthy devices. The Secure Enclave's
+        /// own status is more precise.
         private static func code(cryptoTokenKit code: Int, _ enclave: Int?) -> KeyStoreError.Code {
             switch (code, enclave) {
             case (-3, policyInvalid): .invalidated
@@ -89,7 +90,7 @@
         /// Locked.
         private static let notPermitted = -536_870_174
 
-        /// The Secure Enclave's own status, in the error or in one below it.
+        /// The Secure Enclave's own status, in the error or in an underlying one.
         private static func enclaveStatus(_ userInfo: [String: Any], depth: Int = 4) -> Int? {
             if let status = userInfo[enclaveKey] { return (status as? NSNumber)?.intValue ?? status as? Int }
             guard depth > 0, let below = userInfo[NSUnderlyingErrorKey] as? NSError else { return nil }

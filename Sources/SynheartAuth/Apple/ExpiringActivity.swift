@@ -34,8 +34,8 @@
             }
             if let new {
                 ProcessInfo.processInfo.performExpiringActivity(withReason: "Synheart Auth holds a lock") { isExpired in
-                    // The activity lasts as long as this call. It is called again, with true, when the time is over; only with true
-                    // if there is no time at all.
+                    // The activity lasts as long as this call. The block is called again, with true, when the time is over; only
+                    // with true if no time is granted.
                     if isExpired { self.expire(new.activity) } else if self.grant(new.activity) { new.end.wait() }
                 }
             } else if state.withLock({ $0.isGranted }) {

@@ -2,14 +2,14 @@
     internal import Foundation
     internal import Security
 
-    /// Proves whether the Keychain tells the truth. At a prewarmed launch it answers "not found" for items that exist.
+    /// Checks whether the Keychain's answers are correct. At a prewarmed launch it answers "not found" for existing items.
     ///
-    /// Each record has a canary, which says whether the record was made. It is another item than the record, so that the Keychain has
-    /// to be wrong about both before the SDK takes a record for absent.
+    /// Each record has a canary, which states whether the record was made. It is a separate item, so the Keychain must be wrong
+    /// about both before the SDK takes a record for absent.
     struct KeychainCanary: Sendable {
         let accessGroup: String?
 
-        /// Not the service of the records, so that a reset that removes all records keeps the canaries.
+        /// Not the records' service, so that a reset that removes all records keeps the canaries.
         static let service = "ai.synheart.auth.canary"
 
         /// The content of a record's canary.
@@ -18,8 +18,8 @@
             case present = 1
         }
 
-        /// Interprets a "not found" of a record. It is `absent` only if the canary says so too, or if there was no canary and one
-        /// could be made: then this is a first launch.
+        /// Interprets a "not found" of a record. It is `absent` only if the canary confirms it, or if there was no canary and one
+        /// could be made, as at a first launch.
         func reading(ofAbsent name: RecordName, of owner: GroupOwner? = nil) -> StorageReading {
             let canary = item(name.text)
             switch canary.read(of: owner) {
@@ -32,18 +32,18 @@
             case .found: return .unavailable(mend(canary))
             case .unavailable(let error): return .unavailable(error)
             case .absent:
-                // "Duplicate item" too: the Keychain has the canary and did not find it.
+                // Includes "duplicate item": the Keychain has the canary, but did not find it.
                 let made = canary.add([Mark.absent.rawValue], of: owner)
                 if case .found = made { return .absent }
                 return made
             }
         }
 
-        /// Says that the record exists, before it is made.
+        /// Records in the canary that the record exists. Called before the record is made.
         func markPresent(_ name: RecordName) throws(StorageError) { try item(name.text).write([Mark.present.rawValue]) }
 
-        /// Says that the record does not exist, after it was removed. Where that cannot be written, as on a full disk, no canary says
-        /// the same.
+        /// Records in the canary that the record is gone. Called after its removal. If that cannot be written, as on a full disk,
+        /// removes the canary, which has the same effect.
         func markGone(_ name: RecordName) {
             let canary = item(name.text)
             do throws(StorageError) { try canary.write([Mark.absent.rawValue]) } catch { try? canary.remove() }
@@ -82,14 +82,14 @@
         }
     }
 
-    /// Looks twice before it believes a "not found", with a pause between: for the runtime's functions, which keep no suspicion.
+    /// For the runtime's functions, which keep no suspicion: repeats a look-up after a pause before it believes a "not found".
     struct ConfirmedLook: Sendable {
         private let canary = KeychainCanary(accessGroup: nil)
         let pause: @Sendable () -> Void
 
         init(pause: @escaping @Sendable () -> Void = Self.pause) { self.pause = pause }
 
-        /// Blocks for 200 ms. The host calls on a thread of its own.
+        /// Blocks for 200 ms. The host calls on its own thread.
         static let pause: @Sendable () -> Void = { Thread.sleep(forTimeInterval: 0.2) }
 
         /// The status of a look-up. `errSecItemNotFound` only if it is certain; `errSecNotAvailable` if the answer cannot be believed.

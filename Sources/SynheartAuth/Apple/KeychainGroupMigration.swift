@@ -2,19 +2,19 @@
     internal import Foundation
     internal import Security
 
-    /// Moves items of the app's own access groups to the one that it shares with its extensions, when the host names that group
-    /// later than it made the items.
+    /// Moves items from the app's own access groups to the group that it shares with its extensions, if the host named that group
+    /// only after the items were made.
     ///
-    /// Items that name no group lie in the default group: the first of the target's *Keychain Sharing*, or without that the group
-    /// of the app id. An app that begins to share has another default group than before, so both are sources. Other groups are not:
+    /// Items that name no group are in the default group: the first of the target's *Keychain Sharing*, or without that the group
+    /// of the app id. When an app begins to share, its default group changes, so both are sources. Other groups are not, because
     /// their items may belong to another app of the team, whose identity must not move.
     struct KeychainGroupMigration: Sendable {
         let accessGroup: String?
         /// The app's bundle id.
         let bundleID: String?
 
-        /// Runs a look-up; if nothing is found in the access group, moves what lies in the app's own groups and looks again. An item
-        /// that the Keychain does not move is used where it lies: the app can, its extensions cannot yet.
+        /// Runs a look-up. If nothing is found in the access group, moves the items from the app's own groups and looks again. An
+        /// item that the Keychain does not move is used in its old group, by the app but not by its extensions.
         ///
         /// - Parameters:
         ///   - query: The query that finds the item.
@@ -42,7 +42,7 @@
                 case errSecSuccess:
                     moved()
                     return look(nil)
-                // The group of the app id has a prefix of its own in some old apps. Then the app is not entitled to this one.
+                // In some old apps the group of the app id has another prefix. Then the app is not entitled to this group.
                 case errSecItemNotFound, errSecMissingEntitlement: continue
                 default:
                     let there = look(source)
@@ -52,16 +52,16 @@
             return errSecItemNotFound
         }
 
-        /// The query in another group; nil: in its own.
+        /// The query, for another group; nil: unchanged.
         static func query(_ query: [String: Any], in group: String?) -> [String: Any] {
             group.map { group in query.merging([kSecAttrAccessGroup as String: group]) { $1 } } ?? query
         }
 
         private struct Failure: Error { let status: OSStatus }
 
-        /// The group of items that name none. The Keychain tells it when it makes an item.
+        /// The group of items that name none. The Keychain returns it when an item is made.
         private static func defaultGroup() -> Result<String, Failure> {
-            // A unique name, so that no item of another group is mistaken for it.
+            // A unique name, so that an item of another group is not mistaken for it.
             let probe: [String: Any] = [
                 kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: KeychainCanary.service,
                 kSecAttrAccount as String: "probe \(UUID().uuidString)", kSecUseDataProtectionKeychain as String: true,

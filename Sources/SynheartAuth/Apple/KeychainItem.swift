@@ -2,11 +2,11 @@
     internal import Foundation
     internal import Security
 
-    /// The app or extension whose own group items that name none must lie in: `PREFIX.bundle-id`.
+    /// The app or extension whose own group, `PREFIX.bundle-id`, must contain items that name no group.
     ///
-    /// They lie in the first group of *Keychain Sharing* if there is one, and a look-up that names none finds them in every group.
-    /// So another program may share them although the configuration names no group. Then it does not share the locks, and does not
-    /// see changes.
+    /// Such items are in the first group of *Keychain Sharing* if there is one, and a look-up without a group searches every
+    /// group. So another program may share the items although the configuration names no group. It would not share the locks, and
+    /// would not notice changes.
     struct GroupOwner: Sendable {
         let bundleID: String
 
@@ -39,9 +39,10 @@
             return query
         }
 
-        /// Reads it. `run` looks in the item's group, and may look in another one or again before it believes that there is nothing.
+        /// Reads the item. `run` searches the item's group, and may search another one, or search again before it returns that
+        /// there is none.
         ///
-        /// - Parameter owner: Who must own the group in which the item lies; nil if any may.
+        /// - Parameter owner: The required owner of the item's group; nil: any.
         func read(
             of owner: GroupOwner? = nil, _ run: (_ look: (_ group: String?) -> OSStatus) -> OSStatus = { $0(nil) }
         ) -> StorageReading {
@@ -82,10 +83,10 @@
             guard status == errSecSuccess else { throw error(status) }
         }
 
-        /// Makes it. `errSecDuplicateItem` if it exists.
+        /// Creates the item. Returns `errSecDuplicateItem` if it exists.
         func add(_ bytes: [UInt8]) -> OSStatus { SecItemAdd(new(bytes) as CFDictionary, nil) }
 
-        /// Makes it, and reads it as `read` does: `found` once it is made.
+        /// Creates the item, then reads it as `read` does: `found` if it was created.
         func add(_ bytes: [UInt8], of owner: GroupOwner?) -> StorageReading {
             guard let owner else {
                 let status = add(bytes)
@@ -105,7 +106,7 @@
             ]) { $1 }
         }
 
-        /// Removes it. Succeeds if there is no such item.
+        /// Removes the item. Succeeds if there is none.
         func remove() throws(StorageError) {
             let status = SecItemDelete(query as CFDictionary)
             guard status == errSecSuccess || status == errSecItemNotFound else { throw error(status) }

@@ -2,7 +2,8 @@
     internal import Foundation
     internal import Security
 
-    /// The runtime's secrets as Keychain items with the service and the key as given: so it finds what deployed apps stored.
+    /// The runtime's secrets as Keychain items with the service and the key as given, so that secrets stored by deployed apps are
+    /// found.
     struct KeychainSecrets: RuntimeSecrets {
         private let confirmed: ConfirmedLook
 
@@ -12,7 +13,7 @@
             item(service, key).read { look in confirmed.run { look(nil) } }
         }
 
-        /// Reads without confirming that there is nothing.
+        /// Reads without confirming that a secret is absent.
         func look(service: String, key: String) -> StorageReading { item(service, key).read() }
 
         func write(_ bytes: [UInt8], service: String, key: String) throws(StorageError) {

@@ -17,11 +17,12 @@
         /// Records of the app, or of an access group.
         ///
         /// - Parameters:
-        ///   - accessGroup: the Keychain access group with its prefix; nil for the app's own, that of its bundle id. Records that the app
-        ///     made before it named a group move there.
-        ///   - lockDirectory: The directory of the locks: for an access group one in the container of an app group, which the app and
-        ///     its extensions share. Without it, every operation throws `NOT_CONFIGURED`. So does one without either where the record lies in
-        ///     another group than the app's own, such as the first one of *Keychain Sharing*.
+        ///   - accessGroup: the Keychain access group with its prefix; nil for the app's own, that of its bundle id. Records that
+        ///     the app made before it named a group are moved to it.
+        ///   - lockDirectory: The directory of the locks: for an access group one in the container of an app group, which the app
+        ///     and its extensions share. Without it, every operation throws `NOT_CONFIGURED`. Without either parameter, an
+        ///     operation throws it too if the record is in a group other than the app's own, such as the first one of *Keychain
+        ///     Sharing*.
         public init(accessGroup: String? = nil, lockDirectory: String? = nil) {
             self.init(accessGroup: accessGroup, lockDirectory: lockDirectory, bundleID: Bundle.main.bundleIdentifier)
         }
@@ -50,11 +51,11 @@
             return canary.reading(ofAbsent: name, of: owner)
         }
 
-        /// The version of a file beside the locks: the Keychain has no versions. Asking it is one system call, and no call of the
-        /// Keychain.
+        /// The version of a file next to the locks: the Keychain has no versions. Asking it is one system call, and no call of
+        /// the Keychain.
         public func versions(of name: RecordName) -> VersionProbe? { locks?.versions(of: Self.versionFile(name)) }
 
-        /// Replaces the item as a whole.
+        /// Replaces the complete item.
         public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
             if let misconfiguration { throw misconfiguration }
             try changing(name) { () throws(StorageError) in
@@ -69,7 +70,7 @@
             canary.markGone(name)
         }
 
-        /// Makes a change, before and after which the record has different versions, in all processes.
+        /// Makes a change. In all processes, the record has different versions before and after it.
         private func changing(
             _ name: RecordName, isRemoval: Bool = false, _ change: () throws(StorageError) -> Void
         ) throws(StorageError) {
@@ -77,8 +78,8 @@
             do throws(PrivateDirectory.Failure) {
                 try locks.beginChange(of: Self.versionFile(name))
             } catch {
-                // A record can be removed even if the disk is full. A process that still signs with it finds no key, and
-                // reads the record again.
+                // A record can be removed even if the disk is full. A process that still signs with the record finds no key, and
+                // re-reads the record.
                 guard isRemoval, error.storageError.isFull else { throw error.storageError }
             }
             defer { locks.endChange(of: Self.versionFile(name)) }
@@ -87,7 +88,7 @@
 
         private static func versionFile(_ name: RecordName) -> String { "\(name.text).version" }
 
-        /// Keeps the copy under a name of its own.
+        /// Keeps the copy under a separate name.
         public func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
             try item(RecordName(hashing: "unreadable \(name.text)")).write(bytes)
         }
@@ -95,7 +96,7 @@
         /// The record's canary is read back with its data, and a new one is written.
         public func checkCanary(of name: RecordName) throws(StorageError) { try canary.check(name.text) }
 
-        /// Takes a file lock: the Keychain has none.
+        /// Takes a file lock, because the Keychain has no locks.
         public func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
             guard let locks else { throw misconfiguration ?? StorageError("no lock directory") }
             do throws(PrivateDirectory.Failure) {
@@ -108,7 +109,7 @@
             }
         }
 
-        /// Without a lock that the app and its extensions share, both could register or rotate at once.
+        /// Without a lock shared by the app and its extensions, both could register or rotate concurrently.
         private var misconfiguration: StorageError? {
             guard let accessGroup, locks == nil else { return nil }
             return StorageError(
@@ -121,7 +122,7 @@
         }
     }
 
-    /// A lock within this process, for records that no other one shares.
+    /// A lock within this process, for records that no other process shares.
     private final class ProcessLock: StorageLock {
         private static let held = Locked<Set<String>>([])
         private let name: Locked<String?>
@@ -146,10 +147,10 @@
     /// The directory of the lock files and version files. They have no file protection: a locked phone must be able to open them, and
     /// an open one must stay open.
     ///
-    /// A version file represents one version of a record that is stored elsewhere. It is empty while the record does not change. A
-    /// writer marks it before a change, which ends the version, and removes it after the change. A reader makes a new one, but
-    /// caches nothing while the mark is there: it may have read the record before the change. The mark of a writer that was killed
-    /// stays until the next change. Until then the record is read for each signature.
+    /// A version file represents one version of a record that is stored elsewhere. It is empty while the record does not change.
+    /// A writer marks the file before a change, which ends the version, and removes it after the change. A reader creates a new
+    /// file, but caches nothing while the mark exists, because it may have read the record before the change. The mark of a
+    /// killed writer stays until the next change. Until then the record is read for each signature.
     struct LockDirectory: Sendable {
         private let directory: PrivateDirectory
         private let unprotect: @Sendable (_ path: String) -> Void
@@ -159,7 +160,7 @@
             self.unprotect = unprotect
         }
 
-        /// New files take the class of their directory; files of an earlier version may have another one.
+        /// New files get the protection class of their directory; files of an earlier version may have another one.
         func lock(_ name: String) throws(PrivateDirectory.Failure) -> FileLock? {
             try directory.ensureExists()
             unprotect(directory.path)
@@ -168,7 +169,7 @@
             return lock
         }
 
-        /// A probe of a version file, which is made if it does not exist.
+        /// A probe of a version file, which is created if absent.
         func versions(of name: String) -> VersionProbe? {
             guard (try? directory.ensureExists()) != nil else { return nil }
             unprotect(directory.path)

@@ -4,7 +4,7 @@
     internal import Foundation
     internal import Security
 
-    /// The runtime's keys. A key that a deployed SDK made is used where it lies: a Secure Enclave key's representation as a Keychain
+    /// The runtime's keys. A key that a deployed SDK made stays in its place: a Secure Enclave key's representation as a Keychain
     /// item of service `ai.synheart.auth.fficrypto`, its account the device id.
     struct RuntimeKeyStore: KeyStore {
         private let base: SecureEnclaveKeyStore
@@ -12,7 +12,7 @@
         private let confirmed: ConfirmedLook
 
         static let service = "ai.synheart.auth.fficrypto"
-        /// Where deployed SDKs kept the id of their App Attest key.
+        /// The service under which deployed SDKs kept the id of their App Attest key.
         static let attestService = "ai.synheart.auth.fficrypto.appattest"
         private static let prefix = "synheart_device_"
 

@@ -9,8 +9,8 @@
         private let accessGroup: String?
         private let migration: KeychainGroupMigration
 
-        /// Keys of the app, or of an access group that an app shares with its extensions. Keys that the app made before it named a
-        /// group move there.
+        /// Keys of the app, or of an access group that an app shares with its extensions. Keys that the app made before it named
+        /// a group are moved to that group.
         public init(accessGroup: String? = nil) {
             self.init(accessGroup: accessGroup, bundleID: Bundle.main.bundleIdentifier)
         }
@@ -33,8 +33,8 @@
             }
             try delete(alias)
             let key = try make(alias.text)
-            // Of the same kind and age, so that they tell later whether the platform works. Without them new ones are made when they are
-            // needed.
+            // Canaries of the same kind and age, which show later whether the platform works. If there are none, new ones are
+            // made when needed.
             _ = try? make(Self.canary(alias))
             try? KeychainCanary(accessGroup: accessGroup).check()
             return try Self.publicKey(of: key)
@@ -102,8 +102,8 @@
 
         /// The Keychain's canary is read back and a new one is written; then the key's canary signs.
         ///
-        /// A canary key that the Keychain does not find, or that is dead for good, is replaced: a new one that can be found and signs is
-        /// proof. One that fails otherwise is replaced too, but proves this time that the Secure Enclave is unwell.
+        /// A canary key that is not found, or is permanently unusable, is replaced: if the new one is found and signs, the
+        /// platform works. A canary that fails otherwise is replaced too, but this check fails.
         public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {
             do throws(StorageError) { try KeychainCanary(accessGroup: accessGroup).check() } catch {
                 throw KeyStoreError(.unavailable, status: error.status, reason: error.reason)

@@ -7,20 +7,20 @@
         internal import FoundationNetworking
     #endif
 
-    /// A body on its way: the thread that reads it writes to one end of a pair of streams, and URLSession reads the other one, because it
-    /// takes no stream of another class.
+    /// A body that is being sent: a reading thread writes to one end of a pair of streams, and URLSession reads the other one,
+    /// because it accepts no custom stream classes.
     ///
     /// Unchecked: only the thread that reads the body uses `output`.
     final class SentBody: @unchecked Sendable {
         private let output: OutputStream
         private let input: Locked<Input>
 
-        /// Unchecked: handed on once, to one reader.
+        /// Unchecked: passed once, to one reader.
         private struct Input: @unchecked Sendable {
             var stream: InputStream?
         }
 
-        /// Opens a body, and reads it from then on to its end, or until the stream has no reader.
+        /// Opens a body, and reads it to its end, or until the stream has no reader.
         static func make(_ source: BodySource, within limit: Duration) async throws -> SentBody {
             let (original, copy) = (source.original, source.copy)
             let body = try SentBody()
@@ -42,7 +42,7 @@
                     }
                 }
             } catch {
-                // If the stream opens later after all, nothing reads it.
+                // If the stream still opens later, nothing reads it.
                 _ = try? body.takeStream()
                 throw error
             }
@@ -68,7 +68,7 @@
             }
         }
 
-        /// Waits until there is room. Returns false if the reader is gone.
+        /// Waits for room, and writes. Returns false if the reader is gone.
         private func write(_ bytes: [UInt8]) -> Bool {
             var done = 0
             while done < bytes.count {
@@ -81,7 +81,7 @@
             return true
         }
 
-        /// The stream, once. Once it is released, the writing ends.
+        /// Returns the stream, once. When it is released, the writing ends.
         func takeStream() throws -> InputStream {
             let taken = input.withLock { input in
                 defer { input.stream = nil }

@@ -5,8 +5,8 @@ public protocol AttestationProvider: Sendable {
     /// The platform that the service checks the evidence for.
     var platform: AttestationPlatform { get }
 
-    /// The owner of the handles, such as a bundle, if only it can use them: an app and its extensions have separate App
-    /// Attest keys. Nil if every program that shares the record can.
+    /// The owner of the handles, such as a bundle, if only the owner can use them: an app and its extensions have separate App
+    /// Attest keys. Nil: every program that shares the record can use them.
     var handleOwner: String? { get }
 
     /// Makes a handle that must outlive the process, such as App Attest's key id; nil if the provider needs none.
@@ -79,7 +79,7 @@ public struct AttestationEvidence: Sendable {
 
 /// Why a provider gave no evidence.
 public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What the failure means for the registration.
+    /// The meaning of the failure for the registration.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// A short name for logs.
         public let rawValue: String
@@ -102,7 +102,7 @@ public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertib
         public static let allCases: [Self] = [.unsupported, .refused, .unavailable, .handleInvalid, .noAnswer]
     }
 
-    /// What the failure means for the registration.
+    /// The meaning of the failure for the registration.
     public let code: Code
     /// An explanation for logs.
     public let reason: String

@@ -20,15 +20,15 @@ struct AttestationStep: Sendable {
                 isSilent = error.code == .noAnswer
             }
             if failure.remedy == .askProviderAgain { throw pause(failure) }
-            // Apple: after any other error, discard the key id. No answer is no error.
+            // Apple: after any other error, discard the key id. A missing answer is not an error.
             if handle != nil, !isSilent { try await context.record(.attestationKeyForgotten) }
             guard failure.remedy == .newHandle, !hasNewHandle else { throw RegistrationFailure(error: failure) }
             hasNewHandle = true
         }
     }
 
-    /// The failure of an unavailable provider. It asks for a pause, after which the same handle and nonce may be tried again; if the
-    /// challenge would not outlive the pause, the next attempt uses the same handle with a new challenge.
+    /// The failure of an unavailable provider. It requests a pause, after which the same handle and nonce may be tried again; if
+    /// the challenge would not outlive the pause, the next attempt uses the same handle with a new challenge.
     private func pause(_ error: SynheartAuthError) -> RegistrationFailure {
         guard let delay = RetryPolicy.registration.delay(after: candidate.refusals, random: context.random) else {
             return RegistrationFailure(error: error)
@@ -46,7 +46,7 @@ struct AttestationStep: Sendable {
         do throws(SynheartAuthError) {
             let record = try await context.ledger.load()
             let isOurs = record.attestationOwner == nil || record.attestationOwner == context.attestation.handleOwner
-            // A key of another bundle cannot be used here. The record keeps it until it gets another one.
+            // A key of another bundle cannot be used here. The record keeps it until it gets a new one.
             if let key = record.attestationKey, !key.isUsed, isOurs { return key.id }
         } catch {
             throw RegistrationFailure(error: error)
@@ -63,7 +63,7 @@ struct AttestationStep: Sendable {
 }
 
 extension SynheartAuthError {
-    /// While there is no handle, failures other than these are treated as a refusal.
+    /// Before there is a handle, failures other than these are treated as a refusal.
     static func handleNotMade(_ error: AttestationError) -> SynheartAuthError {
         let code: AttestationError.Code = [.unsupported, .noAnswer].contains(error.code) ? error.code : .refused
         return .provider(AttestationError(code, reason: error.reason))

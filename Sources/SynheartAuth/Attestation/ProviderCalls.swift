@@ -68,7 +68,7 @@ extension SynheartAuthError {
         SynheartAuthError(.assertionKeyLost, "the App Attest key is gone", cause: cause)
     }
 
-    /// Apple no longer knows the App Attest key, and the service takes no new one.
+    /// Apple no longer knows the App Attest key, and the service accepts no new one.
     static func rebindRefused(cause: SynheartAuthError) -> SynheartAuthError {
         SynheartAuthError(
             .rebindRefused, "the App Attest key is gone, and the service takes no new one by rotation", cause: cause,
@@ -77,7 +77,7 @@ extension SynheartAuthError {
 }
 
 extension RetryTable.Situation {
-    /// The situation that a provider's failure means. A code that the host defined is treated as a refusal.
+    /// The situation for a provider's failure. A code that the host defined is treated as a refusal.
     init(_ code: AttestationError.Code) {
         self =
             switch code {

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// A challenge and the end of its life on the continuous clock.
+/// A challenge and its expiry on the continuous clock.
 struct UnexpiredChallenge: Sendable {
     let bytes: [UInt8]
     let goodUntil: Duration
@@ -14,7 +14,7 @@ extension IdentityContext {
         guard response.challenge.count >= 32, response.ttlSeconds > 0 else {
             throw SynheartAuthError(.networkError, "the answer is not a challenge")
         }
-        // Counted from before the request left, so it never exceeds the service's count.
+        // Counted from before the request was sent, so it never exceeds the service's count.
         let life = Duration.seconds(min(response.ttlSeconds, 600))
         return UnexpiredChallenge(bytes: response.challenge, goodUntil: answer.sentAt + life)
     }

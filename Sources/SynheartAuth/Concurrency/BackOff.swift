@@ -13,10 +13,10 @@ final class BackOff: Sendable {
 
     init(_ sleeper: any Sleeper) { self.sleeper = sleeper }
 
-    /// Whether the operation must not go on.
+    /// Whether the operation must stop.
     var isEnded: Bool { state.withLock { $0.isEnded } }
 
-    /// Ends the pause under way and all later ones.
+    /// Ends the current pause and all later ones.
     func end() {
         state.withLock { state in
             state.isEnded = true

@@ -16,7 +16,7 @@ package enum BlockingCall: Sendable, Hashable {
     }
 }
 
-/// How a call ended.
+/// The result of a call.
 package enum BlockingCallEnding<Value: Sendable>: Sendable {
     case returned(Value)
     /// The call did not return within its limit, or an earlier call of its kind still hangs.
@@ -25,7 +25,7 @@ package enum BlockingCallEnding<Value: Sendable>: Sendable {
     case cancelled
 }
 
-/// How long a call may take from its start.
+/// The time limit of a call, from its start.
 package struct CallLimit: Sendable {
     let duration: Duration
     let sleeper: any Sleeper
@@ -98,7 +98,7 @@ package final class BlockingCalls: Sendable {
             }, giveUp: { isCancelled in answer.give(isCancelled ? .cancelled : .noAnswer) })
         return await withTaskCancellationHandler {
             put(job)
-            // A cancellation before `put` found nothing to withdraw.
+            // A cancellation before `put` found nothing to withdraw, so check again.
             if Task.isCancelled { withdraw(id, leavesBehind) }
             return await answer.value
         } onCancel: {
@@ -109,9 +109,9 @@ package final class BlockingCalls: Sendable {
     /// Whether an abandoned change may still take effect.
     var hasChangeLeftBehind: Bool { state.withLock { $0.hasChangeLeftBehind } }
 
-    /// Runs `action` once no abandoned change is left; at once if there is none.
+    /// Runs `action` when no abandoned change is left; immediately if there is none.
     ///
-    /// Locks that guard changes are released this way, so that no other process meets a late change.
+    /// Locks that guard changes are released this way, so that a late change does not overlap with another process's.
     func afterChanges(_ action: @escaping @Sendable () -> Void) {
         let isNow = state.withLock { state in
             if state.hasChangeLeftBehind { state.afterwards.append(action) }
@@ -120,7 +120,7 @@ package final class BlockingCalls: Sendable {
         if isNow { action() }
     }
 
-    /// Runs `action` once no change is queued, running or abandoned; at once if there is none.
+    /// Runs `action` when no change is queued, running or abandoned; immediately if there is none.
     func afterPendingChanges(_ action: @escaping @Sendable () -> Void) {
         let isNow = state.withLock { state in
             if state.hasPendingChange { state.afterPending.append(action) }

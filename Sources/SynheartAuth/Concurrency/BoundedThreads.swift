@@ -20,7 +20,7 @@ package final class BoundedThreads: Sendable {
 
     package init(limit: Int) { self.limit = limit }
 
-    /// How many threads make a call now.
+    /// The number of threads with a running call.
     package var busy: Int { state.withLock { $0.busy } }
 
     /// The result of `body`; nil if the caller was cancelled before a thread was free. A call that began is not ended.
@@ -28,7 +28,7 @@ package final class BoundedThreads: Sendable {
         await run(leavesBehind: false) { give in _ = give(body()) }
     }
 
-    /// The value that `body` gives; nil if the caller was cancelled first. `body` may go on with its thread afterwards.
+    /// The value that `body` gives; nil if the caller was cancelled first. `body` may then continue on its thread.
     ///
     /// - Parameters:
     ///   - leavesBehind: Whether cancelling the caller abandons a call that has begun. Otherwise the caller waits for the value.
@@ -48,7 +48,7 @@ package final class BoundedThreads: Sendable {
         }
         return await withTaskCancellationHandler {
             state.withLock { $0.line.append(job) }
-            // A cancellation before the line above found nothing to withdraw.
+            // A cancellation before the previous line found nothing to withdraw, so check again.
             if Task.isCancelled { leave() }
             advance()
             return await answer.value
@@ -71,7 +71,7 @@ package final class BoundedThreads: Sendable {
             return state.line.removeFirst()
         }
         guard let job else { return }
-        // A queue of its own has a thread of its own while its call blocks.
+        // A separate queue has a separate thread while its call blocks.
         DispatchQueue(label: "ai.synheart.auth.bounded").async {
             job.work()
             self.state.withLock { $0.busy -= 1 }

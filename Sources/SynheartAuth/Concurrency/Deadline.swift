@@ -21,10 +21,10 @@ package func withDeadline<Value: Sendable>(
     return value
 }
 
-/// Tracks whether a call may still act, and whether it has acted. It may not act after its deadline or its caller's cancellation:
-/// the SDK sends nothing for a caller that was told that the call failed.
+/// Tracks whether a call may still send, and whether it has. It may not after its deadline or its caller's cancellation: the SDK
+/// sends nothing for a caller that was told that the call failed.
 final class CallLife: Sendable {
-    /// A copy of the request that leaves.
+    /// A copy of the request that is being sent.
     struct Copy: Sendable {
         let remaining: Duration
         /// Whether an earlier copy may have taken effect.
@@ -48,7 +48,7 @@ final class CallLife: Sendable {
     /// Ends the call before its deadline.
     func finish() { state.withLock { $0.isOver = true } }
 
-    /// Whether a copy that left may have taken effect.
+    /// Whether a sent copy may have taken effect.
     var mayHaveHappened: Bool { state.withLock { $0.mayHaveHappened } }
 
     /// The remaining time.
@@ -59,7 +59,7 @@ final class CallLife: Sendable {
         try state.withLock { state throws(SynheartAuthError) in try remaining(state) }
     }
 
-    /// Notes that a copy leaves now, in one step with the check that it may.
+    /// Notes that a copy is being sent, in one step with the check that this is allowed.
     func leave() throws(SynheartAuthError) -> Copy {
         try state.withLock { state throws(SynheartAuthError) in
             let copy = Copy(remaining: try remaining(state), mayHaveHappenedBefore: state.mayHaveHappened)
@@ -93,7 +93,7 @@ extension SynheartAuthError {
         SynheartAuthError(.cancelled, "the call was cancelled while it waited")
     }
 
-    /// The end of a host's call. Its request, if it sends one, may have taken effect.
+    /// The error of a cancelled call of a host. If the call is a `send`, its request may have taken effect.
     package static func cancelled(isSend: Bool) -> SynheartAuthError { cancelled.with(mayHaveHappened: isSend) }
     package static func deadlinePassed(isSend: Bool) -> SynheartAuthError {
         deadlinePassed.with(mayHaveHappened: isSend)
@@ -101,7 +101,7 @@ extension SynheartAuthError {
 }
 
 extension Task where Failure == Never {
-    /// The task's value; nil as soon as the caller is cancelled. The task itself runs on: others may wait for it.
+    /// The task's value; nil as soon as the caller is cancelled. The task continues, because others may wait for it.
     func valueUnlessCancelled() async -> Success? {
         let first = OnceValue<Success?>()
         Task<Void, Never> { first.give(await value) }

@@ -18,7 +18,7 @@ protocol RunningTimeHold: Sendable {
     /// Waits for the system's answer.
     func answer() async -> Bool
 
-    /// Gives the time back. A second call does nothing.
+    /// Returns the time. A second call does nothing.
     func end()
 }
 
@@ -50,17 +50,17 @@ final class HeldLock: StorageLock {
 
     /// - Parameters:
     ///   - calls: The calls whose changes the lock guards.
-    ///   - isOperation: Whether the lock lasts for a whole operation, network included. Such a lock goes when its time is over;
-    ///     one of a single change ends with the change.
+    ///   - isOperation: Whether the lock lasts for a complete operation, including network calls. Such a lock is released when
+    ///     its time is over; a lock of a single change ends with the change.
     init(guarding calls: [BlockingCalls], isOperation: Bool) {
         self.calls = calls
         self.isOperation = isOperation
     }
 
-    /// Covers the lock with this time. The lock is taken afterwards.
+    /// Covers the lock with this time. Call it before taking the lock.
     func cover(_ time: any RunningTimeHold) { state.withLock { $0.time = time } }
 
-    /// Whether the lock could be kept. It cannot if the time has ended meanwhile.
+    /// Stores the taken lock. Returns false if the time has ended meanwhile.
     func keep(_ lock: any StorageLock) -> Bool {
         let isKept = state.withLock { state in
             if !state.isOver { state.lock = lock }
@@ -79,13 +79,14 @@ final class HeldLock: StorageLock {
         SynheartAuthError(.recordLocked, "the system is about to suspend the app")
     }
 
-    /// The running time is over. A change that has begun ends first: another process must not meet it.
+    /// Called when the running time is over. A change that has begun ends first, so that no other process runs concurrently with
+    /// it.
     func expire() {
         state.withLock { $0.isOver = true }
         if isOperation { afterwards({ $0.afterPendingChanges($1) }, calls[...]) }
     }
 
-    /// Releases the lock once no abandoned change is left, so that no other process meets a late change.
+    /// Releases the lock when no abandoned change is left, so that a late change does not overlap with another process's.
     func release() { afterwards({ $0.afterChanges($1) }, calls[...]) }
 
     private func afterwards(

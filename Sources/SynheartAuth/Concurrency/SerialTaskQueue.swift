@@ -2,11 +2,11 @@ internal import Bytes
 
 /// Runs bodies one after another, in the order of their calls.
 actor SerialTaskQueue {
-    /// How long a body waits for its turn at most.
+    /// The longest time that a body waits for its turn.
     struct Patience: Sendable {
         let limit: Duration
         let sleeper: any Sleeper
-        /// What the call throws when the limit has passed. The body never runs then.
+        /// The error after the limit. The body then never runs.
         let failure: SynheartAuthError
     }
 
@@ -16,7 +16,7 @@ actor SerialTaskQueue {
 
     private var last: Task<Void, Never>?
 
-    /// Runs `body` after everything queued before it. Cancelling the caller ends its wait; the body runs all the same.
+    /// Runs `body` after everything queued before it. Cancelling the caller ends its wait, but the body still runs.
     ///
     /// - Parameters:
     ///   - patience: How long the body waits; nil if the caller limits its own wait.
@@ -48,7 +48,7 @@ actor SerialTaskQueue {
         return try result.get()
     }
 
-    /// Ends the wait for a turn. False if it has ended before.
+    /// Ends the wait for a turn. Returns false if it has already ended.
     private static func move(_ turn: Locked<Turn>, to next: Turn) -> Bool {
         turn.withLock { turn in
             guard turn == .waiting else { return false }

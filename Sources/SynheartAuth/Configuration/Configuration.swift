@@ -2,7 +2,7 @@ public import AuthContract
 public import Foundation
 
 extension SynheartAuth {
-    /// The parts that the SDK uses. `init(baseUrl:)` takes the platform's own; each part can be replaced.
+    /// The parts that the SDK uses. `init(baseUrl:)` uses the platform's own; each part can be replaced.
     public struct Configuration: Sendable {
         /// The auth service.
         let origin: AuthOrigin
@@ -37,16 +37,18 @@ extension SynheartAuth {
         /// Earlier origins of the auth service, if it moved to another host. A record of theirs moves along. The SDK sends nothing to
         /// them.
         public var aliases: Set<RequestOrigin> = []
-        /// An id that the app itself gave this device. Registration sends it; the service stores and shows it, and never trusts it.
+        /// An id that the app itself gave this device. Registration sends it; the service stores and displays it, but never
+        /// trusts it.
         public var deviceLocalID: UUID?
-        /// The scheme that the app signs with: `one` (method, path, time and body), or `two` (RFC 9421), which also covers query, host and
-        /// body digest. A device whose service has accepted scheme 2 signs under scheme 2 from then on, whatever this says: the service
-        /// refuses a lower one. So this is one decision for all of the app's requests.
+        /// The scheme that the app signs with: `one` (method, path, time and body), or `two` (RFC 9421), which also covers query,
+        /// host and body digest. If the service has accepted scheme 2 from a device, the device signs under scheme 2 from then
+        /// on, whatever this value is, because the service refuses a lower scheme. So this is one decision for all of the app's
+        /// requests.
         public var scheme = SignatureScheme.one
         /// Whether the SDK rotates a key by itself when it is due.
         public var rotatesAutomatically = true
 
-        /// Covers the time that the SDK holds a lock.
+        /// Covers the times in which the SDK holds a lock.
         var runningTime: any RunningTime
 
         /// A part that an app can replace.
@@ -54,7 +56,7 @@ extension SynheartAuth {
             case transport, storage, keyStore, attestation, clock, random, sleeper, logger
         }
 
-        /// The parts that the app gave. The others are the platform's.
+        /// The parts that the app set. The others are the platform's.
         private var own: Set<Part> = []
 
         /// The calls of the storage and the key store. Copies of a configuration share them, because they share a call that hangs.
@@ -110,7 +112,7 @@ extension SynheartAuth {
             }
         }
 
-        /// Whether two parts are one object, or equal values: `Hashable` ones, or structs whose members are the same.
+        /// Whether two parts are the same object, or equal values: `Hashable` ones, or structs with equal members.
         private static func isSame(_ one: Any, _ other: Any) -> Bool {
             guard type(of: one) == type(of: other) else { return false }
             if type(of: one) is AnyClass { return one as AnyObject === other as AnyObject }

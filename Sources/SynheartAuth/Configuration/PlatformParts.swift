@@ -32,7 +32,7 @@
         /// Relative paths are ignored, because they depend on the folder in which the process was started.
         static func directory(_ environment: [String: String]) -> String {
             if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/synheart-auth" }
-            // NSHomeDirectory reads the user database, which does not know about containers and CI.
+            // NSHomeDirectory reads the user database, which is not adapted to containers and CI.
             let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? NSHomeDirectory()
             return home + "/.local/state/synheart-auth"
         }

@@ -1,4 +1,5 @@
-/// The version of the SDK, by semantic versioning. `Checks/documentation/version.py` compares that of every package with it.
+/// The version of the SDK, by semantic versioning. `Checks/documentation/version.py` compares the version of every package with
+/// it.
 package enum SDKVersion {
     /// Static, because hosts in C keep the pointer to it.
     package static let text: StaticString = "1.0.0"

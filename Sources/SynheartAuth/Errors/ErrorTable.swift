@@ -24,7 +24,7 @@ public enum ErrorClass: String, Sendable, Hashable, CaseIterable {
     case registrationInProgress = "RegistrationInProgress"
     /// `INVALID_STATE_TRANSITION`. The error also has the two states.
     case invalidStateTransition = "InvalidStateTransition"
-    /// Every other code, those of a newer service included.
+    /// Every other code, including those of a newer service.
     case serverError = "ServerError"
 }
 

@@ -1,14 +1,14 @@
 internal import AuthContract
 
-/// What follows from each failure, as data (RFC-AUTH-MOBILE-0001 sections 11 and 12; `docs/protocol.md`, *Errors* and *Retry*).
+/// The consequences of each failure, as data (RFC-AUTH-MOBILE-0001 sections 11 and 12; `docs/protocol.md`, *Errors* and *Retry*).
 ///
 /// Every decision to try again, and every recovery that an error advises, comes from this table.
 enum RetryTable {
-    /// What the SDK itself does about a failure, once unless noted otherwise. After that it reports the error.
+    /// The SDK's own reaction to a failure, once unless noted otherwise. After that it reports the error.
     enum Remedy: Sendable, Hashable, CaseIterable {
         /// Report the error. A refusal of an app's request is the caller's answer.
         case none
-        /// Report the error, also where another refusal would be the caller's answer.
+        /// Report the error, also where `send` would return another refusal as the answer.
         case report
         /// Repeat the operation, with the back-off of its ``RetryPolicy``.
         case backOff
@@ -45,7 +45,7 @@ enum RetryTable {
         case confirm
     }
 
-    /// A failure, the SDK's remedy, and the recovery that is left to the host after it.
+    /// A failure, the SDK's remedy, and then the recovery for the host.
     struct Row: Sendable {
         let code: SynheartAuthError.Code
         let remedy: Remedy
@@ -87,7 +87,7 @@ enum RetryTable {
         Row(.invalidStateTransition, .none, then: .none),
     ]
 
-    /// What the SDK does about the service's codes that it reports unchanged; nothing about the others.
+    /// The SDK's remedies for the service's codes that it reports unchanged; other codes have none.
     private static let remedies: [ErrorCode: Remedy] = [
         .invalidChallenge: .newChallenge,
         .attestationRequired: .attestRotation,
@@ -123,17 +123,17 @@ enum RetryTable {
         case attestationUnsupported, attestationRefused, providerUnavailable, providerSilent, handleInvalid
         /// The service refused the evidence, but may have registered the key by an earlier request.
         case knownKeyRefused
-        /// The service wants the key's own attestation, which names a spent challenge.
+        /// The service wants the key's own attestation, but that attestation names a used challenge.
         case keyAttestationSpent
         /// The provider no longer knows the attested key that asserts.
         case assertionKeyLost
-        /// The service takes no new App Attest key in place of a lost one.
+        /// The service accepts no new App Attest key in place of a lost one.
         case rebindRefused
         /// The key store is locked or busy.
         case keyStoreUnavailable, secureEnclaveUnavailable
-        /// The platform says that a key is gone or unusable, and the SDK does not believe it yet.
+        /// The platform reports that a key is gone or unusable, but the SDK does not believe it yet.
         case keySuspected, enclaveKeySuspected, signatureSuspected
-        /// App Attest failed in a way that often means a dead key, and the SDK does not believe it yet.
+        /// App Attest failed in a way that often means an unusable key, but the SDK does not believe it yet.
         case assertionSuspected
         /// The record cannot be read or locked now, seems absent or damaged, or belongs to a newer version or another auth service.
         case recordUnavailable, recordLocked, recordSuspected, recordOfNewerVersion, recordOfAnotherService
@@ -149,7 +149,7 @@ enum RetryTable {
         case deadlinePassed, cancelled
         /// The identity was reset while the operation waited.
         case resetMeanwhile
-        /// `configure` was called with other values than before.
+        /// `configure` was called again with other values.
         case configuredOtherwise
     }
 

@@ -5,7 +5,7 @@ enum ServiceVerdict {
     /// The error of an answer that is not 2xx. Only a 4xx in the contract's form is a verdict. Anything else, such as a proxy's
     /// page, is a network error.
     ///
-    /// - Parameter origin: Where the answer comes from.
+    /// - Parameter origin: The origin of the answer.
     static func error(of answer: TransportAnswer, from origin: RequestOrigin? = nil) -> SynheartAuthError {
         let retryAfter = retryAfter(answer.headers)
         guard let refusal = refusal(answer) else {
@@ -49,7 +49,8 @@ enum ServiceVerdict {
             serverTime: serverTime(answer))
     }
 
-    /// Whether the answer says that the request had no effect: a refusal of the contract that comes before a request is accepted.
+    /// Whether the answer excludes that the request had an effect: a refusal of the contract that precedes the acceptance of
+    /// requests.
     static func excludesEffect(_ answer: TransportAnswer) -> Bool {
         guard (400..<500).contains(answer.status), answer.status != 429,
             let code = refusal(answer).flatMap({ ErrorCode(rawValue: $0.code) })

@@ -1,13 +1,13 @@
 public import Foundation
 
 extension SynheartAuthError: LocalizedError {
-    /// What happened, in English: for logs and alerts of debug builds. An app shows its users words of its own.
+    /// A description in English, for logs and alerts of debug builds. Apps show their users their own texts.
     public var errorDescription: String? { ErrorTable.row(of: code).message }
 
     /// Code and message.
     public var failureReason: String? { description }
 
-    /// What the app can do.
+    /// The remedy for the app.
     public var recoverySuggestion: String? {
         switch recovery {
         case .none: nil

@@ -9,30 +9,30 @@ public struct SynheartAuthError: Error, Sendable {
     public var code: Code { details.code }
     /// An explanation for the developer.
     public var message: String { details.message }
-    /// What the host can do.
+    /// The remedy for the host.
     public var recovery: Recovery { details.recovery }
     /// Whether the same call may succeed later.
     public var isRetryable: Bool { recovery == .retry }
-    /// How long to wait before that, if the service or the SDK knows.
+    /// How long to wait before another call, if the service or the SDK knows.
     public var retryAfter: Duration? { details.retryAfter }
     /// Whether the request of a failed `send` may have taken effect.
     ///
-    /// It is false only if nothing left the device, or if the service refused the request before it was accepted. It is false for
+    /// It is false only if nothing was sent, or if the service refused the request before it was accepted. It is always false for
     /// errors of other operations.
     public var mayHaveHappened: Bool { details.mayHaveHappened }
-    /// The error below this one.
+    /// The underlying error.
     public var cause: (any Error)? { details.cause }
     /// The refused transition of an `invalidStateTransition`.
     public var transition: StateTransition? { details.transition }
-    /// What the SDK itself does about the error.
+    /// The SDK's own remedy for the error.
     var remedy: RetryTable.Remedy { details.remedy }
     /// The service's clock, if the error is a verdict of the service.
     var serverTime: UnixTime? { details.serverTime }
-    /// Where the service demands assertions, if it demanded one.
+    /// The demand for assertions in the service's answer, if any.
     var assertionDemand: AssertionDemand? { details.assertionDemand }
 
     /// A class, for code size: each call of an async function that throws this error has code that moves it, and a reference is
-    /// one word.
+    /// only one word.
     private final class Details: Sendable {
         let code: Code
         let message: String
@@ -69,7 +69,7 @@ public struct SynheartAuthError: Error, Sendable {
     public struct Code: Sendable, Hashable {
         /// The code as logs and platform channels write it, such as `NETWORK_ERROR`.
         public let text: String
-        /// Whether it is a code of the service. The service may use the text of one of the SDK's own.
+        /// Whether it is a code of the service. The service may have a code with the same text as one of the SDK's own.
         public let isFromService: Bool
 
         private init(own text: String) {
@@ -77,7 +77,7 @@ public struct SynheartAuthError: Error, Sendable {
             isFromService = false
         }
 
-        /// The auth service could not be asked.
+        /// The auth service could not be reached, or gave no verdict.
         public static let networkError = Self(own: "NETWORK_ERROR")
         /// The challenge expired.
         public static let challengeExpired = Self(own: "CHALLENGE_EXPIRED")
@@ -143,7 +143,7 @@ public struct SynheartAuthError: Error, Sendable {
         }
     }
 
-    /// What the host can do about an error.
+    /// The remedy for an error.
     public enum Recovery: String, Sendable, Hashable, CaseIterable {
         /// Report it to the developer.
         case none
@@ -198,8 +198,7 @@ public struct SynheartAuthError: Error, Sendable {
             mayHaveHappened: mayHaveHappened)
     }
 
-    /// The error of a code that came through a platform channel or the C interface. A code that is not the SDK's own becomes
-    /// `server`.
+    /// The error of a code from a platform channel or the C interface. A code that is not the SDK's own becomes `server`.
     public static func fromCode(
         _ code: String, _ message: String? = nil, mayHaveHappened: Bool = false
     ) -> SynheartAuthError {

@@ -3,8 +3,8 @@ internal import Bytes
 
 /// Keeps P-256 private keys, non-exportable if the platform supports it.
 ///
-/// Calls may block. The SDK makes them one at a time, on a thread of its own, and waits 30 seconds. After that it abandons the
-/// call and makes no other of its kind until it returns.
+/// Calls may block. The SDK makes them one at a time, on a separate thread, and waits 30 seconds. After that it abandons the
+/// call, and makes no other call of this kind until it returns.
 public protocol KeyStore: Sendable {
     /// What protects the keys.
     var protection: KeyProtection { get }
@@ -19,7 +19,7 @@ public protocol KeyStore: Sendable {
     ///   - challenge: The decoded challenge that a hardware key attestation must name.
     func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey
 
-    /// The public half of a key; nil if the platform says that there is no such key. The SDK does not believe that at once.
+    /// The public half of a key; nil if the platform reports that there is no such key. The SDK does not believe that at once.
     func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey?
 
     /// Signs SHA-256 of the message.
@@ -31,10 +31,10 @@ public protocol KeyStore: Sendable {
     /// Deletes a key. Succeeds if there is no such key.
     func delete(_ alias: KeyAlias) throws(KeyStoreError)
 
-    /// Throws unless canaries prove that the platform works. The SDK asks before it believes that a key is lost.
+    /// Throws unless canaries prove that the platform works. The SDK calls it before it believes that a key is lost.
     ///
     /// The storage canary is read back with its data, and a new one can be written. The key canary is a key of the same kind and
-    /// age that signs. If all canaries are gone together with the key, a new one that can be made and works is also proof.
+    /// age that signs. If all canaries are gone together with the key, a new canary that works is sufficient proof.
     func checkCanaries(of alias: KeyAlias) throws(KeyStoreError)
 }
 
@@ -85,9 +85,10 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
         /// A code with this raw value.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The platform says that the key does not exist.
+        /// The platform reports that the key does not exist.
         public static let notFound = Self(rawValue: "notFound")
-        /// The platform documents that the key never works again: biometrics changed, permanently invalidated. One answer is enough.
+        /// The platform documents that the key never works again: biometrics changed, permanently invalidated. One such answer is
+        /// enough.
         public static let invalidated = Self(rawValue: "invalidated")
         /// The store is locked, locked out for a while, busy, restarted, or has an I/O error.
         public static let unavailable = Self(rawValue: "unavailable")

@@ -2,7 +2,7 @@ public import AuthContract
 internal import Crypto
 internal import Foundation
 
-/// Receives the SDK's log entries. An entry has no free text: its types are all that can be logged.
+/// Receives the SDK's log entries. An entry has no free text: only values of its types can be logged.
 public protocol AuthLogger: Sendable {
     /// Takes an entry. Must not block.
     func log(_ entry: LogEntry)
@@ -46,7 +46,7 @@ public struct LogEntry: Sendable, Hashable {
         case operationFailed
         /// The service names a key that this device never had.
         case foreignKey
-        /// The platform says that a key or the record is gone or unusable. The SDK does not believe it yet.
+        /// The platform reports that a key or the record is gone or unusable. The SDK does not believe it yet.
         case suspicion
     }
 

@@ -1,10 +1,10 @@
 internal import Bytes
 
-/// The bytes of an answer between a transport that does not wait and a reader. Up to 1 MiB lies in memory, the rest in files without
-/// names, so that a slow reader costs no more memory.
+/// The bytes of an answer between a transport that does not wait and a reader. Up to 1 MiB is in memory, the rest in files
+/// without names, so that a slow reader uses no more memory.
 ///
-/// While there is something in a file, the transport is told to pause. A transport that cannot pause, or does not pause at once, is
-/// ended at a limit. Files are written on the transport's thread, and read on one of a few threads of the SDK's own.
+/// While a file has bytes, the transport is told to pause. If a transport does not pause, its exchange is ended at a limit. Files
+/// are written on the transport's thread, and read on one of a few threads of the SDK.
 final class AnswerBuffer: Sendable {
     private enum Ending: Sendable {
         case whole
@@ -98,7 +98,7 @@ final class AnswerBuffer: Sendable {
         }
     }
 
-    /// Ends the answer: nil if it is whole.
+    /// Ends the answer: with nil if it is complete.
     func end(_ error: TransportError?) {
         update { if $0.ending == nil { $0.ending = error.map { .broken($0) } ?? .whole } }
     }
@@ -136,7 +136,7 @@ final class AnswerBuffer: Sendable {
         }
     }
 
-    /// What the reader does now; nil if it waits.
+    /// The reader's next step; nil if it must wait.
     private func nextStep() -> Step? {
         state.withLock { state in
             if !state.pieces.isEmpty {

@@ -13,10 +13,10 @@ public final class AnswerStream: AsyncSequence, Sendable {
     private let read: @Sendable () async throws(TransportError) -> [UInt8]?
     private let cancel: @Sendable () -> Void
 
-    /// A stream of a transport's own.
+    /// A stream of a custom transport.
     ///
     /// - Parameters:
-    ///   - read: Returns the next bytes, which are not empty; nil at the end. Throws if no more come.
+    ///   - read: Returns the next bytes, which are not empty; nil at the end. Throws if the exchange fails.
     ///   - cancel: Ends the exchange, and a `read` that waits. The stream calls it when its reader is cancelled and when it is dropped.
     public init(
         read: @escaping @Sendable () async throws(TransportError) -> [UInt8]?, cancel: @escaping @Sendable () -> Void
@@ -47,7 +47,7 @@ public final class AnswerStream: AsyncSequence, Sendable {
         public func next() async throws -> [UInt8]? { try await stream.next() }
     }
 
-    /// An iterator. All iterators share the stream: each byte comes once.
+    /// An iterator. All iterators share the stream: each byte is returned once.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(stream: self) }
 
     private func next() async throws -> [UInt8]? {

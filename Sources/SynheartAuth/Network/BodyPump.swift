@@ -3,7 +3,7 @@ internal import Bytes
 internal import Crypto
 internal import Foundation
 
-/// A body's stream cannot be read, or gives other bytes than before.
+/// A body's stream cannot be read, or returns other bytes than before.
 struct UnreadableBody: Error {}
 
 /// The app's stream did not answer in time, or its caller was cancelled.
@@ -40,7 +40,7 @@ struct PieceReader {
 /// the receiver has no complete body.
 struct CheckedReader {
     private let reader: PieceReader
-    /// What the first reading found; nil if this is the first reading.
+    /// The result of the first reading; nil if this is the first reading.
     private let measure: BodyMeasure?
     private var hash = SHA256()
     private var count: Int64 = 0
@@ -76,7 +76,7 @@ struct CheckedReader {
 /// Reads bodies to send, on threads that may block. A body that hangs keeps its thread, so the number of threads is small. If
 /// none is free, a body waits for one within its time limit.
 enum BodyPump {
-    /// The bodies that leave at the same time.
+    /// The threads for bodies that are sent concurrently.
     static let threads = BoundedThreads(limit: 16)
 
     /// Runs `body` on a thread, until it gives a value. It may continue afterwards. `give` returns false once the caller no longer waits.

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import Bytes
 public import Foundation
 
-/// A body that is read in pieces and never lies in memory as a whole. It is opened once for its digest, and once for each copy of the
+/// A body that is read in pieces and never completely in memory. It is opened once for its digest, and once for each copy of the
 /// request that is sent, and must give the same bytes each time.
 public final class BodySource: Sendable {
     /// Opens the app's stream. It may block.
@@ -11,7 +11,7 @@ public final class BodySource: Sendable {
     let copy: BodyCopy?
     private let sent = Locked<SentBody?>(nil)
 
-    /// A body.
+    /// Makes an unopened stream of the complete body.
     ///
     /// - Parameter open: Makes a stream of the whole body that is not open yet. The SDK opens, reads and closes it on a thread that may
     ///   block.
@@ -19,23 +19,23 @@ public final class BodySource: Sendable {
 
     init(_ copy: BodyCopy, _ original: BodySource) { (self.original, self.copy) = (original.original, copy) }
 
-    /// The length of the body in bytes; nil if the SDK has not read it. A transport that announces it (`Content-Length`) makes sure that
-    /// a body that breaks off is not taken for a whole one.
+    /// The length of the body in bytes; nil if the SDK has not read it. A transport that announces it (`Content-Length`) ensures
+    /// that a truncated body is not taken for a complete one.
     public var length: Int64? { copy?.measure.count }
 
-    /// A stream of the whole body, not open yet: for a transport, which sends it. The app's stream is opened and read on one of a few
-    /// threads of the SDK's own.
+    /// An unopened stream of the complete body, for a transport. The app's stream is opened and read on one of a few threads of
+    /// the SDK.
     ///
-    /// The stream fails before its last bytes, or is not made at all, if they are not the signed ones. A transport opens the body once,
-    /// because it sends a request once, and keeps the source until it no longer reads the stream: the end of both together would be taken
-    /// for the end of the body.
+    /// If the bytes are not the signed ones, the stream fails before its last bytes, or is not created. A transport opens the
+    /// body once, because it sends a request once. It must keep the source while it reads the stream: if both were released
+    /// together, the receiver would see the end of the body.
     ///
     /// - Parameter limit: How long the app may take to open its stream, the wait for a thread included.
     public func open(within limit: Duration = .seconds(30)) async throws -> InputStream {
         try await send(within: limit).takeStream()
     }
 
-    /// The body on its way. The source keeps it.
+    /// Starts sending the body. The source keeps it.
     func send(within limit: Duration) async throws -> SentBody {
         guard copy?.beginsNow() ?? true else { throw UnreadableBody() }
         let body = try await SentBody.make(self, within: limit)
@@ -58,7 +58,7 @@ struct BodyMeasure: Sendable {
     let digest: ContentDigest
 }
 
-/// One copy of a signed body on its way. A transport opens it once.
+/// One copy of a signed body that is being sent. A transport opens it once.
 final class BodyCopy: Sendable {
     private struct State: Sendable {
         var isOpened = false
@@ -87,10 +87,10 @@ final class BodyCopy: Sendable {
         }
     }
 
-    /// Whether the body could not be read again, or gave other bytes.
+    /// Whether the body could not be read again, or had other bytes.
     var isBroken: Bool { state.withLock { $0.isBroken } }
 
-    /// Runs `action` once the body turns out to be broken on its way; at once if it has.
+    /// Runs `action` when the body turns out to be broken while it is sent; immediately if it already has.
     func whenBroken(_ action: @escaping @Sendable () -> Void) {
         let isNow = state.withLock { state in
             if !state.mustEnd { state.whenBroken = action }
@@ -101,7 +101,7 @@ final class BodyCopy: Sendable {
 
     /// Notes that the body is broken.
     ///
-    /// - Parameter isOnItsWay: Whether some of it may have left, so that the exchange must end.
+    /// - Parameter isOnItsWay: Whether some of it may have been sent, so that the exchange must end.
     func noteBroken(isOnItsWay: Bool) {
         let action = state.withLock { state in
             state.isBroken = true

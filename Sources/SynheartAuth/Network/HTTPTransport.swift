@@ -1,12 +1,13 @@
 public import AuthContract
 
-/// Sends one request and returns the answer. Follows no redirects, answers no demand for a password, keeps no cookies, caches nothing.
+/// Sends one request and returns the answer. Follows no redirects, answers no password challenge, keeps no cookies, caches
+/// nothing.
 ///
-/// A transport puts a request on the wire once. It never sends it again by itself, not even when a connection dies: a second copy may
-/// take effect too.
+/// A transport sends a request once. It never sends it again by itself, not even when a connection fails, because a second copy
+/// may take effect too.
 public protocol HTTPTransport: Sendable {
-    /// Sends the request. Throws if no answer came, or one that is larger than the request allows, or if the request cannot be sent
-    /// as it is. If the request streams its answer, returns with the answer's head, or with the whole body as bytes.
+    /// Sends the request. Throws if no answer came, or one that is larger than the request allows, or if the request cannot be
+    /// sent as it is. If the request streams its answer, returns with the answer's head, or with the complete body as bytes.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer
 }
 
@@ -84,7 +85,7 @@ public struct TransportRequest: Sendable, Hashable {
         self.streamsAnswer = streamsAnswer
     }
 
-    /// The same request with another method, headers, deadline, and source of the body if it has one.
+    /// This request with another method, headers, deadline, and source of the body if it has one.
     func with(
         method: String, headers: HeaderFields, deadline: Duration, bodySource: BodySource? = nil
     ) -> TransportRequest {
@@ -120,7 +121,7 @@ public struct TransportAnswer: Sendable, Hashable {
         self.stream = stream
     }
 
-    /// The answer with its body as a stream, as the request asks for it. A transport may answer such a request with bytes.
+    /// The answer with its body as a stream, if the request asked for one. A transport may answer such a request with bytes.
     package func streamed(for request: TransportRequest) -> TransportAnswer {
         guard request.streamsAnswer, stream == nil, status < 400 else { return self }
         return TransportAnswer(status: status, headers: headers, stream: AnswerStream(body))
@@ -143,6 +144,6 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
     /// The answer is larger than the request allows. The request may have succeeded.
     public static let tooLarge = TransportError("the answer is too large")
 
-    /// The answer's reader is too slow, and what waits for it is too large.
+    /// The answer's reader is too slow, and the waiting bytes exceed the limit.
     static let readerTooSlow = TransportError("the reader is too slow: too much of the answer waits for it on the disk")
 }

@@ -7,8 +7,8 @@
         internal import FoundationNetworking
     #endif
 
-    /// A body on its way, here as a temporary file: swift-corelibs-foundation reads a stream on the one queue that all sessions of the
-    /// process share, so that a slow one would hold up every other request. A body that is not the signed one is not sent at all.
+    /// A body that is being sent, here as a temporary file: swift-corelibs-foundation reads a stream on a queue that all sessions
+    /// of the process share, so a slow one would delay every other request. A body that is not the signed one is not sent at all.
     final class SentBody: Sendable {
         private let path: String
         private let descriptor: Int32

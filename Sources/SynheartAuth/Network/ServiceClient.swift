@@ -28,7 +28,7 @@ struct ServiceClient: Sendable {
         }
     }
 
-    /// The result of an exchange, and what it says about the clock, also in case of failure.
+    /// The result of an exchange, and its information about the clock, also after a failure.
     struct Outcome: Sendable {
         let result: Result<Response, SynheartAuthError>
         let offset: ClockOffset?

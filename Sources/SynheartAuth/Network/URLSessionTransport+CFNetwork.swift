@@ -1,16 +1,16 @@
 #if !canImport(FoundationNetworking)
     internal import Foundation
 
-    /// When a request may use a connection that served another one before.
+    /// Whether a request may use a connection that already served another one.
     enum ConnectionReuse {
-        /// If the server has closed the connection, CFNetwork sends an idempotent request again. It reports any other one as failed
-        /// (https://developer.apple.com/library/archive/qa/qa1941/). A copy of a safe request has no effect.
+        /// If the server has closed the connection, CFNetwork sends an idempotent request again. It reports other requests as
+        /// failed (https://developer.apple.com/library/archive/qa/qa1941/). A copy of a safe request has no effect.
         static func isSafe(for method: String) -> Bool { !["PUT", "DELETE"].contains(method.uppercased()) }
     }
 
     /// How URLSession sends the stream of a body.
     enum BodyStreams {
-        /// It keeps a `Content-Length` instead of chunks. A body that ends too early is then never taken for a whole one.
+        /// Keeps the `Content-Length` instead of chunks, so that a truncated body is never taken for a complete one.
         static let keepLength = true
     }
 

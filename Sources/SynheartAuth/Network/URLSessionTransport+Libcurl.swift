@@ -2,7 +2,7 @@
     internal import Foundation
     internal import FoundationNetworking
 
-    /// When a request may use a connection that served another one before.
+    /// Whether a request may use a connection that already served another one.
     enum ConnectionReuse {
         /// Never: if the server has closed the connection, libcurl sends the request again (`Curl_retry_request`), whatever its method
         /// is. No option of URLSession prevents that.
@@ -16,13 +16,13 @@
     }
 
     extension URLSessionTask {
-        /// Nothing: a task that is suspended ends its transfer here, and sends the request again when it is resumed.
+        /// Does nothing: on this platform, suspending a task ends its transfer, and resuming it sends the request again.
         func setFlowing(_ isFlowing: Bool) {}
     }
 
     extension URLSessionExchanges {
-        /// Returns the 401. The response has arrived as a whole. Here any disposition sends the request again, cancels the task, or,
-        /// without a credential, never ends it.
+        /// Returns the 401, whose response is already complete. On this platform every disposition sends the request again,
+        /// cancels the task, or, without a credential, never ends it.
         func answerChallenge(
             _ challenge: URLAuthenticationChallenge, of task: URLSessionTask, in session: URLSession,
             _ completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

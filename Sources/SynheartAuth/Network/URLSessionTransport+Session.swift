@@ -6,8 +6,8 @@
     #endif
 
     extension URLSessionTransport {
-        /// A transport over other sessions of the same configuration: here tasks have no delegates of their own, and each request needs a
-        /// new connection. Cookies and caches are as the configuration has them. Redirects are not followed.
+        /// A transport over other sessions of the same configuration: on this platform tasks have no separate delegates, and each
+        /// request needs a new connection. Cookies and caches are those of the configuration. Redirects are not followed.
         public convenience init(session: URLSession) { self.init(session.configuration) }
     }
 #endif

@@ -6,16 +6,16 @@ internal import Foundation
     internal import FoundationNetworking
 #endif
 
-/// A transport over URLSession. It puts each request on the wire once.
+/// A transport over URLSession. It sends each request once.
 ///
-/// URLSession sends a request again by itself in three cases, and the second copy may take effect too. A redirect and an
-/// authentication challenge are answered by returning the 3xx or the 401. The third is a reused connection that the server has closed
-/// meanwhile: URLSession repeats what it knows to be idempotent, and libcurl repeats any request. So requests that would be repeated
-/// get a session of their own, whose connection is new. That is each request on Linux, and PUT and DELETE on Apple's systems. Over the
-/// app's own session Apple's URLSession may still repeat a PUT or a DELETE, which the service then refuses as a replay.
+/// URLSession sends a request again by itself in three cases, and the second copy may take effect too. After a redirect or an
+/// authentication challenge, the 3xx or the 401 is returned. The third case is a reused connection that the server has closed
+/// meanwhile: URLSession repeats idempotent requests, and libcurl repeats any request. So requests that would be repeated get
+/// their own session with a new connection. That is each request on Linux, and PUT and DELETE on Apple's systems. Over the app's
+/// own session Apple's URLSession may still repeat a PUT or a DELETE, which the service then refuses as a replay.
 ///
 /// swift-corelibs-foundation (Linux) stops the process if an answer ends within its head. A host that sends to untrusted servers
-/// must use a transport of its own.
+/// must use its own transport.
 public final class URLSessionTransport: HTTPTransport {
     /// A session for many exchanges.
     private struct Shared: Sendable {
@@ -27,10 +27,10 @@ public final class URLSessionTransport: HTTPTransport {
     }
 
     private let shared: Shared
-    /// The configuration of sessions for one exchange; nil if all exchanges use the app's own session.
+    /// The configuration for sessions of single exchanges; nil if all exchanges use the app's own session.
     private let configuration: URLSessionConfiguration?
 
-    /// A transport with a URLSession of its own: no cookies, no cache, no credentials.
+    /// A transport with its own URLSession: no cookies, no cache, no credentials.
     public convenience init() {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil
@@ -70,7 +70,7 @@ public final class URLSessionTransport: HTTPTransport {
         guard let url = URL(string: request.url), url.absoluteString == request.url else {
             throw TransportError("the URL has characters that must be escaped", isUnsendable: true)
         }
-        // Apple's URLSession refuses it as too large; that of Linux reports a file as unreadable.
+        // Apple's URLSession refuses such a body as too large; that of Linux reports a file as unreadable.
         if request.method.uppercased() == "GET",
             !request.body.isEmpty || request.bodyFile != nil || request.bodySource != nil
         {
@@ -83,8 +83,8 @@ public final class URLSessionTransport: HTTPTransport {
         let start = ContinuousClock.now
         let body = try await Self.body(of: request)
         let remaining = max(request.deadline - start.duration(to: .now), .zero)
-        // URLSession's limit is for idle time, and swift-corelibs-foundation drops its fraction: 0.5 s would be none at all. One
-        // second more than the deadline, so that the exchange ends at its deadline, below.
+        // URLSession's limit is for idle time, and swift-corelibs-foundation drops its fraction: 0.5 s would become no limit. Add
+        // one second, so that the exchange ends at its deadline below.
         message.timeoutInterval = Double(remaining.wholeMilliseconds) / 1000 + 1
         guard let configuration, !ConnectionReuse.isSafe(for: request.method) else {
             return try await Self.exchange(message, request, body, remaining, shared)
@@ -126,8 +126,8 @@ public final class URLSessionTransport: HTTPTransport {
     }
 }
 
-/// The running exchanges of one session. Each ends exactly once: with its answer, with an error, over its size or at its deadline. A
-/// streaming exchange answers with the head, and ends when its stream does.
+/// The running exchanges of one session. Each ends exactly once: with its answer, with an error, by its size or at its deadline.
+/// A streaming exchange returns the head, and ends when its stream does.
 final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
     private struct Exchange: Sendable {
         let continuation: CheckedContinuation<Result<TransportAnswer, TransportError>, Never>
@@ -137,7 +137,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
     }
 
     private let running = Locked<[Int: Exchange]>([:])
-    /// The bodies that still arrive, of exchanges whose callers have the head.
+    /// The streamed bodies of exchanges whose callers already have the head.
     private let streaming = Locked<[Int: AnswerBuffer]>([:])
     /// The bodies of the tasks that may still read them.
     private let bodies = Locked<[Int: BodySource]>([:])
@@ -157,7 +157,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
                 running.withLock {
                     $0[identifier] = Exchange(continuation: continuation, limit: limit, streams: streams)
                 }
-                // If the cancellation came before the line above, it found no exchange to end.
+                // A cancellation before the previous line found no exchange to end.
                 guard !Task.isCancelled else { return self.stop(task, Self.cancelled) }
                 task.resume()
             }
@@ -179,8 +179,8 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        // A signature is for one origin and path, so a redirect is not followed. swift-corelibs-foundation traps if a cancelled task hears
-        // of it, so the handler is called before the exchange can end, or never.
+        // A signature is for one origin and path, so a redirect is not followed. swift-corelibs-foundation traps if the handler
+        // is called for a cancelled task, so call it before the exchange can end, or never.
         running.withLock { running in
             if running[task.taskIdentifier] != nil { completionHandler(nil) }
         }
@@ -223,7 +223,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         if let buffer = streaming.withLock({ $0[dataTask.taskIdentifier] }) { return buffer.append(Array(data)) }
         let isTooLarge = running.withLock { running in
             guard var exchange = running.removeValue(forKey: dataTask.taskIdentifier) else { return false }
-            // A host may name any limit.
+            // A host may set any limit.
             let room = max(0, max(0, exchange.limit) - exchange.body.count)
             let isTooLarge = data.count > room
             exchange.body.append(contentsOf: data.prefix(room))

@@ -11,14 +11,14 @@ internal import Foundation
     internal import Android
 #endif
 
-/// An advisory lock (flock) on a file. It ends with `release`, or with the process that took it.
+/// An advisory lock (flock) on a file. It ends with `release`, or with its process.
 ///
 /// flock belongs to the open file, which a forked child shares with its parent. A child must neither keep nor end its parent's
 /// lock:
 /// - close-on-exec closes the descriptor in a program that the child executes;
-/// - a fork handler closes it in a child that executes nothing;
-/// - `release` unlocks before it closes. That also ends the share of a child that was made without libc's `fork`. In such a
-///   child `release` closes only.
+/// - a fork handler closes it in a child that does not execute a program;
+/// - `release` unlocks before it closes. That also ends the share of a child that was created without libc's `fork`. In such a
+///   child, `release` only closes.
 final class FileLock: StorageLock {
     private let slot: Locked<Int?>
 
@@ -76,7 +76,7 @@ private final class HeldLocks: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
         slots = .allocate(capacity: 16)
         slots.initialize(repeating: Slot(descriptor: Self.free, process: 0))
-        // If there is no memory for the handlers, `release` still unlocks for every child.
+        // If the handlers cannot be installed for lack of memory, `release` still unlocks for every child.
         pthread_atfork(
             { HeldLocks.shared.lock() }, { HeldLocks.shared.unlock() },
             {

@@ -10,7 +10,7 @@ public struct FileStorage: RecordStorage {
     /// The directory, as given.
     public var path: String { directory.path }
 
-    /// A link, a file that others can access, and an I/O error read as unavailable.
+    /// A link, a file that others can access, and an I/O error are returned as unavailable.
     public func read(_ name: RecordName) -> StorageReading {
         do throws(PrivateDirectory.Failure) {
             return try directory.read(Self.file(name)).map { .found($0) } ?? .absent
@@ -19,7 +19,7 @@ public struct FileStorage: RecordStorage {
         }
     }
 
-    /// The version of the file: every write makes a new file.
+    /// The version of the file: every write creates a new file.
     public func versions(of name: RecordName) -> VersionProbe? { directory.versions(of: Self.file(name)) }
 
     /// Writes a temporary file, fsync, rename, and fsync of the directory.
@@ -46,7 +46,7 @@ public struct FileStorage: RecordStorage {
         try withStorageError { () throws(PrivateDirectory.Failure) in try directory.check() }
     }
 
-    /// An advisory lock (flock) on a file of its own.
+    /// An advisory lock (flock) on a separate file.
     public func lock(_ name: RecordName, for scope: String) throws(StorageError) -> (any StorageLock)? {
         try withStorageError { () throws(PrivateDirectory.Failure) in
             try directory.lock("\(name.text).\(scope).lock")

@@ -19,7 +19,7 @@ final class OverflowFile: @unchecked Sendable {
     private static let pieceSize = 64 * 1024
     private static let fullSize = 16 * 1024 * 1024
 
-    /// nil if it cannot be made.
+    /// Nil if the file cannot be created.
     init?() {
         var path = Array((NSTemporaryDirectory() + "/synheart-auth-answer-XXXXXX").utf8CString)
         let made = path.withUnsafeMutableBufferPointer { path -> Int32 in
@@ -39,7 +39,7 @@ final class OverflowFile: @unchecked Sendable {
     var isEmpty: Bool { taken == written }
     /// The number of bytes on the disk.
     var size: Int { Int(written) }
-    /// Whether the next bytes should go to another file, so that the space of this one can be freed once it is read.
+    /// Whether the next bytes should go to another file, so that this one's space can be freed after it was read.
     var isFull: Bool { written >= Self.fullSize }
 
     /// Returns false if the bytes cannot be written.

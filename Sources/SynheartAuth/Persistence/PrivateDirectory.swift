@@ -11,7 +11,7 @@ internal import Foundation
     internal import Android
 #endif
 
-/// A directory that only this user can read, with files that are replaced as a whole.
+/// A directory that only this user can read, with files that are replaced atomically.
 struct PrivateDirectory: Sendable {
     let path: String
 
@@ -28,8 +28,8 @@ struct PrivateDirectory: Sendable {
     /// The largest file, 256 KiB. A larger one is not the SDK's.
     static let maximumSize = 256 * 1024
 
-    /// The bytes of a file; nil if there is none. Refuses files that others can read or write, links, and everything that is not a
-    /// regular file: opening a FIFO would wait for its writer.
+    /// The bytes of a file; nil if there is none. Refuses files that others can read or write, links, and everything that is not
+    /// a regular file, because opening a FIFO would wait for its writer.
     func read(_ name: String) throws(Failure) -> [UInt8]? {
         let descriptor = open(path + "/" + name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -48,8 +48,8 @@ struct PrivateDirectory: Sendable {
         return try read(descriptor, Int(information.st_size))
     }
 
-    /// A probe of a file's version, which changes whenever the file, its mode or its owner does. It gives nil for a file that does
-    /// not exist, that is no longer the one of this name, or that `read` would refuse for its mode. It does not check the owner.
+    /// A probe of a file's version, which changes whenever the file, its mode or its owner does. It returns nil if the file does
+    /// not exist, no longer has this name, or has a mode that `read` would refuse. It does not check the owner.
     ///
     /// The probe holds the file open: a stat of an open file takes half as long as a stat by path, and signing a request takes
     /// only forty times as long. So it does not notice that a parent directory was renamed.
@@ -58,14 +58,14 @@ struct PrivateDirectory: Sendable {
         return { file.version }
     }
 
-    /// A probe of the version of a file that `mark` has not marked. Makes the file if there is none.
+    /// A probe of the version of a file that `mark` has not marked. Creates the file if absent.
     func versions(ofEmpty name: String) -> VersionProbe {
         let file = OpenFile(path + "/" + name, O_CREAT)
         return { file.emptyVersion }
     }
 
-    /// Makes a file non-empty, which ends its version. The mark survives the process, but not a loss of power, which readers do not
-    /// survive either. It is a hole in the file, so that it needs no block of the disk.
+    /// Makes a file non-empty, which ends its version. The mark survives the process, but not a loss of power, which no reader
+    /// survives either. It is a hole in the file, so it needs no disk block.
     func mark(_ name: String) throws(Failure) {
         let descriptor = open(
             path + "/" + name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode_t(0o600))
@@ -81,7 +81,7 @@ struct PrivateDirectory: Sendable {
     func write(_ bytes: [UInt8], to name: String) throws(Failure) {
         try ensureExists()
         let (temporary, descriptor) = try makeTemporary(of: name)
-        // Closing ends the lock that protects the temporary file from `remove`, so it comes after the rename.
+        // Closing ends the lock that protects the temporary file from `remove`, so close it after the rename.
         defer { close(descriptor) }
         do throws(Failure) {
             try write(bytes, descriptor)
@@ -125,7 +125,7 @@ struct PrivateDirectory: Sendable {
             let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(0o600))
             guard descriptor >= 0 else { throw Failure(call: "open", number: errno) }
             if isOurs(descriptor) { return (temporary, descriptor) }
-            // `remove` deleted it before it was locked.
+            // `remove` deleted the file before it was locked.
             close(descriptor)
             unlink(temporary)
         }
@@ -134,7 +134,7 @@ struct PrivateDirectory: Sendable {
 
     private static let temporaryAttempts = 100
 
-    /// Locks a new file, and says whether it still has its name. On a file system without locks, `remove` deletes no temporary
+    /// Locks a new file. Returns whether it still has its name. On a file system without locks, `remove` deletes no temporary
     /// files.
     func isOurs(_ descriptor: Int32) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { return false }
@@ -168,7 +168,7 @@ struct PrivateDirectory: Sendable {
         return try FileLock.take(path + "/" + name)
     }
 
-    /// Makes the directory with mode 0700. Refuses one that others can enter, and does not repair it.
+    /// Creates the directory with mode 0700. Refuses one that others can access, without repairing it.
     func ensureExists() throws(Failure) {
         if mkdir(path, mode_t(0o700)) != 0, errno != EEXIST {
             guard errno == ENOENT else { throw Failure(call: "mkdir", number: errno) }
@@ -187,7 +187,7 @@ struct PrivateDirectory: Sendable {
         }
     }
 
-    // The parents are not checked: only the user can write there, or users who can replace the directory anyway.
+    // The parents are not checked: only the user can write to them, or users who can replace the directory anyway.
     private func ensureExistsUnchecked() throws(Failure) {
         do {
             try FileManager.default.createDirectory(
@@ -262,11 +262,11 @@ private final class OpenFile: Sendable {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// The version; nil once the file has no name: it was removed, or another one took its name.
+    /// The version; nil once the file has lost its name by removal or replacement.
     var version: RecordVersion? { information.map(Self.version) }
 
-    /// The version of an empty file; nil for any other. No other file has this number while this one is open. The time of change is no
-    /// part of it: setting the file's protection class changes that.
+    /// The version of an empty file; nil for any other. No other file has this number while this one is open. It does not include
+    /// the time of change, because setting the file's protection class changes that time.
     var emptyVersion: RecordVersion? {
         guard let information, information.st_size == 0 else { return nil }
         return RecordVersion(

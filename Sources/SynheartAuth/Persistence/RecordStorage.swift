@@ -4,14 +4,14 @@ internal import Foundation
 
 /// Keeps one small record for each app.
 ///
-/// Calls may block. The SDK makes them one at a time, on a thread of its own, and waits 30 seconds. After that it abandons the
-/// call and makes no other of its kind until it returns.
+/// Calls may block. The SDK makes them one at a time, on a separate thread, and waits 30 seconds. After that it abandons the
+/// call, and makes no other call of this kind until it returns.
 public protocol RecordStorage: Sendable {
-    /// Reads the record. A locked device must read as unavailable, never as absent.
+    /// Reads the record. On a locked device the result must be unavailable, never absent.
     func read(_ name: RecordName) -> StorageReading
 
     /// A probe that tells within microseconds, and without blocking, whether the record has changed since the probe was made; nil
-    /// if the storage has none. After a change it may give nil. It saves reading the record again.
+    /// if the storage has none. After a change it may return nil. It avoids reading the record again.
     func versions(of name: RecordName) -> VersionProbe?
 
     /// Replaces the record atomically and durably.
@@ -23,8 +23,8 @@ public protocol RecordStorage: Sendable {
     /// Keeps a copy of a record that could not be decoded.
     func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError)
 
-    /// Throws unless canaries prove that the storage works: one is read back with its data, and a new one can be written. The SDK
-    /// asks before it believes that a record is absent or damaged.
+    /// Throws unless canaries prove that the storage works: one is read back with its data, and a new one is written. The SDK
+    /// calls it before it believes that a record is absent or damaged.
     func checkCanary(of name: RecordName) throws(StorageError)
 
     /// Takes a lock that all processes sharing the storage respect; nil if another holder has it. A process that dies loses its
@@ -41,7 +41,7 @@ extension RecordStorage {
 
     /// Takes a lock, and calls `pause` after each failed attempt.
     ///
-    /// - Throws: What `lock` throws, and `StorageError` after the last attempt.
+    /// - Throws: The errors of `lock`, and `StorageError` after the last attempt.
     package func takeTurn(
         _ name: RecordName, for scope: String, attempts: Int, pause: () -> Void
     ) throws(StorageError) -> any StorageLock {
@@ -88,7 +88,7 @@ public protocol StorageLock: Sendable {
     func release()
 }
 
-/// A failure of the storage. It holds nothing of a record.
+/// A failure of the storage. It contains nothing of a record.
 public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
     /// An explanation for logs.
     public let reason: String
@@ -97,8 +97,8 @@ public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Whether the app is built or configured wrongly, such as for an access group that it may not use. The SDK then throws
     /// `NOT_CONFIGURED` with the reason.
     public let isMisconfigured: Bool
-    /// Whether the platform says that the record is absent, in a way that is not to be believed at once. The SDK believes it after a
-    /// second such answer at least two seconds later, if then the canary works.
+    /// Whether the platform reports that the record is absent, but this may be wrong. The SDK believes it after a second such
+    /// answer at least two seconds later, if the canary then works.
     public let saysAbsent: Bool
 
     /// Memberwise initializer.
@@ -109,7 +109,7 @@ public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
         self.saysAbsent = saysAbsent
     }
 
-    /// Whether the disk or the user's part of it is full: ENOSPC, EDQUOT, or Apple's errSecDiskFull. That passes.
+    /// Whether the disk or the user's part of it is full: ENOSPC, EDQUOT, or Apple's errSecDiskFull. Such a failure is temporary.
     var isFull: Bool { [Int(ENOSPC), Int(EDQUOT), -34].contains(status) }
 
     /// Reason and status, for logs.

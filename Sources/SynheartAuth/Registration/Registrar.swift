@@ -160,7 +160,7 @@ struct RegistrationFailure: Error {
     let error: SynheartAuthError
     let remedy: RetryTable.Remedy
     let forgetsKey: Bool
-    /// The attestation provider is unavailable. After the pause the attempt can go on.
+    /// The attestation provider is unavailable. After the pause the attempt can continue.
     let pause: Pause?
 
     struct Pause: Sendable {
@@ -168,7 +168,7 @@ struct RegistrationFailure: Error {
         let next: RegistrationAttempt.Candidate
     }
 
-    /// A failure. Its remedy is the error's, unless the attempt knows better.
+    /// A failure. Its remedy is the error's, unless the attempt has a better one.
     init(
         error: SynheartAuthError, remedy: RetryTable.Remedy? = nil, forgetsKey: Bool = false, pause: Pause? = nil
     ) {
@@ -192,7 +192,7 @@ extension IdentityContext {
         }
     }
 
-    /// Whether the record says that the device is registered, and its key is not lost. A suspicion changes nothing.
+    /// Whether the device is registered by the record, and its key is not lost. A suspicion has no effect.
     func isRegistered() async throws(SynheartAuthError) -> Bool {
         let record = try await ledger.load()
         do throws(SynheartAuthError) {

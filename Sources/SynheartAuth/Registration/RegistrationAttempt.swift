@@ -66,7 +66,7 @@ struct RegistrationAttempt: Sendable {
         return SigningKey(reference: reference, publicKey: publicKey, mayBeKnown: false, isAttestationSpent: false)
     }
 
-    // The service may have registered this key. Asked again with the same key, it returns the same device id.
+    // The service may have registered this key. If asked with the same key again, it returns the same device id.
     private func keyOfEarlierAttempt() async throws(RegistrationFailure) -> SigningKey? {
         do throws(SynheartAuthError) {
             guard case .registration(let reference, let isSent) = try await context.ledger.load().journal,
@@ -82,7 +82,7 @@ struct RegistrationAttempt: Sendable {
     }
 
     private func creationError(_ error: KeyStoreError) -> SynheartAuthError {
-        // A key that was never made cannot be invalidated.
+        // A key that was never created cannot be invalidated.
         let code: KeyStoreError.Code = error.isKeyLost ? .failed : error.code
         return context.error(KeyStoreError(code, status: error.status, reason: error.reason))
     }
@@ -114,7 +114,7 @@ struct RegistrationAttempt: Sendable {
             }
         } catch {
             let error = await context.judged(error, key.reference, isSigning: true)
-            // A lost key is forgotten, although the service may know it: no later attempt could use it.
+            // A lost key is dropped, although the service may know it, because no later attempt could use it.
             throw RegistrationFailure(error: error, forgetsKey: error.code == .keyInvalidated)
         }
         guard context.clock.continuous < challenge.goodUntil else {
@@ -141,7 +141,7 @@ struct RegistrationAttempt: Sendable {
             return RegistrationFailure(error: error, remedy: remedy, forgetsKey: true)
         }
         if key.mayBeKnown {
-            // An earlier request may have registered this key. Only the host may give it up.
+            // An earlier request may have registered this key. Only the host may abandon it.
             return RegistrationFailure(
                 error: SynheartAuthError(
                     .knownKeyRefused, error.message, cause: error, serverTime: error.serverTime))

@@ -12,7 +12,7 @@ struct Resetter: Sendable {
         do throws(SynheartAuthError) {
             record = try await context.ledger.loadOfAnyOrigin()
         } catch {
-            // A record that cannot be decoded names no device. One that cannot be read now may.
+            // A record that cannot be decoded names no device. One that cannot be read now may name one.
             guard error.cause is UndecodableRecord else { throw error }
             return try await deleteEverything()
         }
@@ -23,7 +23,7 @@ struct Resetter: Sendable {
     }
 
     /// Records that the reset has begun. If the disk is full, it continues without the record: a reset needs no space, and frees
-    /// some. If it is then interrupted, the record says that there is a key, and the next launch finds out that there is none.
+    /// some. If it is then interrupted, the record still names a key, and the next launch finds that the key is gone.
     private func begin(
         _ record: IdentityRecord, _ reason: ResetReason
     ) async throws(SynheartAuthError) -> IdentityRecord {

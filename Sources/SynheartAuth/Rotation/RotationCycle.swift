@@ -3,10 +3,10 @@ internal import AuthContract
 /// The purpose of a rotation.
 struct RotationGoal: Sendable, Hashable {
     var reason = RotationReason.scheduled
-    /// Whether it binds a new App Attest key in place of a lost one.
+    /// Whether the rotation binds a new App Attest key in place of a lost one.
     var rebinds = false
 
-    /// Whether a rotation with this goal does what one with the other goal would do.
+    /// Whether a rotation with this goal also achieves the other goal.
     func covers(_ other: RotationGoal) -> Bool {
         (reason == .compromise || other.reason == .scheduled) && (rebinds || !other.rebinds)
     }
@@ -44,7 +44,7 @@ struct RotationCycle: Sendable {
     }
 
     /// The rotation that another process finished while this one waited for the lock. After a compromise it is not enough: the
-    /// record does not say why the other one rotated.
+    /// record does not show why the other one rotated.
     private func rotationOfAnother(since before: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation? {
         guard RotationGoal().covers(goal) else { return nil }
         let now = try await context.ledger.load()

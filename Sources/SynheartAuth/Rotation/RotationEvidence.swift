@@ -10,7 +10,7 @@ struct RotationEvidence: Sendable {
     var usesNewHandle = false
 }
 
-/// Gets evidence for a rotation: an assertion by the stored App Attest key; where that is gone, a new App Attest key; on Android a
+/// Gets evidence for a rotation: an assertion by the stored App Attest key, or a new App Attest key if that is gone; on Android a
 /// token, a chain, or both.
 struct RotationEvidenceStep: Sendable {
     let context: IdentityContext
@@ -39,7 +39,7 @@ struct RotationEvidenceStep: Sendable {
             // A thief of the signing key could attest a phone of their own, so the service refuses a new App Attest
             // key then.
             guard error.remedy == .rebind, pending.reason != .compromise else { throw error }
-            // The answer would not say which of two copies took effect.
+            // Otherwise the answer would not show which of two copies took effect.
             guard pending.lastCopy == nil else {
                 throw SynheartAuthError(.rotationFailed, "an earlier copy of the rotation may still take effect")
             }
@@ -47,7 +47,7 @@ struct RotationEvidenceStep: Sendable {
         return try await rebound(subject, challenge)
     }
 
-    /// Gives up a handle whose attestation the service refused.
+    /// Drops a handle whose attestation the service refused.
     func forgetRefusedHandle() async throws(SynheartAuthError) {
         guard case .rotation(let pending) = try await context.ledger.load().journal,
             pending.newHandle?.isUsed == true, !pending.hasOpenRebind
@@ -68,7 +68,7 @@ struct RotationEvidenceStep: Sendable {
                 return evidence
             } catch {
                 guard error.remedy != .askProviderAgain else { throw error }
-                // Apple: after any other error, discard the key id. No answer is no error.
+                // Apple: after any other error, discard the key id. A missing answer is not an error.
                 if handle != nil, (error.cause as? AttestationError)?.code != .noAnswer {
                     try await context.ledger.apply(.rotationHandleForgotten)
                 }

@@ -7,7 +7,7 @@ extension Rotator {
         let proof: RequestSignature
     }
 
-    /// The new key. Once a copy of its rotation may be on its way, it is the key that the journal names.
+    /// The new key. Once a copy of its rotation may have been sent, it is the key that the journal names.
     ///
     /// - Throws: `ROTATION_FAILED` if that key is lost while a copy may still take effect.
     func makeKey(for deviceID: DeviceID, challenge: [UInt8]?) async throws(SynheartAuthError) -> NewKey {
@@ -22,13 +22,13 @@ extension Rotator {
             }
             return try await prove(key, pending.alias, deviceID)
         } catch {
-            // A key that never signed is not a lost one.
+            // A key that never signed is not treated as lost.
             let code: KeyStoreError.Code = error.isKeyLost ? .failed : error.code
             throw context.error(KeyStoreError(code, status: error.status, reason: error.reason))
         }
     }
 
-    /// The key that the journal names; nil if it is gone, or loads but cannot sign any more.
+    /// The key that the journal names; nil if it is gone, or can no longer sign.
     private func earlierKey(
         _ pending: PendingRotation, _ deviceID: DeviceID
     ) async throws(SynheartAuthError) -> NewKey? {

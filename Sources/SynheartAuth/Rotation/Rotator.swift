@@ -4,7 +4,7 @@ internal import Bytes
 /// Replaces the key. The caller holds the operation lock. Meanwhile requests are signed with the old key.
 ///
 /// A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. The SDK deletes
-/// it only if the service names another key at a time when it can no longer accept a copy.
+/// it only if the service names another key at a time when no copy can be accepted any more.
 struct Rotator: Sendable {
     let context: IdentityContext
 
@@ -25,7 +25,7 @@ struct Rotator: Sendable {
     private func rotate(_ goal: RotationGoal, _ record: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation {
         var record = record
         if case .rotation(let leftover) = record.journal, leftover.isRefused || leftover.hasOpenRebind {
-            // Do not send a refused key again. The service says which key is current.
+            // Do not send a refused key again. The service knows which key is current.
             if let rotation = try await settle(leftover, record), leftover.covers(goal) { return rotation }
             record = try await prepare()
         }
@@ -85,7 +85,7 @@ struct Rotator: Sendable {
         return pending
     }
 
-    /// Gives up the pending key, because it is lost or its hardware attestation cannot name a new challenge.
+    /// Drops the pending key, because it is lost or its hardware attestation cannot name a new challenge.
     ///
     /// - Throws: If a copy of its rotation may still take effect.
     func forgetKey() async throws(SynheartAuthError) {
@@ -139,7 +139,7 @@ struct Rotator: Sendable {
         return KeyRotation(deviceId: record.deviceID?.text ?? "", effectiveAt: time)
     }
 
-    /// Ends a failed attempt: the rotation took effect after all, or the old key stays active and the pending key is kept.
+    /// Ends a failed attempt: either the rotation took effect after all, or the old key stays active and the pending key is kept.
     private func resolve(_ error: SynheartAuthError) async throws(SynheartAuthError) -> KeyRotation {
         let record = try await context.ledger.load()
         guard case .rotation(let pending) = record.journal, record.identity == .active else { throw error }
@@ -149,7 +149,7 @@ struct Rotator: Sendable {
             if pending.lastCopy != nil {
                 if let rotation = try await settle(pending, record) { return rotation }
             } else if error.code == .keyInvalidated, let key = record.key {
-                // The new key has signed, so the lost one is the current one.
+                // The new key has signed, so the lost key is the current one.
                 throw try await losing(key)
             }
         default: break
@@ -165,8 +165,8 @@ struct Rotator: Sendable {
         return .keyLost
     }
 
-    /// Asks the service which key is current. The new one: confirms the rotation. The old one: returns nil, and gives up the
-    /// pending key if no copy can arrive. Neither: another party rotated.
+    /// Asks the service which key is current. If it is the new one, confirms the rotation. If it is the old one, returns nil, and
+    /// abandons the pending key if no copy can arrive. If it is neither, another party rotated.
     private func settle(
         _ pending: PendingRotation, _ record: IdentityRecord
     ) async throws(SynheartAuthError) -> KeyRotation? {
@@ -216,7 +216,7 @@ struct Rotator: Sendable {
 
     /// The status, requested with the old key, or with the new one if the old one is refused or lost; nil if both are refused.
     ///
-    /// - Throws: `KEY_INVALIDATED` if the old key is lost and the new one gets no status. The identity has no key then.
+    /// - Throws: `KEY_INVALIDATED` if the old key is lost and the new one gets no status. In that case the identity has no key.
     private func statusByEitherKey(
         _ pending: PendingRotation, _ record: IdentityRecord
     ) async throws(SynheartAuthError) -> StatusResponse? {
@@ -252,7 +252,7 @@ extension PendingRotation {
 }
 
 extension SynheartAuthError {
-    /// Whether the service refuses a rotation like this only after it has claimed the request. The same copy is then a replay.
+    /// Whether the service makes this refusal only after it has claimed the request. Another copy is then refused as a replay.
     fileprivate var followsClaimsOfRotation: Bool {
         switch code {
         case .server(ErrorCode.attestationRequired.rawValue), .server(ErrorCode.assertionRequired.rawValue),

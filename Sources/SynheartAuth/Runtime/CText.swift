@@ -36,7 +36,7 @@ package enum CText {
 
 /// Waits for asynchronous work, on a thread of the host. Must not be called from Swift's thread pool.
 ///
-/// - Parameter body: The work. It limits its own time, and returns nil if it was given up.
+/// - Parameter body: The work. It limits its own time, and returns nil if it was abandoned.
 package func wait<Value: Sendable>(_ body: @escaping @Sendable () async -> Value?) -> Value? {
     let done = DispatchSemaphore(value: 0)
     let box = Locked<Value?>(nil)

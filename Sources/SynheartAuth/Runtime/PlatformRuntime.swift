@@ -3,7 +3,7 @@ internal import Bytes
 internal import Foundation
 internal import StrictJSON
 
-/// The runtime face over a platform's parts. Its keys live under `synheart_device_{device_id}`, apart from the SDK's identities.
+/// The runtime's functions over a platform's parts.
 struct PlatformRuntime: Sendable {
     let keyStore: any KeyStore
     let attestation: any AttestationProvider
@@ -46,7 +46,7 @@ struct PlatformRuntime: Sendable {
         return json.text()
     }
 
-    /// Loads a key, or makes it. One thread of one process does so at a time, so that all callers get the key that is stored.
+    /// Loads a key, or creates it. Only one thread of one process does so at a time, so that all callers get the stored key.
     private func loadOrCreate(_ alias: KeyAlias) throws -> DevicePublicKey {
         if let key = try keyStore.load(alias) { return key }
         return try Self.creation.withLock { _ in
@@ -106,8 +106,7 @@ struct PlatformRuntime: Sendable {
         return json.text()
     }
 
-    /// Returns false only for a certain "not found". A store that cannot answer now must not look like a lost
-    /// identity.
+    /// Returns false only if the key certainly does not exist. A store that cannot answer now must not look like a lost identity.
     func keyExists(_ deviceID: String) -> Bool {
         do { return try keyStore.load(.runtime(deviceID)) != nil } catch { return true }
     }
@@ -118,7 +117,7 @@ struct PlatformRuntime: Sendable {
         (try? secrets.write(Array(value.utf8), service: service, key: key)) != nil
     }
 
-    /// The result cannot say "unavailable", so it waits first.
+    /// The result has no value for "unavailable", so it waits first.
     func secureLoad(_ service: String, _ key: String) -> String? {
         for delay in Self.loadPauses.map(Optional.init) + [nil] {
             switch secrets.read(service: service, key: key) {
@@ -131,7 +130,7 @@ struct PlatformRuntime: Sendable {
         return nil
     }
 
-    /// Logs why a function returned NULL: its result cannot say it.
+    /// Logs why a function returned NULL, because its result cannot.
     private func report(_ error: SynheartAuthError) {
         guard let appID = try? AppID("native") else { return }
         IdentityLog(appID: appID, logger: logger).failure(error)
@@ -149,7 +148,7 @@ struct PlatformRuntime: Sendable {
     }
 }
 
-/// The small secrets of the runtime face.
+/// The runtime's small secrets.
 protocol RuntimeSecrets: Sendable {
     func read(service: String, key: String) -> StorageReading
     func write(_ bytes: [UInt8], service: String, key: String) throws(StorageError)

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The implementation of the eight functions of the runtime face.
+/// The implementation of the runtime's eight functions.
 package struct RuntimeHost: Sendable {
     package typealias Text = UnsafePointer<CChar>?
     package typealias NewText = UnsafeMutablePointer<CChar>?
@@ -35,11 +35,11 @@ package struct RuntimeHost: Sendable {
     }
 }
 
-/// The host behind the runtime face: an installed one, or the platform's own parts.
+/// The host behind the runtime's functions: an installed one, or the platform's own parts.
 package enum RuntimeFace {
     private static let installed = Locked<RuntimeHost?>(nil)
 
-    /// The host. From the first use on it stays the same.
+    /// The host. It stays the same from its first use on.
     static var host: RuntimeHost {
         installed.withLock { installed in
             if let installed { return installed }
@@ -49,7 +49,7 @@ package enum RuntimeFace {
         }
     }
 
-    /// Installs a host. False if the face was used before, or has a host.
+    /// False if a function was already used, or a host is installed.
     package static func install(_ host: RuntimeHost) -> Bool {
         installed.withLock { installed in
             guard installed == nil else { return false }

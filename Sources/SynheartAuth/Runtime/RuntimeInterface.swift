@@ -3,8 +3,8 @@
 // Texts are UTF-8 and end with a zero byte. Returned texts are malloc'd; the caller frees them with `free`. The functions block.
 // Any thread may call them.
 //
-// The runtime looks the C functions up by name at run time, so nothing refers to them when an app is linked statically, and a linker that
-// removes dead code would remove them. Their definitions are in CSynheartAuth, marked as used, and call these.
+// The runtime looks the C functions up by name at run time, so a linker that removes dead code would remove them from a
+// statically linked app. Their definitions are in CSynheartAuth, marked as used, and call the functions below.
 
 /// Loads or makes the P-256 key of this name: `{"x":"<b64url>","y":"<b64url>"}`; nil on failure.
 ///

@@ -4,7 +4,7 @@ internal import Bytes
 /// Signs a request, sends it, and recovers once from each refusal, as ``RetryTable`` says.
 ///
 /// The SDK applies a verdict of the auth service. It confirms a verdict of another origin by a status request: a compromised
-/// backend must not talk a device out of its identity.
+/// backend must not make a device give up its identity.
 struct AuthenticatedSend: Sendable {
     let identity: DeviceIdentity
     let request: TransportRequest
@@ -15,7 +15,7 @@ struct AuthenticatedSend: Sendable {
     private let place: RequestTargetURL
     private let isAuthOrigin: Bool
     private let life: CallLife
-    /// What was read of a body that comes from a source, the same for all copies.
+    /// The size and digest of a body from a source, the same for all copies.
     private let measured = Locked<BodyMeasure?>(nil)
     private var context: IdentityContext { identity.context }
 
@@ -31,8 +31,8 @@ struct AuthenticatedSend: Sendable {
         isAuthOrigin = try identity.context.configuration.checkOrigin(place.origin)
     }
 
-    /// The answer, or an error at the request's deadline. A rotation or registration that the call began runs on, but the request
-    /// is not sent any more.
+    /// The answer, or an error at the request's deadline. A rotation or registration that the call began continues, but the
+    /// request is no longer sent.
     func run() async throws(SynheartAuthError) -> TransportAnswer {
         let result = await withDeadline(request.deadline, context.sleeper) {
             () -> Result<TransportAnswer, SynheartAuthError> in
@@ -42,7 +42,7 @@ struct AuthenticatedSend: Sendable {
                 life.finish()
             }
         }
-        // From here on no copy leaves any more.
+        // No further copy is sent.
         life.finish()
         do throws(SynheartAuthError) {
             guard let result else { throw Task.isCancelled ? .cancelled : .deadlinePassed }
@@ -86,7 +86,7 @@ struct AuthenticatedSend: Sendable {
             case _ where isRepeated: throw verdict
             case .learnClock: try await learnClock(verdict)
             case .signAgain:
-                // A copy was accepted. Signing again would accept a second one.
+                // A copy was accepted. If signed again, the request could take effect a second time.
                 guard mayRepeat else { throw verdict }
             case .rotate: try await identity.rotateAsDemanded()
             case .assert:
@@ -156,7 +156,7 @@ struct AuthenticatedSend: Sendable {
                 return .failure(error)
             }
         }
-        // In a task of its own: the body breaks on the transport's thread, which ending the exchange may wait for.
+        // In a separate task: the body breaks on the transport's thread, and ending the exchange may wait for that thread.
         body.whenBroken { Task { exchange.cancel() } }
         let result = await withTaskCancellationHandler {
             await exchange.value
@@ -166,7 +166,7 @@ struct AuthenticatedSend: Sendable {
         return try result.get()
     }
 
-    /// The body to sign. A source is read once for all copies, so that they have one body.
+    /// The body to sign. A source is read once for all copies, so that all have the same body.
     private func body(_ scheme: SignatureScheme) async throws(SynheartAuthError) -> RequestBody {
         guard let source = request.bodySource, scheme == .two else { return RequestBody(request) }
         if let measure = measured.withLock({ $0 }) { return .read(measure.digest) }
@@ -228,7 +228,7 @@ struct AuthenticatedSend: Sendable {
 }
 
 extension SynheartAuth.Configuration {
-    /// Whether the origin is the auth service's. Throws unless the host listed it otherwise.
+    /// Whether the origin is the auth service's. Throws unless it is that or a listed one.
     func checkOrigin(_ origin: RequestOrigin) throws(SynheartAuthError) -> Bool {
         if origin == self.origin.origin { return true }
         guard origins.contains(origin) else {

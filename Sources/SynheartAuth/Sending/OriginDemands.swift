@@ -1,14 +1,14 @@
 @_spi(Service) internal import AuthContract
 internal import Bytes
 
-/// What each origin demanded of requests, as far as this process knows: so that each demand costs one refused request.
+/// The demands of each origin, as far as this process knows, so that each demand costs only one refused request.
 final class OriginDemands: Sendable {
     private struct Demands: Sendable {
-        /// Path prefixes on which requests need an assertion, in the form in which they are compared.
+        /// Path prefixes on which requests need an assertion, in the lenient form for comparison.
         var prefixes: Set<LenientPath> = []
-        /// Exact paths that need one.
+        /// Exact paths that need an assertion.
         var paths: Set<String> = []
-        /// The scheme that it accepted after it had refused the other one.
+        /// The scheme that the origin accepted after it had refused the other one.
         var scheme: SignatureScheme?
     }
 
@@ -25,7 +25,7 @@ final class OriginDemands: Sendable {
         return demands.prefixes.contains(where: LenientPath(path).isCovered)
     }
 
-    /// Remembers a demand: its prefix, or this path if it names none that covers the path.
+    /// Remembers a demand: its prefix, or only this path if the demand has no prefix that covers it.
     func note(_ demand: AssertionDemand?, on path: String, at origin: RequestOrigin) {
         origins.withLock { origins in
             guard let prefix = demand?.prefix.map({ LenientPath($0) }), LenientPath(path).isCovered(by: prefix) else {
@@ -40,7 +40,7 @@ final class OriginDemands: Sendable {
         }
     }
 
-    /// The scheme that the origin accepted after it had refused the other one; nil if it never refused one.
+    /// The scheme that the origin accepted after it had refused the other one; nil if it never refused a scheme.
     func scheme(of origin: RequestOrigin) -> SignatureScheme? { origins.withLock { $0[origin]?.scheme } }
 
     /// Remembers the scheme that the origin accepts.

@@ -8,7 +8,7 @@ package enum RequestBody: Sendable {
     case bytes([UInt8])
     case file(String)
     case source(BodySource)
-    /// A body that was read before.
+    /// The digest of a body that was already read.
     case read(ContentDigest)
 
     package init(_ request: TransportRequest) {
@@ -25,11 +25,11 @@ package enum RequestBody: Sendable {
         }
     }
 
-    /// The bodies that are read for their digests at the same time.
+    /// The threads for bodies that are read concurrently for their digests.
     static let threads = BoundedThreads(limit: 16)
 
-    /// Reads a stream once. It may take long, but each piece has the limit of a provider's call: a body that hangs keeps its
-    /// thread.
+    /// Reads a stream once. It may take long, but each piece has the limit of a provider's call, because a body that hangs keeps
+    /// its thread.
     static func measure(
         _ open: @escaping @Sendable () throws -> InputStream, _ sleeper: any Sleeper
     ) async throws(SynheartAuthError) -> BodyMeasure {

@@ -3,27 +3,28 @@ public import AuthContract
 extension SynheartAuth {
     /// Signs a request, sends it, and returns the answer, whatever its status.
     ///
-    /// One `send` makes one effect: each signed copy is put on the wire once. The call recovers once from each refusal that comes before a
-    /// request is accepted: `CLOCK_SKEW` (learns the clock), `KEY_EXPIRED` (rotates), `KEY_INVALIDATED` (registers), `ASSERTION_REQUIRED`
-    /// (adds an App Attest assertion), and a rotation whose answer was lost. `NONCE_REPLAY` says that a copy was accepted. The call then
-    /// signs again only if a second effect does no harm: GET, HEAD, OPTIONS, PUT, DELETE, or a request with `Idempotency-Key`.
+    /// One `send` takes effect once: each signed copy is sent once. The call recovers once from each refusal that comes before a
+    /// request is accepted: `CLOCK_SKEW` (learns the clock), `KEY_EXPIRED` (rotates), `KEY_INVALIDATED` (registers),
+    /// `ASSERTION_REQUIRED` (adds an App Attest assertion), and a rotation whose answer was lost. `NONCE_REPLAY` means that a
+    /// copy was accepted. The call then signs again only if a second effect does no harm: GET, HEAD, OPTIONS, PUT, DELETE, or a
+    /// request with `Idempotency-Key`.
     ///
     /// `DEVICE_REVOKED` is thrown with recovery `reset`: registering automatically would undo a revocation. `MISDIRECTED_REQUEST` is thrown
     /// as a configuration error that names the origin.
     ///
     /// - Parameters:
     ///   - request: A request to the auth service or to one of `Configuration.origins`. Redirects are not followed. Its deadline
-    ///     bounds the whole call; if the answer is streamed, until its head. A file or a source as the body needs scheme 2; it is read twice,
-    ///     for its digest and to be sent. The headers must not name what the transport writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or what belongs
-    ///     to the signature.
+    ///     bounds the whole call; if the answer is streamed, until its head. A file or a source as the body needs scheme 2; it is
+    ///     read twice, for its digest and to be sent. The headers must not include those that the transport writes (`Host`,
+    ///     `Content-Length`, `Transfer-Encoding`, `Connection`, …) or those of the signature.
     ///   - appID: The app whose identity signs.
-    ///   - scheme: nil for the scheme that the device signs with, which is the higher of `Configuration.scheme` and the device's floor.
-    ///     Any other scheme is refused: no call changes how the others sign.
+    ///   - scheme: nil for the scheme that the device signs with, which is the higher of `Configuration.scheme` and the device's
+    ///     floor. Any other scheme is refused, because no call may change how others sign.
     ///   - asserting: Whether the request carries an App Attest assertion from the start. Without it, the SDK adds one where the
     ///     service demands it, and remembers for which paths.
-    /// - Throws: `SIGNING_FAILED` for another origin, another scheme or a forbidden header, `NETWORK_ERROR` if no answer came by the
-    ///   deadline, `ANSWER_TOO_LARGE` if the answer is larger than the request allows. ``SynheartAuthError/mayHaveHappened`` says whether
-    ///   the request may have taken effect. After `CancellationError` it may have, too.
+    /// - Throws: `SIGNING_FAILED` for another origin, another scheme or a forbidden header, `NETWORK_ERROR` if no answer came by
+    ///   the deadline, `ANSWER_TOO_LARGE` if the answer is larger than the request allows. ``SynheartAuthError/mayHaveHappened``
+    ///   says whether the request may have taken effect. After `CancellationError` it may have taken effect, too.
     public func send(
         _ request: TransportRequest, appID: String, scheme: SignatureScheme? = nil, asserting: Bool = false
     ) async throws -> TransportAnswer {
@@ -72,7 +73,7 @@ extension SynheartAuth {
             let record = try await context.signingRecord()
             let scheme = try context.scheme(scheme, for: record)
             let signed = try await RequestSigner(context: context).sign(scheme, method: method, to: place, body: body)
-            // The SDK does not see the answer. If the service accepts the request, it accepts no lower scheme any more.
+            // The SDK does not see the answer. If the service accepts the request, it refuses lower schemes from then on.
             await context.noteScheme(scheme, record)
             guard asserting else { return SignedHeaders(signed.fields) }
             return SignedHeaders(signed.fields + [try await context.assertionField(over: signed)])

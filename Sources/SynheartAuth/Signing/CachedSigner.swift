@@ -1,11 +1,11 @@
 internal import AuthContract
 
-/// The record that signed last, cached while it does not change. A request is then signed without reading the record, if the storage
-/// has versions; and without another thread, if the key store has a signer.
+/// The last used record, cached while it does not change. A request is then signed without reading the record, if the storage has
+/// versions; and without another thread, if the key store has a signer.
 final class CachedSigner: Sendable {
     private let known: KnownVersion
     let record: IdentityRecord
-    /// Signs without blocking; nil if the key store cannot do that, as with hardware, or was not asked yet.
+    /// Signs without blocking; nil if the key store cannot, as with hardware, or was not asked yet.
     let sign: KeySigner?
     private let hasAsked: Bool
 
@@ -18,7 +18,7 @@ final class CachedSigner: Sendable {
 
     var isCurrent: Bool { known.versions() == known.version }
 
-    /// The same record with the key store's signer; nil if the key store was asked already.
+    /// This record with the key store's signer; unchanged if the key store was already asked.
     func asking(_ signer: () async -> KeySigner?) async -> CachedSigner? {
         hasAsked ? nil : CachedSigner(known, record, await signer(), hasAsked: true)
     }
@@ -44,7 +44,7 @@ extension IdentityContext {
     /// The record to sign with. Caches it if it may sign.
     func signingRecord() async throws(SynheartAuthError) -> IdentityRecord {
         if let quick = currentQuickSigner() { return quick.record }
-        // The version before the record is read, so that a change in between invalidates the cache.
+        // Read the version before the record, so that a change in between invalidates the cache.
         let known = knownVersion()
         let record = try await ledger.load()
         if let known, record.identity == .active, record.state != .keyInvalid {

@@ -4,7 +4,7 @@ internal import Crypto
 
 internal import struct Foundation.Data
 
-/// The parts that every operation on one identity needs. A class, because every signature passes it on.
+/// The dependencies of every operation on one identity. A class, because every signature passes it on.
 final class IdentityContext: Sendable {
     let appID: AppID
     let recordName: RecordName
@@ -15,7 +15,7 @@ final class IdentityContext: Sendable {
     let quickSigner = Locked<CachedSigner?>(nil)
     let run: ProcessRun
     let demands = OriginDemands()
-    /// Requests with assertions. Their counters must arrive in order, so they go one at a time.
+    /// Requests with assertions. Their counters must arrive in order, so they are sent one at a time.
     let assertions = SerialTaskQueue()
 
     var clock: any DeviceClock { configuration.clock }
@@ -70,12 +70,12 @@ final class IdentityContext: Sendable {
 
     func error(_ error: KeyStoreError) -> SynheartAuthError { .keyStore(error, configuration.keyStore.protection) }
 
-    /// The key under this alias, if it is the referenced one; nil if that one is lost.
+    /// The key under this alias, if it is the referenced one; nil if the referenced key is lost.
     func publicKey(_ reference: IdentityRecord.KeyReference) async throws(SynheartAuthError) -> DevicePublicKey? {
         do throws(KeyStoreError) {
             let key = try await keys(.loadKey) { store throws(KeyStoreError) in try store.load(reference.alias) }
             guard let key else { throw KeyStoreError(.notFound, reason: "no such key") }
-            // Another key took the name, so this one was replaced.
+            // Another key has this name, so the referenced key was replaced.
             return key.thumbprint == reference.thumbprint ? key : nil
         } catch {
             let error = await judged(error, reference)
@@ -111,9 +111,9 @@ final class IdentityContext: Sendable {
 
     /// Whether one of the SDK's own requests carries an assertion.
     enum Asserting: Sendable, Hashable {
-        /// Where the service demands one.
+        /// If the service demands one.
         case asDemanded
-        /// Never: the body brings its evidence, or there is nothing to assert with.
+        /// Never: the body has its evidence, or there is no key for assertions.
         case never
     }
 
@@ -176,7 +176,7 @@ final class IdentityContext: Sendable {
     /// - Parameters:
     ///   - signed: The request.
     ///   - patience: How long the request waits for the others; nil if the caller limits its own wait.
-    ///   - check: Throws if the request is no longer wanted when its turn comes.
+    ///   - check: Throws if the request is no longer wanted at its turn.
     ///   - exchange: Sends the request with these header fields.
     func sendAsserting<Answer: Sendable>(
         _ signed: SignedMessage, patience: SerialTaskQueue.Patience? = nil,
@@ -198,8 +198,8 @@ final class IdentityContext: Sendable {
         return (HeaderName.assertion, Base64.standard.encode(try await assertion(clientDataHash: hash)))
     }
 
-    /// Runs `body` with the current key. If the key is lost, checks whether another process has just replaced it; if not, the record
-    /// says from now on that it is lost.
+    /// Runs `body` with the current key. If the key is lost, checks whether another process has just replaced it; if not, marks
+    /// it as lost in the record.
     func withCurrentKey<Value: Sendable>(
         _ body: (IdentityRecord, IdentityRecord.KeyReference) async throws(SynheartAuthError) -> Value
     ) async throws(SynheartAuthError) -> Value {
@@ -227,8 +227,8 @@ final class IdentityContext: Sendable {
 }
 
 extension SerialTaskQueue.Patience {
-    /// The limit for which one of the SDK's own requests waits for running requests with assertions. An upload of the app may take
-    /// long. A rotation that waits for it holds the operation lock, so it gives up at the limit, releases the lock and is tried
+    /// The limit for which one of the SDK's own requests waits for running requests with assertions. An upload of the app may
+    /// take long. A rotation that waits for it holds the operation lock, so it stops at the limit, releases the lock and is tried
     /// again.
     static func forAssertions(_ limit: Duration, _ sleeper: any Sleeper) -> Self {
         Self(
@@ -239,12 +239,12 @@ extension SerialTaskQueue.Patience {
 }
 
 extension SynheartAuthError {
-    /// The current key is gone, or loads but cannot sign any more.
+    /// The error if the current key is gone or can no longer sign.
     static var keyLost: SynheartAuthError {
         SynheartAuthError(.keyInvalidated, "the key is gone; registerDevice makes a new one")
     }
 
-    /// The same error for a clock that is further off than the SDK may learn.
+    /// This error for a clock that is further off than the SDK may learn.
     var unlearnableClock: SynheartAuthError {
         SynheartAuthError(
             .clockTooFarOff, "the device's clock is off, and by more than can be corrected", cause: self,

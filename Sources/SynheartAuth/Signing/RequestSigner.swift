@@ -26,7 +26,7 @@ struct RequestSigner: Sendable {
             try context.checkSchemeOne(quick.record)
             let (deviceID, timestamp) = try prepare(quick.record)
             let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
-            // If the key is gone, the code below finds out why.
+            // If signing fails, the code below finds out why.
             if let signature = try? sign(message) { return signed(message, signature, deviceID, timestamp) }
         }
         return try await context.withCurrentKey { record, key throws(SynheartAuthError) in
@@ -178,7 +178,7 @@ extension IdentityContext {
     /// The scheme of a host's requests.
     ///
     /// - Parameter asked: The scheme that a caller asked for.
-    /// - Throws: `SIGNING_FAILED` if that is another one.
+    /// - Throws: `SIGNING_FAILED` if the caller asked for another scheme.
     func scheme(_ asked: SignatureScheme?, for record: IdentityRecord) throws(SynheartAuthError) -> SignatureScheme {
         let scheme = scheme(for: record)
         guard let asked, asked != scheme else { return scheme }

@@ -1,11 +1,11 @@
 internal import AuthContract
 
-/// A request's URL, split without changing a byte: the SDK must sign what is sent.
+/// A request's URL, split without changing a byte: the SDK must sign the sent URL.
 struct RequestTargetURL: Sendable {
     let origin: RequestOrigin
     let target: RequestTarget
 
-    /// Reads `scheme://authority/path?query`. No path counts as `/`. Refuses a fragment, which is never sent.
+    /// Reads `scheme://authority/path?query`. An absent path is read as `/`. Refuses a fragment, which is never sent.
     init(_ url: String) throws(SynheartAuthError) {
         let slash = UInt8(ascii: "/")
         let bytes = Array(url.utf8)

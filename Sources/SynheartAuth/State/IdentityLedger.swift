@@ -26,7 +26,7 @@ struct IdentityLedger: Sendable {
         return try await apply(.authOriginMoved(to: authOrigin))
     }
 
-    /// Whether the record belongs to the auth service, under its name of today or an earlier one.
+    /// Whether the record belongs to the auth service, under its present name or an earlier one.
     func isOurs(_ record: IdentityRecord) -> Bool {
         record.authOrigin.map { $0 == authOrigin || aliases.contains($0) } ?? true
     }
@@ -41,7 +41,7 @@ struct IdentityLedger: Sendable {
         }
     }
 
-    /// Reads the record, also one of another auth service, so that it can be reset.
+    /// Reads the record, even one of another auth service, so that it can be reset.
     func loadOfAnyOrigin() async throws(SynheartAuthError) -> IdentityRecord {
         var attempt = 0
         while true {

@@ -3,10 +3,10 @@ internal import AuthContract
 /// The persisted record of one identity. It never holds private keys, attestations or tokens.
 @dynamicMemberLookup
 struct IdentityRecord: Sendable, Hashable {
-    /// What the service knows about this device. The state does not say it: in `registering` the device is pending, or it is active
-    /// and rotates.
+    /// The service's knowledge of this device. The state does not determine it: in `registering` the device is pending, or it is
+    /// active and rotates.
     enum Identity: String, Sendable {
-        /// The device has no identity that it can use.
+        /// The device has no usable identity.
         case none
         /// The service has not decided yet.
         case pending
@@ -28,7 +28,7 @@ struct IdentityRecord: Sendable, Hashable {
         /// Server clock minus local clock.
         var clockOffset = ClockOffset.none
         var attestationKey: AttestationKey?
-        /// The bundle that has the App Attest key. It stays when the key is lost.
+        /// The bundle that owns the App Attest key. It stays when the key is lost.
         var attestationOwner: String?
         /// The suspicions about keys.
         var suspicions: [KeyAlias: Suspicion] = [:]
@@ -36,14 +36,14 @@ struct IdentityRecord: Sendable, Hashable {
         var authOrigin: String?
         /// A demanded rotation (`X-Synheart-Rotate`).
         var rotationDemand: RotationDemand?
-        /// The scheme to sign under: the service refuses a lower one from this device.
+        /// The lowest scheme to sign under: the service refuses lower ones from this device.
         var schemeFloor = SignatureScheme.one
         /// The running operation, or the rest of an interrupted one.
         var journal: JournalEntry?
     }
 
     /// A class, for code size: async functions keep records across many calls, each with code that copies one, and a reference is
-    /// one word.
+    /// only one word.
     private final class Storage: Sendable {
         let fields: Fields
 
@@ -74,7 +74,8 @@ struct IdentityRecord: Sendable, Hashable {
         var thumbprint: String
     }
 
-    /// The attestation provider's handle (App Attest's key id), persisted before its first use. One attestation uses it up.
+    /// The attestation provider's handle (App Attest's key id), persisted before its first use. It can be used for one
+    /// attestation.
     struct AttestationKey: Sendable, Hashable {
         var id: String
         var isUsed: Bool
@@ -82,7 +83,7 @@ struct IdentityRecord: Sendable, Hashable {
     }
 }
 
-/// An operation in progress, written before each step that the outside can see, so that it can be finished or undone after a
+/// An operation in progress. It is written before each step with outside effects, so that it can be finished or undone after a
 /// kill.
 enum JournalEntry: Sendable, Hashable {
     /// A registration with this key. `isSent`: the service may know the key.
@@ -105,12 +106,12 @@ struct PendingRotation: Sendable, Hashable {
     var lastCopy: UnixTime?
     /// The service answered a copy with `ROTATION_FAILED`.
     var isRefused = false
-    /// The attestation provider's new handle, if the rotation brings one in place of a lost one. It becomes the identity's with the
+    /// The attestation provider's new handle, if the rotation replaces a lost one. It becomes the identity's handle with the
     /// rotation.
     var newHandle: IdentityRecord.AttestationKey?
 
-    /// Whether a copy with a new handle may still take effect. Another copy must not leave then: the answer would not say which of
-    /// the two took effect.
+    /// Whether a copy with a new handle may still take effect. Then no other copy may be sent, because the answer would not show
+    /// which of the two took effect.
     var hasOpenRebind: Bool { lastCopy != nil && newHandle?.isUsed == true }
 }
 

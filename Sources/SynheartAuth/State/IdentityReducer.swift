@@ -13,8 +13,7 @@ enum IdentityEvent: Sendable, Hashable {
     /// `forgetsKey`: the service certainly does not know the key, or will never accept it.
     case registrationFailed(forgetsKey: Bool)
 
-    // Rotation.
-    /// A rotation under way keeps its key, and gets the stronger reason of the two.
+    // Rotation. A running rotation keeps its key, and gets the stronger reason of the two.
     case rotationStarted(KeyAlias, RotationReason)
     case rotationHandleMade(id: String)
     case rotationHandleForgotten
@@ -33,14 +32,14 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationDemanded(RotationDemand)
     case keyDisposed
 
-    /// Ignored unless the record still names this very key: a new one may have its alias.
+    /// Ignored unless the record still names this key: a new one may have the same alias.
     case keyLost(IdentityRecord.KeyReference)
     case wiped
     /// Ignored unless the record names this very key.
     case keySuspected(IdentityRecord.KeyReference, Suspicion)
     /// The key has signed.
     case keyTrusted(KeyAlias)
-    // The key that asserts. Ignored unless it is still this one.
+    // The key for assertions. Ignored unless it is still this one.
     case assertionKeySuspected(id: String, Suspicion)
     case assertionKeyTrusted(id: String)
     case assertionKeyLost(id: String)
@@ -167,7 +166,7 @@ enum IdentityReducer {
 }
 
 extension IdentityRecord {
-    /// In place of a damaged record: its key is lost.
+    /// A record in place of a damaged one: its key is lost.
     init(damaged appID: AppID) {
         self.init(appID: appID)
         self.state = .keyInvalid

@@ -10,7 +10,7 @@ public enum IdentityState: String, Sendable, Hashable, CaseIterable {
     case registering
     /// The identity is registered.
     case registered
-    /// The operating system says that the key is gone.
+    /// The operating system reports that the key is gone.
     case keyInvalid
 }
 
@@ -60,7 +60,7 @@ enum StateTable {
         // Failures before the request is sent: an expired challenge, a refused attestation.
         Row(.challengeReceived, .failure, .unregistered),
         Row(.keyReady, .failure, .unregistered),
-        // resetDeviceIdentity, and nothing else.
+        // Only resetDeviceIdentity.
         Row(.unregistered, .reset, .unregistered),
         Row(.challengeReceived, .reset, .unregistered),
         Row(.keyReady, .reset, .unregistered),

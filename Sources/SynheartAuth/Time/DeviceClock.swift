@@ -5,7 +5,7 @@ public protocol DeviceClock: Sendable {
     /// Milliseconds since 1970-01-01T00:00:00Z on the device's clock, which may be wrong and may jump.
     var wallMilliseconds: Int64 { get }
 
-    /// Time since some fixed moment. It goes on while the device sleeps, and never jumps.
+    /// Time since some fixed moment. It continues while the device sleeps, and never jumps.
     var continuous: Duration { get }
 }
 

@@ -27,7 +27,7 @@ struct TokenCache: Sendable {
         /// When the token was requested, on the continuous clock.
         let fetchedAt: Duration
         let life: Duration
-        /// The key that the token confirms. After a rotation a new token is due.
+        /// The thumbprint of the key that the token names. After a rotation a new token is due.
         let thumbprint: String
 
         func remaining(_ now: Duration) -> Duration { fetchedAt + life - now }

@@ -1,7 +1,7 @@
 internal import AuthContract
 
 extension VerdictEngine.Answer {
-    /// Interprets a failure of a key store as an answer about the key. A code of the host's own is an answer without a
+    /// Interprets a failure of a key store as an answer about the key. A code that the host defined is an answer without a
     /// documented retry.
     init(_ code: KeyStoreError.Code) {
         self =
@@ -23,7 +23,7 @@ extension VerdictEngine.Answer {
     }
 }
 
-/// A suspicious answer: the first one, or another one too soon after it.
+/// A suspicious answer: the first one, or a second one too soon after it.
 struct SuspiciousAnswer: Error {
     let answer: any Error
 }
@@ -43,7 +43,7 @@ extension IdentityContext {
         guard answer == .suspicious else { return error(failure) }
         let record: IdentityRecord
         do throws(SynheartAuthError) { record = try await ledger.loadOfAnyOrigin() } catch { return error }
-        // Another process replaced the key meanwhile. The caller reads the record again.
+        // Another process replaced the key meanwhile. The caller re-reads the record.
         guard let key, record.names(key) else { return error(lost) }
         let now = run.now
         let suspicion = record.suspicions[key.alias]
@@ -118,7 +118,7 @@ extension IdentityContext {
 }
 
 extension IdentityRecord {
-    /// Whether this very key is the record's, or one that its journal names.
+    /// Whether this key is the record's, or one that its journal names.
     func names(_ key: KeyReference) -> Bool { reference(key.alias) == key }
 
     /// The key of this name; nil if the record names none.

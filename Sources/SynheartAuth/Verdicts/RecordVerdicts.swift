@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import Bytes
 
-/// The suspicions that only this process keeps: those about a record that cannot store them, and when it saw suspicions of other
-/// processes.
+/// The suspicions that only this process keeps: those about a record that cannot store them, and the times when it saw suspicions
+/// of other processes.
 final class RecordSuspicions: Sendable {
     enum Kind: Sendable, Hashable {
         case absent, damaged
@@ -19,8 +19,8 @@ final class RecordSuspicions: Sendable {
 
     init(_ run: ProcessRun) { self.run = run }
 
-    /// Notes the suspicions in a record that was just read. One that was not there at the first reading is of a process that runs
-    /// beside this one, such as an extension: it is as old as this reading.
+    /// Notes the suspicions in a record that was just read. If a suspicion appears after the first reading, it is of a concurrent
+    /// process, such as an extension, and gets the time of this reading.
     func note(_ record: IdentityRecord) {
         let suspicions = Array(record.suspicions.values) + [record.attestationKey?.suspicion].compactMap { $0 }
         let now = run.now
@@ -32,14 +32,14 @@ final class RecordSuspicions: Sendable {
         }
     }
 
-    /// When this process saw the suspicion of another one; zero for an earlier process.
+    /// When this process first saw the suspicion of another process; zero for an earlier process.
     func seen(_ suspicion: Suspicion?) -> Duration {
         suspicion.flatMap { suspicion in others.withLock { $0.seen[suspicion] } } ?? .zero
     }
 
     /// Judges one more suspicious reading of this kind.
     ///
-    /// - Returns: how long the suspicion is still too young to count; nil if it counts, so that the canaries decide.
+    /// - Returns: the remaining time until the suspicion can be confirmed; nil: it can, and the canaries decide.
     func ripening(_ kind: Kind) -> Duration? {
         let now = run.now
         let suspicion = known.withLock { known -> Suspicion? in

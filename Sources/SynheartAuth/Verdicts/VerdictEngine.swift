@@ -1,9 +1,10 @@
 /// Decides whether a key or a record is lost (specification, *Key invalidation*).
 ///
-/// One failed call of the platform never ends an identity: phones answer wrongly while they boot, are locked or are low on memory.
-/// The engine is pure, and its table is the Kotlin client's too. Key stores and storages only classify their platform's answers and ask canaries.
+/// One failed call of the platform never ends an identity: phones return wrong answers while they boot, are locked or are low on
+/// memory. The engine is pure, and the Kotlin client uses the same table. Key stores and storages only classify their platform's
+/// answers and check canaries.
 enum VerdictEngine {
-    /// What the platform said.
+    /// The platform's answer.
     enum Answer: Sendable, Hashable, CaseIterable {
         /// The key signed, or the record was read.
         case works
@@ -17,14 +18,14 @@ enum VerdictEngine {
 
     /// The earlier suspicion.
     enum History: Sendable, Hashable, CaseIterable {
-        /// There is none: this is the first answer.
+        /// There was no earlier answer: this is the first one.
         case first
         /// Less than two seconds old.
         case young
         case ripe
     }
 
-    /// What the canaries said.
+    /// The result of the canaries.
     enum Canaries: Sendable, Hashable, CaseIterable {
         case notAsked, work, fail
     }
@@ -34,9 +35,9 @@ enum VerdictEngine {
         case intact
         /// The key or record is lost. The identity becomes `keyInvalid`, and must be reset and registered again.
         case lost
-        /// Keep the suspicion. The caller may try again when it is ripe.
+        /// Keep the suspicion. The caller may retry when it can be confirmed.
         case suspected
-        /// Nothing is lost. The caller may try again.
+        /// Nothing is lost, but the platform does not work. The caller may retry.
         case unwell
         /// Ask the canaries, and judge again.
         case askCanaries
@@ -44,7 +45,7 @@ enum VerdictEngine {
 
     struct Row: Sendable {
         let answer: Answer
-        /// The history that the row is for; nil: every history.
+        /// The history to which the row applies; nil: every history.
         let history: History?
         let canaries: Canaries?
         let verdict: Verdict
@@ -82,7 +83,7 @@ enum VerdictEngine {
     /// How long until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this
     /// one.
     ///
-    /// - Parameter seen: When this process saw the suspicion of another one that still runs; zero for an earlier process.
+    /// - Parameter seen: When this process first saw the suspicion of another running process; zero for an earlier process.
     static func remaining(_ suspicion: Suspicion, _ now: ProcessTime, seen: Duration = .zero) -> Duration {
         let since = suspicion.process == now.process ? suspicion.at : seen
         return min(max(interval - (now.running - since), .zero), interval)
@@ -98,7 +99,7 @@ enum VerdictEngine {
 struct Suspicion: Sendable, Hashable {
     /// The process that got the answer.
     let process: ProcessID
-    /// When it got the answer, since its start.
+    /// The time of the answer, since the process's start.
     let at: Duration
 
     init(process: ProcessID, at: Duration) {
@@ -110,7 +111,7 @@ struct Suspicion: Sendable, Hashable {
     init(_ now: ProcessTime) { self.init(process: now.process, at: now.running) }
 }
 
-/// Tells processes apart: eight random bytes.
+/// Identifies a process by eight random bytes.
 struct ProcessID: Sendable, Hashable {
     let value: UInt64
 

@@ -34,7 +34,7 @@ enum PlaySamples {
         let granted = try await post(
             account.tokenURI, ["Content-Type": "application/x-www-form-urlencoded"],
             account.tokenRequestBody(at: Date()))
-        // Keep it for its lifetime, less some minutes.
+        // Keep it for its lifetime, minus some minutes.
         let access = try AccessToken(status: granted.status, body: granted.body)
         guard let request = DecodeRequest(package: "com.example.app", token: token) else {
             return .couldNotCheck(.init(.unexpectedAnswer, "not a package name"))

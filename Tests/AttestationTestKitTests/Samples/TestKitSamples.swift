@@ -6,7 +6,7 @@ import Foundation
 import PlayIntegrity
 import Testing
 
-/// The samples of the pages about tests, run as they stand there.
+/// The samples of the pages about tests, run as printed.
 @Suite struct TestKitSamples {
     @Test func `an Apple device registers and signs, and a key in use is refused`() throws {
         let now = Date()

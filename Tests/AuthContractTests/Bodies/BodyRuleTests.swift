@@ -18,7 +18,7 @@ import Testing
         #expect(TokenRequest().json.members.isEmpty)
         #expect(JSONValue.object(TokenRequest().json).text() == "{}")
         let status = Body.all.first { $0.testDescription == "StatusResponse" }
-        // A key that was never rotated says so, as the specification lists the member.
+        // A key that was never rotated has the member as null, as in the specification.
         #expect(status?.sample["key_rotated_at"] != nil)
     }
 

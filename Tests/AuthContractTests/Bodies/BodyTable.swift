@@ -29,7 +29,7 @@ extension Body {
                     keyProof: bytes, keyAttestation: [bytes, bytes],
                     deviceLocalID: "123E4567-e89b-12d3-a456-426614174000"),
                 required: ["app_id", "public_key", "challenge", "platform"],
-                // On Android, a key attestation may replace the proof, and a proof the key attestation.
+                // On Android, proof and key attestation are each optional, because the other one may suffice.
                 optional: ["proof", "key_proof", "key_attestation", "device_local_id"]
             ) { random in
                 RegisterRequest(
@@ -127,7 +127,7 @@ extension SeededNumbers {
 
     mutating func integer() -> Int64 { Int64.random(in: .min ... .max, using: &self) }
 
-    /// A time that ISO 8601 with four digits for the year can say.
+    /// A time that ISO 8601 with a four-digit year can express.
     mutating func time() -> UnixTime { UnixTime(Int64.random(in: 0...253_402_300_799, using: &self)) }
 
     mutating func chain() -> [[UInt8]] {

@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// One byte string has one text: a text that decodes is exactly the one that encoding gives.
+    /// Each byte string has one text: a text that decodes equals its encoding.
     @Test func `each byte string has one text`() {
         var random = SeededNumbers(seed: 3)
         let alphabet = Array("AQgw/+-_=Zz \n".utf8)

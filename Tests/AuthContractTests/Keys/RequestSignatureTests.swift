@@ -54,7 +54,7 @@ import Testing
         try check("ecdsa_secp256r1_sha256_p1363_test", count: 262) { try RequestSignature(raw: $0) }
     }
 
-    /// Strict DER: an accepted encoding is exactly the one that would be written.
+    /// Strict DER: an accepted encoding equals the one that is written.
     @Test func `a signature that is read is written the same`() throws {
         let vectors = try Vectors.load("ecdsa_secp256r1_sha256_test", as: File.self)
         for test in vectors.testGroups.flatMap(\.tests) {
@@ -88,7 +88,7 @@ import Testing
         #expect(!signature.isValid(for: message, by: DevicePublicKey(P256.Signing.PrivateKey().publicKey)))
     }
 
-    /// Anyone can turn (r, s) into (r, n - s), which verifies as well. r stays the same, so it identifies a replay.
+    /// Anyone can turn (r, s) into (r, n - s), which is valid too. r stays the same, so it identifies a replay.
     @Test func `r is the same with the other s`() throws {
         for _ in 0..<20 {
             let signature = try sign()

@@ -110,7 +110,7 @@ import Testing
                 #expect((RandomUUID(given, upperCase: false) != nil) == lower.utf8.contains(character), "\(given)")
                 #expect((RandomUUID(given, upperCase: true) != nil) == either.utf8.contains(character), "\(given)")
             }
-            // Replaces two bytes by a character of two bytes, so that the length stays right.
+            // Replaces two bytes by a character of two bytes, so that the length stays correct.
             for scalar in ["\u{80}", "\u{E1}", "\u{17F}", "\u{7FF}"] where position + 1 < text.count {
                 var changed = text
                 changed.replaceSubrange(position..<position + 2, with: scalar.utf8)

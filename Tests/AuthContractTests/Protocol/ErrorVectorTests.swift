@@ -3,7 +3,8 @@ import Testing
 
 @_spi(Service) @testable import AuthContract
 
-/// The table of refusals, against everything that repeats a part of it. SynheartAuthTests runs what a client makes of the codes.
+/// The table of refusals, compared with everything that repeats a part of it. SynheartAuthTests checks how a client handles the
+/// codes.
 @Suite struct ProtocolErrorVectors {
     struct File: Decodable { let codes: [Code] }
 
@@ -64,7 +65,7 @@ import Testing
         let errors = try JSONDecoder().decode(Contract.self, from: Data(contentsOf: file)).errors
         let own = Dictionary(uniqueKeysWithValues: errors.codes.map { ($0.code, $0.recovery) })
         for code in ErrorCode.allCases where code.httpStatus < 500 {
-            // The client has a code of its own with this text, for a device that never registered.
+            // The client has its own code with this text, for a device that never registered.
             let stated = code == .notRegistered ? nil : own[code.rawValue]
             let found = stated ?? errors.service_recoveries[code.rawValue] ?? "none"
             #expect(found == code.recovery.rawValue, "\(code.rawValue)")

@@ -66,7 +66,7 @@ import Testing
         return bytes
     }
 
-    /// A request as it is on the wire.
+    /// A request as sent.
     private struct Request {
         let method: String
         let target: RequestTarget

@@ -201,7 +201,7 @@ import Testing
     @Test("signature bases and claims are those of the vector, and their signatures verify")
     func bases() throws {
         for item in file.bases {
-            // Read as a verifier reads it: from the headers that a client sends.
+            // Parsed as by a verifier, from a client's headers.
             let headers = try SchemeTwoHeaders(
                 HeaderFields([
                     ("X-App-ID", item.appId), ("X-Device-ID", item.deviceId), ("Content-Digest", item.contentDigest),
@@ -240,7 +240,7 @@ import Testing
             #expect(headers?.deviceID.text == item.deviceId, "\(item.name)")
             #expect(headers?.parameters.created.seconds == item.created, "\(item.name)")
             #expect(headers?.parameters.nonce == item.nonce && headers?.parameters.keyID == item.keyid, "\(item.name)")
-            // What is signed is the serialised form, which may differ from what was sent.
+            // The signature covers the serialised form, which may differ from the sent text.
             let base = headers.flatMap { headers in
                 parsed {
                     try headers.base(

@@ -3,7 +3,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// `docs/vectors/tokens.json`: what a backend does with a device token, step by step as the document says.
+/// `docs/vectors/tokens.json`: a backend's check of a device token, step by step as in the document.
 @Suite struct ProtocolTokenVectors {
     struct File: Decodable {
         let jwks: KeySet

@@ -77,7 +77,7 @@
             }
         }
 
-        /// What our parser accepts, the other one also accepts, and writes in the same form.
+        /// Texts that our parser accepts are accepted by the other one, with the same serialisation.
         @Test func `both read structured fields alike`() throws {
             var random = SeededNumbers(seed: 10)
             let texts = StructuredFields.read.map(\.0) + StructuredFieldMutations.texts(count: 4000, random: &random)
@@ -91,7 +91,7 @@
             #expect(accepted > 300)
         }
 
-        /// The texts that only the other parser accepts are those for which ours is stricter.
+        /// The texts that only the other parser accepts are those where ours is stricter.
         @Test func `they refuse what we refuse`() throws {
             let stricter = ["a=:aGVsbG8:", "a=:aGVsbG9=:", "a=%\"x\""]
             let answers = try OtherImplementation.ask(

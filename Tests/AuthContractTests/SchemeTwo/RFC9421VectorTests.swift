@@ -4,7 +4,7 @@ import Testing
 
 @testable import AuthContract
 
-/// RFC 9421 Appendix B, through the parts that our profile is made of.
+/// RFC 9421 Appendix B, with the building blocks of our profile.
 @Suite struct RFC9421Vectors {
     struct File: Decodable {
         struct Case: Decodable, Sendable, CustomTestStringConvertible {
@@ -79,7 +79,7 @@ import Testing
         #expect(isValid == (vector.expect == "valid"))
     }
 
-    /// None is of our profile, and each is refused as such.
+    /// None of these messages fits our profile, and each is refused for that reason.
     @Test(arguments: cases.filter { $0.message.hasPrefix("POST") || $0.message.hasPrefix("GET") })
     func `another profile is unsupported`(_ vector: File.Case) throws {
         let message = try HTTPMessage(vector.message)
@@ -95,7 +95,7 @@ import Testing
     }
 }
 
-/// Enough of an HTTP/1.1 message, as the RFC prints it, to resolve the components that its examples cover.
+/// A partial parser of HTTP/1.1 messages in the RFC's notation, for the components that its examples cover.
 private struct HTTPMessage {
     struct Unresolved: Error { let component: String }
 

@@ -88,7 +88,7 @@ import Testing
         let headers = try SchemeTwoHeaders(reading("Signature-Input", "synheart=" + input))
         let unescaped = nonce.replacingOccurrences(of: #"\""#, with: "\"").replacingOccurrences(of: #"\\"#, with: #"\"#)
         #expect(headers.parameters.nonce == unescaped)
-        // Signed and sent in the form in which it was received.
+        // Signed and sent in the received form.
         #expect(headers.fields[3].value == "synheart=" + input)
     }
 
@@ -100,7 +100,7 @@ import Testing
         #expect(headers.fields[3].value == "synheart=" + input)
     }
 
-    /// Spaces that RFC 9651 allows between are no part of what is signed.
+    /// Spaces that RFC 9651 allows between items are not signed.
     @Test func `spaces in the list do not matter`() throws {
         let spaced = good.map { line in
             line.0 == "Signature-Input"
@@ -136,7 +136,7 @@ import Testing
         #expect(code(reading("Signature-Input", "")) == .unsupportedSigVersion)
     }
 
-    /// A proxy's signature beside ours, in the same line or in another one, is ignored.
+    /// A proxy's signature next to ours, in the same line or in another one, is ignored.
     @Test func `signatures under other labels are ignored`() throws {
         let input = #"proxy=("@method";req "forwarded");created=1;expires=2.5;alg=x;q=?0;b=::"#
         let inOneLine = good.map { line in

@@ -112,7 +112,7 @@ import Testing
         #expect(headers.signature.isValid(for: base.bytes, by: key))
         #expect(headers.parameters.keyID == key.thumbprint)
         #expect(headers.contentDigest == ContentDigest(of: try [UInt8](base64: vector.body)))
-        // Written again, the parameters keep the order of their signer.
+        // When written again, the parameters keep the signer's order.
         #expect(headers.fields.map(\.value) == vector.headers.map { $0[1] })
     }
 }
@@ -145,7 +145,7 @@ import Testing
         ("Signature-Input", { $0.nonce = "123e4567-e89b-42d3-a456-426614174000" }), ("Signature", { $0.path = "/" }),
     ]
 
-    /// A header of one request put into another.
+    /// A header of one request moved into another.
     @Test(arguments: headerChanges) func `a header of another request does not verify`(
         _ name: String, _ change: Change
     ) throws {
@@ -157,7 +157,7 @@ import Testing
         #expect(try !request.verifies(with: mixed))
     }
 
-    /// A body exchanged together with its digest, which an honest digest check would pass.
+    /// A body that was replaced together with its digest, so that the digest check alone passes.
     @Test func `a changed body with its own digest does not verify`() throws {
         let request = SchemeTwoRequest()
         var changed = request
@@ -188,7 +188,7 @@ import Testing
         #expect(tried > 2000)
     }
 
-    /// (r, n - s) verifies as well; the replay claim is the same, because it is made of the signed bytes.
+    /// (r, n - s) is valid too; the replay claim is the same, because it is computed from the signed bytes.
     @Test func `the signature with the other s has the same base digest`() throws {
         let request = SchemeTwoRequest()
         let sent = try request.sign()

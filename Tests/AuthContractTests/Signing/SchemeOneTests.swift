@@ -21,7 +21,7 @@ import Testing
                 == body[...])
     }
 
-    /// U+017F is upper-cased to S by Unicode; a method that is not ASCII must not become one that is.
+    /// Unicode upper-cases U+017F to S; a method that is not ASCII must not become ASCII.
     @Test func `only ASCII letters of a method become upper case`() {
         let bytes = SchemeOneMessage.bytes(method: "po\u{17F}t", path: "/", timestamp: UnixTime(1), body: [])
         #expect(String(decoding: bytes, as: UTF8.self) == "PO\u{17F}T\n/\n1\n")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import AuthContract
 
-/// RFC 9651, and after it the cases of httpwg/structured-field-tests that bear on dictionaries.
+/// RFC 9651, then the cases of httpwg/structured-field-tests about dictionaries.
 @Suite struct StructuredFields {
     func canonical(_ text: String) -> String? {
         (try? StructuredField.Dictionary(parsing: text, field: "Test"))?.text
@@ -113,7 +113,7 @@ import Testing
     }
 }
 
-/// Dictionaries with a few bytes changed: what a fuzzer would try first.
+/// Dictionaries with a few changed bytes, like a fuzzer's first attempts.
 enum StructuredFieldMutations {
     static func texts(count: Int, random: inout SeededNumbers) -> [String] {
         let seeds = StructuredFields.read.map(\.0) + StructuredFields.refused

@@ -46,7 +46,7 @@ extension ProtocolVectors {
 /// The result of a parser; nil if it refused.
 func parsed<Value>(_ parse: () throws -> Value) -> Value? { try? parse() }
 
-/// The error code that a parser refused with; nil if it accepted.
+/// The error code of a parser's refusal; nil if it accepted.
 func code(_ parse: () throws -> some Any) -> String? {
     do {
         _ = try parse()

@@ -1,7 +1,7 @@
 import AuthContract
 import Crypto
 
-/// A request with parts that can be changed, to sign it and to check whether it verifies.
+/// A changeable request, to sign it and to check whether it verifies.
 struct SchemeTwoRequest: Sendable {
     static let privateKey = P256.Signing.PrivateKey()
     static let key = DevicePublicKey(privateKey.publicKey)

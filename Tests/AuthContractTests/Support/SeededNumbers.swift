@@ -5,7 +5,7 @@ extension SeededNumbers {
 
     mutating func bytes(in counts: ClosedRange<Int>) -> [UInt8] { bytes(Int.random(in: counts, using: &self)) }
 
-    /// Text of a few scripts, with everything that JSON has to escape.
+    /// Text in several scripts, with everything that JSON must escape.
     mutating func text(upTo count: Int = 24) -> String {
         let alphabet = Array("aZ09 ._-/\\\"\n\t\u{0}\u{1F}\u{7F}é漢😀\u{2028}e\u{301}".unicodeScalars)
         var text = ""
@@ -27,7 +27,7 @@ extension SeededNumbers {
     struct NothingToChooseFrom: Error {}
 }
 
-/// A random source that returns the same bytes again.
+/// A random source that always returns the same bytes.
 struct FixedRandom: RandomSource {
     let byte: UInt8
 

@@ -20,7 +20,7 @@ struct BackgroundAndLockedDevice {
             try await auth.maintain(appID: "com.example.app")
             return true
         } catch {
-            // An unfinished rotation goes on at the next launch.
+            // An unfinished rotation continues at the next launch.
             return false
         }
     }

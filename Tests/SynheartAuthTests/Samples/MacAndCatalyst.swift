@@ -11,7 +11,7 @@ enum MacAndCatalyst {
             try await auth.registerDevice(appID: "com.example.app")
             mode = .device
         } catch let error as SynheartAuthError where error.code == .attestationUnavailable {
-            // This Mac cannot prove itself. Another call will not help.
+            // This Mac cannot attest itself. Another call will not help.
             mode = .signInOnly
         }
         return mode

@@ -13,7 +13,7 @@ struct ReinstallAndRestore {
         let before = try await auth.getDeviceId(appID: "com.example.app")
         let registration = try await auth.registerDevice(appID: "com.example.app")
         if let before, before != registration.deviceId {
-            // Tell your backend: what it keeps under the old id belongs to this device no more.
+            // Tell your backend: its data under the old id no longer belong to this device.
             await backend.deviceChanged(from: before, to: registration.deviceId)
         }
     }

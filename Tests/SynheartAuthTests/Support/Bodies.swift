@@ -27,7 +27,7 @@ final class MadeUp: InputStream {
 }
 
 extension BodySource {
-    /// A source that makes another body at each opening, which is counted from 1.
+    /// A source that generates another body at each opening, counted from 1.
     convenience init(_ opened: Locked<Int>, _ body: @escaping @Sendable (_ opening: Int) throws -> InputStream) {
         self.init {
             try body(
@@ -45,7 +45,7 @@ final class GatedBody: InputStream {
     private let before: Int
     private var given = 0
 
-    /// - Parameter before: The bytes that come before the gate.
+    /// - Parameter before: The number of bytes before the gate.
     init(_ gate: Gate, before: Int = 0) {
         (self.gate, self.before) = (gate, before)
         super.init(data: Data())

@@ -12,17 +12,17 @@ final class BulkServer: Sendable {
         let head: String
         let count: Int
         let digest: [UInt8]
-        /// Whether the body came to its end.
+        /// Whether the body was complete.
         let isWhole: Bool
     }
 
-    /// What the server answers.
+    /// The server's answer.
     struct Answer: Sendable {
         var status = 200
         var length = 0
-        /// The bytes after which the connection dies; nil if the answer is whole.
+        /// The number of bytes after which the connection ends; nil if the answer is complete.
         var diesAfter: Int?
-        /// The bytes after which nothing more comes until the client ends the connection.
+        /// The number of bytes after which the server waits until the client ends the connection.
         var stallsAfter: Int?
         /// Whether the server pauses 50 ms before each piece of a body, until `hurry()`.
         var readsSlowly = false
@@ -40,13 +40,13 @@ final class BulkServer: Sendable {
     private let listener: Int32
     private let state = Locked(State())
 
-    /// The requests until now, also those that broke off.
+    /// The requests until now, including incomplete ones.
     var received: [Received] { state.withLock { $0.received } }
     /// The bytes of bodies that arrived.
     var arrived: Int { state.withLock { $0.arrived } }
     /// The bytes of answers that were written.
     var written: Int { state.withLock { $0.written } }
-    /// How many answers the client ended.
+    /// The number of answers that the client ended early.
     var endedByClient: Int { state.withLock { $0.endedByClient } }
 
     private static let block = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }

@@ -4,14 +4,14 @@ import Foundation
 
 @testable import SynheartAuth
 
-/// A server that executes every request that it accepts, and counts. It accepts a nonce once, as the contract demands. The header
-/// `X-Plan` of a request says what happens to it, one plan for each nonce. `X-Id` names the effect that it counts for.
+/// A server that executes every request that it accepts, and counts executions. It accepts a nonce once, as the contract demands.
+/// A request's header `X-Plan` determines what happens to it: one plan for each nonce. `X-Id` names the counted effect.
 final class CountingServer: Sendable {
-    /// What happens to a request on its way.
+    /// The fate of a request.
     enum Plan: String, Sendable, CaseIterable {
         /// It is executed and answered.
         case answer
-        /// It is executed and answered. Then the connection is closed without notice.
+        /// The request is executed and answered. Then the connection is closed without notice.
         case closeAfter
         /// The connection dies before the request is executed.
         case dieBefore
@@ -23,7 +23,7 @@ final class CountingServer: Sendable {
         case dieInHead, dieInBody
         /// A proxy sends the request twice, and gives the second answer.
         case twice
-        /// Not executed, but sent elsewhere, or asked for a password.
+        /// Not executed, but redirected, or challenged for a password.
         case redirect302, redirect307, redirect308, challenge
         /// Refused in the contract's form, without being executed.
         case refused, misdirected, clockSkew, unavailable, rateLimited
@@ -49,7 +49,7 @@ final class CountingServer: Sendable {
     private let listener: Int32
     private let state = Locked(State())
 
-    /// How often the request with this id was executed.
+    /// The number of executions of the request with this id.
     func executions(of id: String) -> Int { state.withLock { $0.executions[id] ?? 0 } }
 
     /// The nonces that arrived more than once.
@@ -88,7 +88,7 @@ final class CountingServer: Sendable {
         close(listener)
     }
 
-    /// Requests of one connection, until one of them ends it.
+    /// Serves the requests of one connection, until one of them ends it.
     private func serve(_ socket: Socket) {
         defer { socket.close() }
         while let request = socket.read() {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The error that `body` throws; a failed expectation if it throws none or another code.
+/// The error that `body` throws; a failed expectation if it throws none or one with another code.
 @discardableResult
 func expectError(
     _ code: SynheartAuthError.Code?, sourceLocation: SourceLocation = #_sourceLocation,

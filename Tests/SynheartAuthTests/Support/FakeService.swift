@@ -29,7 +29,7 @@ actor FakeService: HTTPTransport {
         }
     }
 
-    /// What the app's record demands.
+    /// The demands of the app's record.
     struct Policy: Sendable {
         /// `assertions_required_on`.
         var assertionPrefixes: [String] = []
@@ -57,7 +57,7 @@ actor FakeService: HTTPTransport {
 
     static let origin = "https://auth.test"
     let clock: TestClock
-    /// The status that a registration with a verified proof gets.
+    /// The status for a registration with a verified proof.
     var decision = RegistrationStatus.registered
     private(set) var devices: [Device] = []
     private(set) var requests: [TransportRequest] = []
@@ -89,13 +89,13 @@ actor FakeService: HTTPTransport {
         for index in devices.indices where devices[index].id.text == id { change(&devices[index]) }
     }
 
-    /// Refuses the next requests of a route, whatever their content is.
+    /// Refuses the next requests of a route, whatever their content.
     func refuse(_ route: Route, _ code: ErrorCode, times: Int = 1, retryAfter: Int? = nil) {
         let answer = answer(Refusal(code, retryAfter: retryAfter))
         for _ in 0..<times { planned.append((route.rawValue, { _ in answer })) }
     }
 
-    /// The next request of a route is served, the one after it refused.
+    /// Serves the next request of a route, and refuses the one after it.
     func refuseLater(_ route: Route, _ code: ErrorCode) { refusedLater = (route, code) }
 
     func answer(path: String, with answer: TransportAnswer, times: Int = 1) {
@@ -175,7 +175,8 @@ actor FakeService: HTTPTransport {
         guard let proof = body.keyProof,
             try RequestSignature(der: proof).isValid(for: KeyProof.registration(nonce), by: key),
             let handle = TestAttestation.handle(in: body.proof, of: nonce),
-            // The stand-in for a chain is the challenge that the hardware was given; with another one it is refused.
+            // The stand-in for a chain is the challenge that the hardware was given. With a different one it is
+            // refused.
             body.keyAttestation.map({ $0 == [body.challenge] }) ?? !demandsKeyAttestation
         else { throw Refusal(.invalidAttestation) }
         if let known = devices.first(where: { $0.key == key && $0.appID == body.appID }) {
@@ -201,7 +202,7 @@ actor FakeService: HTTPTransport {
         return ok(RegisterResponse(deviceID: device.id, status: decision))
     }
 
-    /// The device that signed, and whether its current key did. Checks in the order of the contract, replay last.
+    /// The device that signed, and whether it used its current key. Checks in the order of the contract, replay last.
     private func verify(_ request: TransportRequest) throws -> (index: Int, isCurrent: Bool) {
         let headers = try SchemeOneHeaders(request.headers)
         guard abs(headers.timestamp.seconds - now) <= 300, headers.timestamp.seconds - now <= 60 else {
@@ -228,7 +229,7 @@ actor FakeService: HTTPTransport {
         return (index, isCurrent)
     }
 
-    /// The body of a rotation may bring the assertion, or a proof in its place.
+    /// The body of a rotation may contain the assertion, or a proof instead.
     private func checkAssertion(
         _ request: TransportRequest, _ index: Int, _ path: String, _ message: [UInt8]
     ) throws {
@@ -306,7 +307,7 @@ actor FakeService: HTTPTransport {
         devices[index].isKeyExpired = false
     }
 
-    /// A thief of the key rotates it to a key of their own.
+    /// A thief of the key rotates it to their own key.
     func steal(_ id: String) {
         guard let index = devices.firstIndex(where: { $0.id.text == id }) else { return }
         rotate(index, to: DevicePublicKey(P256.Signing.PrivateKey().publicKey), overlap: 60)

@@ -3,8 +3,8 @@ import Bytes
 
 @testable import SynheartAuth
 
-/// Where a process dies: before or after the nth of its calls to the outside. A dead process does nothing any more: every
-/// further call fails until `revive`.
+/// Makes a process die before or after its nth external call. A dead process does nothing: every further call fails until
+/// `revive`.
 final class Faults: Sendable {
     private struct State: Sendable {
         var deadline: Int?
@@ -14,15 +14,15 @@ final class Faults: Sendable {
 
     private let state = Locked(State())
 
-    /// How many points a run had.
+    /// The number of points of a run.
     var points: Int { state.withLock { $0.points } }
     var isDead: Bool { state.withLock { $0.isDead } }
 
-    /// The process dies at this point (from 0), counted from now.
+    /// Makes the process die at this point (from 0), counted from now.
     func die(at point: Int?) { state.withLock { $0 = State(deadline: point) } }
     func revive() { state.withLock { $0 = State() } }
 
-    /// One point; true when the process is dead.
+    /// Passes one point; returns true if the process is dead.
     func pass() -> Bool {
         state.withLock { state in
             if state.deadline == state.points { state.isDead = true }
@@ -150,7 +150,7 @@ struct FaultyAttestation: AttestationProvider {
     }
 }
 
-/// What happens to messages on their way.
+/// A network that can change, lose or delay messages.
 actor TestNetwork: HTTPTransport {
     enum Fault: Sendable, CaseIterable {
         case requestDropped, answerDropped, answeredTwice, requestDelayed, answerLate, garbage, emptyAnswer, htmlError

@@ -10,7 +10,7 @@ final class LocalServer: Sendable {
     private let listener: Int32
     private let request = Locked<(head: String, body: [UInt8])?>(nil)
 
-    /// What was received.
+    /// The received bytes.
     var received: (head: String, body: [UInt8])? { request.withLock { $0 } }
 
     init(_ answer: String?, trickles: Bool = false) throws {
@@ -59,7 +59,7 @@ final class LocalServer: Sendable {
         private static let quietly = Int32(MSG_NOSIGNAL)
     #endif
 
-    /// Head and body; the latter as long as Content-Length says.
+    /// Reads the head, and a body of Content-Length bytes.
     private static func read(_ connection: Int32) -> (head: String, body: [UInt8]) {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         var data = Data()

@@ -49,7 +49,7 @@ struct Phone: Sendable {
         return SynheartAuth(configuration)
     }
 
-    /// A device that is registered, and its id.
+    /// A registered device, and its id.
     static func registered() async throws -> (Phone, SynheartAuth, String) {
         let phone = Phone()
         let sdk = try phone.launch()
@@ -139,7 +139,7 @@ final class MemoryKeyStore: KeyStore {
         var keys: [KeyAlias: Data] = [:]
         /// Keys that load but cannot sign.
         var unusable: Set<KeyAlias> = []
-        /// Keys that the platform calls lost for good.
+        /// Keys that the platform reports as permanently lost.
         var lost: Set<KeyAlias> = []
         var canariesFail = false
         var canaryChecks = 0
@@ -153,7 +153,7 @@ final class MemoryKeyStore: KeyStore {
 
     /// The next signatures or loads fail like this.
     func fail(_ errors: KeyStoreError...) { state.withLock { $0.failures = errors } }
-    /// Loses every key. The platform reports that they are permanently gone.
+    /// Loses every key. The platform reports them as permanently gone.
     func lose() { for alias in state.withLock({ Array($0.keys.keys) }) { lose(alias) } }
     func lose(_ alias: KeyAlias) {
         state.withLock { state in
@@ -161,11 +161,11 @@ final class MemoryKeyStore: KeyStore {
             state.lost.insert(alias)
         }
     }
-    /// Loses every key. The platform only reports that it does not find them.
+    /// Loses every key. The platform only reports that they are not found.
     func vanish() { state.withLock { $0.keys = [:] } }
     func failCanaries(_ fail: Bool) { state.withLock { $0.canariesFail = fail } }
     var canaryChecks: Int { state.withLock { $0.canaryChecks } }
-    /// The operating system refuses to sign with this key for good, although it still loads.
+    /// Makes the operating system refuse permanently to sign with this key, although it still loads.
     func invalidate(_ alias: KeyAlias) { state.withLock { _ = $0.unusable.insert(alias) } }
     var aliases: Set<String> { state.withLock { Set($0.keys.keys.map(\.text)) } }
     var created: Int { state.withLock { $0.created } }
@@ -248,7 +248,7 @@ final class TestAttestation: AttestationProvider {
         Base64.standard.encode(Array("proof ".utf8) + nonce.bytes + Array(handle.utf8))
     }
 
-    /// The handle that a proof names; nil if it proves something else.
+    /// The handle that a proof names; nil if the proof is invalid.
     static func handle(in proof: String?, of nonce: BindingNonce) -> String? {
         guard let bytes = proof.flatMap({ Base64.standard.decode($0) }),
             bytes.starts(with: Array("proof ".utf8) + nonce.bytes)
@@ -258,7 +258,7 @@ final class TestAttestation: AttestationProvider {
 
     static func assertion(_ handle: String, _ hash: [UInt8]) -> [UInt8] { Array("assertion \(handle) ".utf8) + hash }
 
-    /// Apple forgets the handles that were attested until now.
+    /// Makes Apple forget the handles attested until now.
     func loseHandles() { state.withLock { $0.lost = $0.used } }
 
     func fail(_ failures: AttestationError.Code...) { fail(failures) }
@@ -276,7 +276,7 @@ final class TestAttestation: AttestationProvider {
         }
         for attestation in held { attestation.resume() }
     }
-    /// Every attestation takes this long.
+    /// Makes every attestation take this long.
     func take(_ delay: Duration, of clock: TestClock) {
         state.withLock { $0.delay = delay }
         self.clock.withLock { $0 = clock }

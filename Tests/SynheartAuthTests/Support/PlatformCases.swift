@@ -3,31 +3,31 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Keys, records and attestation of a platform, and the faults that can happen there. Each instance is a device of its own.
+/// Keys, records and attestation of a platform, and the possible faults. Each instance is a separate device.
 protocol PlatformUnderTest: Sendable {
     init() throws
     var storage: any RecordStorage { get }
     var keyStore: any KeyStore { get }
     var attestation: any AttestationProvider { get }
 
-    /// Names of the keys that exist.
+    /// The number of existing keys.
     var keyCount: Int { get throws }
     var recordCount: Int { get throws }
     /// The system loses every key.
     func loseKeys() throws
-    /// Every signature fails with this code; nil: signatures succeed again.
+    /// Makes every signature fail with this code; nil: signatures succeed again.
     func failSignatures(_ code: KeyStoreError.Code?) throws
-    /// The next attestations fail like these.
+    /// Makes the next attestations fail with these codes.
     func failAttestations(_ codes: [AttestationError.Code]) throws
-    /// The nonces that were to be attested.
+    /// The nonces of the requested attestations.
     var nonces: [[UInt8]] { get }
-    /// Records cannot be read now, as on a device that was not unlocked since its start.
+    /// Makes records unreadable, as on a device that was not unlocked since its start.
     func lockRecords(_ isLocked: Bool) throws
-    /// Nothing can be written, as on a full disk.
+    /// Makes writes fail, as on a full disk.
     func refuseWrites(_ isRefusing: Bool) throws
 }
 
-/// The cases that every platform must pass, whatever keeps its keys.
+/// The cases that every platform must pass.
 struct PlatformCase: Sendable, CustomTestStringConvertible {
     let testDescription: String
     private let body: @Sendable (any PlatformUnderTest.Type) async throws -> Void

@@ -22,7 +22,7 @@ final class SmallDisk: Sendable {
         #endif
     }
 
-    /// Takes all blocks, and the room for more files.
+    /// Uses all blocks, and the space for more files.
     func fill() throws {
         let zeros = [UInt8](repeating: 0, count: 512)
         var descriptor: Int32 = -1

@@ -14,7 +14,7 @@ final class TestClock: DeviceClock {
     private let time = Locked(Time())
     static let start: Int64 = 1_767_225_600_000
 
-    /// What the service's clock shows.
+    /// The service's time.
     var trueMilliseconds: Int64 { Self.start + time.withLock { $0.elapsed.wholeMilliseconds } }
     var wallMilliseconds: Int64 {
         time.withLock { time in
@@ -25,7 +25,7 @@ final class TestClock: DeviceClock {
     var continuous: Duration { time.withLock { $0.elapsed } }
 
     func advance(_ duration: Duration) { time.withLock { $0.elapsed += duration } }
-    /// How far the device's clock is off.
+    /// Sets the error of the device's clock.
     func setError(_ error: Duration) { time.withLock { $0.error = error } }
     func setJumps(_ jump: Duration) { time.withLock { $0.jumpsPerReading = jump } }
 }
@@ -34,7 +34,7 @@ final class TestClock: DeviceClock {
 final class TestSleeper: Sleeper {
     private let clock: TestClock
     private let slept = Locked<[(Duration, SleepPurpose)]>([])
-    /// How many deadlines of each length may pass.
+    /// The number of deadlines of each length that may pass.
     private let expiring = Locked<[Duration: Int]>([:])
 
     private static let pollsOfAHungCall = 30
@@ -47,7 +47,7 @@ final class TestSleeper: Sleeper {
     /// The number of waits for another holder of a lock.
     var turns: Int { slept.withLock { $0.count { $0.1 == .turn } } }
 
-    /// Lets one deadline of this length pass: that of a call that hangs now or soon. Calls that answer end before.
+    /// Lets one deadline of this length pass, of a call that hangs now or soon. Calls that return end before it.
     func expire(_ duration: Duration = .seconds(30)) { expiring.withLock { $0[duration, default: 0] += 1 } }
 
     private func takeExpiry(_ duration: Duration) -> Bool {
@@ -62,7 +62,7 @@ final class TestSleeper: Sleeper {
         slept.withLock { $0.append((duration, purpose)) }
         switch purpose {
         case .retry: clock.advance(duration)
-        // The task that has the lock writes to a real disk. On a busy machine, the others would use up their attempts
+        // The task that holds the lock writes to a real disk. On a busy machine, others would use up their attempts
         // before it is done.
         case .turn: try await Task.sleep(for: .milliseconds(2))
         case .deadline:

@@ -87,7 +87,7 @@ class SynheartASGI:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """What was read, and after it what comes: the disconnect."""
+    """The body that was read, then the disconnect."""
     waiting = [body]
 
     async def replayed() -> Message:

@@ -65,7 +65,7 @@ class _TimedReader(io.RawIOBase):
 
 
 class _TimedSocket:
-    """What `HTTPResponse` wants of a socket."""
+    """The interface that `HTTPResponse` expects of a socket."""
 
     def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._socket = sock
@@ -104,7 +104,7 @@ class Client:
             return self._exchange(connection, deadline, method, path, headers, body)
         except (OSError, http.client.HTTPException, ValueError) as error:
             connection.close()
-            # The service may have restarted: what else is kept is as old.
+            # The service may have restarted: drop the other idle connections too.
             self._drop_idle()
             raise Unreachable(type(error).__name__) from error
         except BaseException:

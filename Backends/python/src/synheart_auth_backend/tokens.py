@@ -27,7 +27,7 @@ _TOKEN_LIMIT = 8192
 _LIFE = 600
 # Seconds. A set is read again when it is older than its max-age, within these bounds.
 _SHORTEST, _USUAL, _LONGEST = 60, 300, 3600
-# Seconds for which an old set still counts while the service cannot be reached.
+# Seconds for which an old key set stays valid while the service cannot be reached.
 _STALE = 3600
 # Seconds between two attempts: for a kid that is unknown, and after a failure.
 _UNKNOWN_PAUSE, _FAILURE_PAUSE = 60, 5
@@ -44,7 +44,7 @@ class KeysUnavailable(Exception):
 
 @dataclass(frozen=True)
 class DeviceToken:
-    """What a token says. `device_key` is the device's public key as a JWK; `assurance` has `app`, `key` and `labels`."""
+    """The content of a token. `device_key` is the device's public key as a JWK; `assurance` has `app`, `key` and `labels`."""
 
     device_id: str
     app_id: str
@@ -160,7 +160,7 @@ class _KeySet:
         self._life = _USUAL
 
     def key(self, kid: str) -> Optional[EllipticCurvePublicKey]:
-        # One reader at a time: the others would ask the same.
+        # One reader at a time: concurrent ones would fetch the same key set.
         with self._lock:
             now = self._monotonic()
             is_old = self._read_at is None or now - self._read_at >= self._life
@@ -190,7 +190,7 @@ class _KeySet:
 
 
 def _keys(body: bytes) -> Optional[Dict[str, EllipticCurvePublicKey]]:
-    """The keys that can sign tokens, None if this is no key set. Keys of other kinds are not ours to judge."""
+    """The keys that can sign tokens, None if this is no key set. Keys of other types are skipped."""
     try:
         listed = json.loads(body.decode())["keys"]
         if not isinstance(listed, list):

@@ -29,7 +29,7 @@ _ORIGIN = re.compile(r"(https?)://([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1
 _AUTHORITY = re.compile(r"[\x21-\x2b\x2d-\x7e]{1,300}")
 _SERVER_TIME = re.compile(r"[0-9]{10}")
 _FIELD = re.compile(r"[\x20-\x7e]{1,1000}")
-# Where the service says nothing better.
+# Used if the service sends no Retry-After.
 _RETRY_AFTER = 5
 
 
@@ -177,7 +177,7 @@ class Verifier:
             except Unreachable as error:
                 _log.warning("the auth service did not answer: %s", error)
                 continue
-            # Where the service says when to come back, that is later than a phone waits here.
+            # A Retry-After is longer than a phone waits here.
             if answer.status < 500 or answer.retry_after is not None:
                 break
         return answer
@@ -213,7 +213,7 @@ def identity(request: Mapping[str, Any]) -> Optional[Identity]:
 
 
 def verification(request: Mapping[str, Any]) -> Optional[Verification]:
-    """What the middleware found: of an ASGI scope, a WSGI environ or Django's `request.META`."""
+    """The middleware's result, from an ASGI scope, a WSGI environ or Django's `request.META`."""
     found = request.get(VERIFICATION)
     return found if isinstance(found, Verification) else None
 
@@ -224,7 +224,7 @@ def values(headers: Lines, name: str) -> List[str]:
 
 
 def is_asked_about(name: str) -> bool:
-    """Whether the service is told of a header. Cookies and credentials of the client are not its concern."""
+    """Whether a header is passed on to the service. Cookies and credentials of the client are not."""
     name = name.lower()
     if name.startswith("x-synheart-"):
         return not is_reserved(name)
@@ -320,7 +320,7 @@ def _question(request: Incoming, scheme: str, authority: str, name: str) -> Mapp
 
 
 def _is_framed(request: Incoming) -> bool:
-    """Whether the headers name one length, and it is the body's. Two framings are how requests are smuggled."""
+    """Whether the headers name one length, and it is the body's. Ambiguous framing allows request smuggling."""
     lengths = values(request.headers, "content-length")
     if not lengths:
         return True

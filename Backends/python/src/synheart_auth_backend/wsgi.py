@@ -70,7 +70,7 @@ class SynheartWSGI:
         elif not is_chunked:
             return b""
         elif not environ.get("wsgi.input_terminated"):
-            # Nothing says where this body ends.
+            # The body's length is unknown.
             return unframed
         wanted = int(length) if length else self._verifier.body_limit + 1
         parts: List[bytes] = []
@@ -86,11 +86,11 @@ class SynheartWSGI:
 
 
 def _lines(environ: Environ) -> List[Tuple[str, str]]:
-    """The headers that the service is asked about.
+    """The headers in the question to the service.
 
     WSGI joins the lines of a header with commas. No header of a signed request has a comma in it, but for the dictionaries
-    `Signature-Input` and `Signature`. So a comma in another one tells that it was doubled, and it arrives doubled at the service,
-    which refuses it.
+    `Signature-Input` and `Signature`. So a comma in another header means that the header was repeated. It is sent to the service
+    twice, which refuses it.
     """
     lines: List[Tuple[str, str]] = []
     for key, value in environ.items():

@@ -16,7 +16,7 @@ public enum SecureEnclave {
 
     /// Switches the Secure Enclave on or off. A simulator has none.
     public static func setAvailable(_ isAvailable: Bool) { lock.withLock { state = State(isAvailable: isAvailable) } }
-    /// Every signature of a key that was loaded by its representation fails with this error; nil: none fails.
+    /// Makes every signature with a key loaded by its representation fail with this error; nil: none.
     public static func failSigning(_ error: NSError?) { lock.withLock { state.signingFailure = error } }
     static var signingFailure: NSError? { lock.withLock { state.signingFailure } }
 }

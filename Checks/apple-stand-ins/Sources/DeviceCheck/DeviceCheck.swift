@@ -54,10 +54,10 @@ public enum StandInAppAttest {
     public static func reset() { with { $0 = State() } }
     public static func run(in place: Place) { with { $0.place = place } }
     public static func setSupported(_ isSupported: Bool) { run(in: isSupported ? .app : .unsupported) }
-    /// The next calls of attestKey fail with these codes, one each.
+    /// Makes the next calls of attestKey fail with these codes, one each.
     public static func fail(_ codes: DCError.Code...) { fail(codes) }
     public static func fail(_ codes: [DCError.Code]) { with { $0.failures = codes } }
-    /// The next calls of generateAssertion fail with these codes, one each.
+    /// Makes the next calls of generateAssertion fail with these codes, one each.
     public static func failAssertions(_ codes: DCError.Code...) { with { $0.assertionFailures = codes } }
     /// The next calls of attestKey never return.
     public static func hang(times: Int) { with { $0.hangs = times } }
@@ -66,7 +66,7 @@ public enum StandInAppAttest {
     public static func forgetKeys() { with { $0.keys = [:] } }
     public static var clientDataHashes: [Data] { with { $0.hashes } }
     public static var generated: Int { with { $0.keys.count } }
-    /// The key ids of the assertions that were asked for.
+    /// The key ids of the requested assertions.
     public static var asserted: [String] { with { $0.asserted } }
 }
 

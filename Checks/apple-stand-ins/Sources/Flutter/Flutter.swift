@@ -6,7 +6,7 @@ public import Foundation
 public typealias FlutterResult = (Any?) -> Void
 public typealias FlutterEventSink = (Any?) -> Void
 
-/// What a plugin replies to a method that it does not have. A variable, as Swift imports it.
+/// A plugin's reply to an unknown method.
 public var FlutterMethodNotImplemented: NSObject = NSObject()
 
 public final class FlutterMethodCall: NSObject {

@@ -97,7 +97,7 @@ public func SecAccessControlCreateWithFlags(
 public final class SecKey: NSObject {
     enum Backing { case priv(P256.Signing.PrivateKey), pub(P256.Signing.PublicKey) }
     let backing: Backing
-    /// Which key it is, for the failures of single keys.
+    /// The key's tag, for failures of single keys.
     let tag: String
     init(_ b: Backing, tag: String = "") { (backing, self.tag) = (b, tag) }
 }
@@ -169,7 +169,7 @@ public enum StandInKeychain {
         let seconds = with { delay($0) }
         if seconds > 0 { Thread.sleep(forTimeInterval: seconds) }
     }
-    /// The next calls that can fail fail with these statuses, one each.
+    /// Makes the next calls that can fail return these statuses, one each.
     public static func fail(_ statuses: OSStatus...) { with { $0.failures = statuses } }
     /// Every signature fails with this status until the next call of this function; those of canary keys only if they
     /// are named.
@@ -194,7 +194,7 @@ public enum StandInKeychain {
     public static func setMovesKeys(_ moves: Bool) { with { $0.movesKeys = moves } }
     /// Whether look-ups find no keys, although they exist. Items are still found.
     public static func hideKeys(_ hides: Bool) { with { $0.hidesKeys = hides } }
-    /// Whether items are found with other data than was written.
+    /// Whether items are found with data other than what was written.
     public static func setGarbles(_ garbles: Bool) { with { $0.garbles = garbles } }
     /// Whether `SecKeyCopyPublicKey` returns nil.
     public static func hidePublicKeys(_ hides: Bool) { with { $0.hidesPublicKeys = hides } }
@@ -238,7 +238,7 @@ public enum StandInKeychain {
     }
     /// Entitles the app to this group too.
     public static func entitle(_ group: String) { with { _ = $0.groups.insert(group) } }
-    /// The first group of *Keychain Sharing*: items that name no group lie there from now on.
+    /// The first group of *Keychain Sharing*: items that name no group are there from now on.
     public static func share(_ group: String) {
         entitle(group)
         with { $0.defaultGroup = group }

@@ -111,7 +111,7 @@ import os
         arguments: [["TEAM.shared"], ["TEAM.first", "TEAM.shared"], []])
     func adoptedGroup(sharing: [String]) async throws {
         let id = try await launch().registerDevice(appID: Phone.app).deviceId
-        // The first group of Keychain Sharing takes the place of the app id's as the default.
+        // The first group of Keychain Sharing is the default instead of the app id's.
         if let first = sharing.first { StandInKeychain.share(first) }
         StandInKeychain.entitle("TEAM.shared")
         let sdk = try launch(group: "TEAM.shared")

@@ -25,7 +25,7 @@ extension AppleTests {
 
         // MARK: Whose App Attest key it is
 
-        /// The code of an extension: App Attest says that it works there, and makes no key.
+        /// Code in an extension, where App Attest claims to be supported but generates no key.
         private func inExtension(_ body: (SynheartAuth) async throws -> Void) async throws {
             StandInAppAttest.run(in: .appExtension)
             defer { StandInAppAttest.run(in: .app) }
@@ -194,7 +194,7 @@ extension AppleTests {
             let id = try await phone.launchOnApple().registerDevice(appID: Phone.app).deviceId
             let sdk = try phone.launchOnApple(group: Self.group)
             #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
-            // These are the look-up of the record in the group, and the moves from the app's two own groups.
+            // The look-up of the record in the group, and the moves from the app's own two groups.
             StandInKeychain.lie(times: 2)
             await expectSuspicion(.storageError, on: phone.clock) { try await sdk.getDeviceId(appID: Phone.app) ?? "" }
             #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
@@ -261,7 +261,7 @@ extension AppleTests {
             try await eventually { attestation.subjects.count == 1 }
             StandInActivity.deny(true)
             StandInActivity.expire()
-            // At once, while the holder still waits for App Attest.
+            // Immediately, while the holder still waits for App Attest.
             let storage = KeychainStorage(
                 accessGroup: Self.group, lockDirectory: NSTemporaryDirectory(), bundleID: Phone.app)
             let lock = try storage.lock(RecordName(AppID(Phone.app)), for: "operation")

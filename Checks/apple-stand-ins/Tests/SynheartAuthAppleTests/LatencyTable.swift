@@ -37,7 +37,7 @@ extension AppleTests {
                 rows.append((name, times.sorted(), "\(calls.keychain) + \(calls.enclave)"))
             }
             let phones = (0..<Self.rounds / 10).map { _ in Phone() }
-            // Each with an empty Keychain: a first launch.
+            // Each measurement starts with an empty Keychain, as a first launch does.
             try await measure("first launch: isRegistered", rounds: phones.count) { round in
                 StandInKeychain.reset()
                 StandInKeychain.slow(keychain: 2, enclave: 8)

@@ -20,7 +20,7 @@ extension AppleTests {
             SecureEnclave.setAvailable(true)
         }
 
-        /// An answer of a signature.
+        /// An error that a signature fails with.
         struct Failure: Sendable, CustomTestStringConvertible {
             let domain: String
             let code: Int
@@ -437,7 +437,7 @@ extension AppleTests {
             #expect(KeychainStorage().read(name) == .absent)
             StandInKeychain.setGarbles(true)
             #expect(throws: StorageError.self) { try canary.check() }
-            // Also the new one.
+            // The new one too.
             #expect(throws: StorageError.self) { try canary.check("another") }
             guard case .unavailable = KeychainStorage().read(name) else {
                 throw StorageError("read as absent")

@@ -48,7 +48,7 @@ struct ContractFile {
         }
     }
 
-    /// A shape of the plugin as text, in the same form.
+    /// A shape of the plugin as text, in the form of the contract file.
     static func text(_ shape: Shape) -> String {
         switch shape {
         case .optional(let shape): text(true) { text(shape) }

@@ -335,7 +335,7 @@ struct PluginTests {
         let value: Any
     }
 
-    /// Values that do not have the shape, at every place in it.
+    /// Values that break the shape, at every place in it.
     static func brokenForms(_ shape: Shape, _ place: String, isOptional: Bool = false) -> [Broken] {
         func broken(_ why: String, _ value: Any) -> Broken { Broken(why: why, place: place, value: value) }
         let typed: [(String, Any)] = [

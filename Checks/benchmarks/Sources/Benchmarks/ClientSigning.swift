@@ -42,7 +42,7 @@ enum ClientSigning {
     }
 }
 
-/// Attests nothing. The service of this benchmark accepts everything.
+/// Attests nothing. This benchmark's service accepts every proof.
 private struct NoVendor: AttestationProvider {
     var platform: Platform { .ios }
 

@@ -23,7 +23,7 @@ enum ManyClaims {
                 let began = ContinuousClock.now
                 var outcome = try? await replay.claim(
                     pair(index), of: device, timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
-                // Claims come faster than the disk makes segments; a service would answer 503 here.
+                // Claims come faster than the disk can create segments; a service would answer 503 here.
                 while outcome == nil {
                     try await Task.sleep(for: .milliseconds(1))
                     outcome = try? await replay.claim(

@@ -35,7 +35,7 @@ struct RedisTraffic {
         await stores.close()
     }
 
-    /// A call, and how many commands it sends.
+    /// Prints a call, and the number of its commands.
     private static func call(_ name: String, _ stores: RedisStores) throws -> @Sendable () async throws -> Int {
         let random = SystemRandom()
         let device = DeviceID(from: random)

@@ -7,8 +7,8 @@ import StrictJSON
     import FoundationNetworking
 #endif
 
-/// Registers devices with a running service and writes signed requests of theirs, each of which verifies once, as they go
-/// over the wire: files of requests for wrk, one for each of its threads, with a byte 0x1E after each.
+/// Registers devices with a running service and writes signed requests of theirs, each of which verifies once, as files for wrk:
+/// one file for each thread, with a byte 0x1E after each request.
 ///
 ///     SignedTraffic http://127.0.0.1:8080 bench.app CREDENTIAL FOLDER COUNT
 ///

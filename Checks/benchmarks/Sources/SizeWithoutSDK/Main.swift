@@ -1,6 +1,6 @@
 import PlainApp
 
-/// An app without the SDK: what the SDK adds is measured against it.
+/// An app without the SDK: the size of the SDK is the difference from it.
 @main
 struct SizeWithoutSDK {
     static func main() async throws { print(try await signAndSend(to: CommandLine.arguments[1])) }

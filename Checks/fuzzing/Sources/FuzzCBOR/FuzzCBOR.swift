@@ -1,6 +1,6 @@
 import CBOR
 
-/// A value that was parsed is encoded to the same bytes again, because every value has one encoding.
+/// A parsed value is encoded to the same bytes again, because every value has one encoding.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))

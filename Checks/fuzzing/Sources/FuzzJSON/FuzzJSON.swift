@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// A value that was parsed is written as text that parses to the same value.
+/// A parsed value is written as text that parses to the same value.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))

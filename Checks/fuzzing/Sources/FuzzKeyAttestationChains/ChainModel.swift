@@ -15,7 +15,7 @@ struct Choices {
     var isEmpty: Bool { rest.isEmpty }
 }
 
-/// A key of the model. The model has all private keys: the bytes choose which one signs a certificate.
+/// A key of the model. The model has all private keys, and the bytes choose which one signs a certificate.
 enum ModelKey: Hashable, CaseIterable {
     case attestation, factoryIntermediate, droidCA3, droidCA2, registered, attackers, anotherAttackers
 }

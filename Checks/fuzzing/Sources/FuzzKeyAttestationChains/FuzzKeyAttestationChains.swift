@@ -133,7 +133,7 @@ private func judge(
     }
 }
 
-/// Ends the process with the reason, also if preconditions are silent because the build is optimised.
+/// Ends the process with the reason. Preconditions would be silent in an optimised build.
 private func require(_ condition: Bool, _ reason: @autoclosure () -> String) {
     if !condition { fatalError(reason()) }
 }
@@ -175,7 +175,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 }
 
 /// Every input goes to a verifier whose cache the earlier ones filled. One in eight also goes to a verifier with an empty cache,
-/// which computes every signature and so costs as much as four others. The bytes decide which, so a crash is reproducible.
+/// which computes every signature and so costs as much as four others. The input's bytes decide which, so a crash is
+/// reproducible.
 private func isJudgedTwice(_ bytes: [UInt8]) -> Bool {
     bytes.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 } >> 29 == 0 || bytes.isEmpty
 }

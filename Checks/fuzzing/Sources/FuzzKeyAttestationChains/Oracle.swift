@@ -27,7 +27,7 @@ struct Oracle {
 
     var isRootIncluded: Bool { if case .root? = sent.last { true } else { false } }
 
-    /// By the name of the certificate below the root.
+    /// The kind of chain, by the name of the certificate below the root.
     var kind: Kind {
         guard let name = path?.belowRoot.last?.subject else { return .unknown }
         let commonNames = name.compactMap { if case .commonName(let text) = $0 { text } else { nil } }

@@ -22,7 +22,7 @@ private func read(_ bytes: ArraySlice<UInt8>, by step: Int) -> Reading {
         buffer.writeBytes(rest.prefix(max(1, step)))
         rest = rest.dropFirst(max(1, step))
         do {
-            // As text, because a double that is no number equals nothing.
+            // Compared as text, because NaN equals nothing.
             while let value = try decoder.next(&buffer) { reading.values.append("\(value)") }
         } catch {
             reading.isRefused = true

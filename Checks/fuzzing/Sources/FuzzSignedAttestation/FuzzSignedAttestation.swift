@@ -17,7 +17,7 @@ private let receipt: [UInt8] = {
     return made
 }()
 
-/// An attestation with a valid certificate and a correct nonce, made after the grammar changed the content. The outcome
+/// An attestation with a valid certificate and a correct nonce, made after the grammar changed the object's content. The outcome
 /// must be the one that the grammar expects, and verified values must equal the built ones.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
@@ -62,7 +62,7 @@ private struct AttestationPlan {
     private let system: LeafElements
     private let map: ExtensionMap?
     private let environment: AttestEnvironment
-    /// Whether bytes of the object were changed that nothing certifies.
+    /// Whether the grammar changed bytes that nothing certifies.
     private var isReceiptChanged = false
 
     init(_ choices: inout Choices) {
@@ -142,8 +142,8 @@ private struct AttestationPlan {
         return isNumber && Int(digits) ?? 0 >= 27
     }
 
-    /// Bytes after the map or in its place. If the leaf names a system that appends a map, bytes in its place may happen to be
-    /// a map.
+    /// Appends bytes to the map, or puts them in its place. If the leaf names a system that appends a map, such bytes may form a
+    /// map by chance.
     private mutating func judgeAppended(_ bits: Int) {
         guard map == nil, Self.appendsMap(system.text(1400)) else { return data.refuse() }
         data.startOver()

@@ -7,7 +7,7 @@ import FuzzSupport
 
 private let workshop = Workshop()
 private let clientDataHash = Array(SHA256.hash(data: [1, 2, 3]))
-// Made once, because each caches the intermediate.
+// Created once, because each verifier caches the intermediate.
 private let fresh = ReceiptVerifier(trustAnchors: workshop.anchors)
 private let stored = ReceiptVerifier(policy: .stored, trustAnchors: workshop.anchors)
 /// A leaf of the attested key, for field 3.
@@ -76,7 +76,7 @@ private struct ReceiptPlan {
         let made = fields
         options.fields = { _ in made }
         judgeFields()
-        // Only if the time of creation was not changed before.
+        // Only if the creation time is still the honest one.
         if self[12] == Array(Self.text(workshop.now.addingTimeInterval(-Double(age))).utf8) {
             expectation.refuse(if: age < -60 || (age > 300 && maximumAge != nil))
         } else {

@@ -51,7 +51,7 @@ public struct Expectation {
         if condition { refusals.append(line) }
     }
 
-    /// Records a change whose outcome the grammar does not define. If the object verifies, its values must equal the built
+    /// Records a change whose outcome the grammar does not define. If the object still verifies, its values must equal the built
     /// ones.
     public mutating func leaveOpen(if condition: Bool = true) {
         if condition { isOpen = true }

@@ -10,7 +10,7 @@ import 'package:synheart_auth/synheart_auth.dart';
 const String device = '00000000-0000-4000-8000-000000000001';
 const MethodChannel channel = MethodChannel(contract.callsChannel);
 
-/// The details of an error as the native half sends them.
+/// The details of an error, as the native half sends them.
 Map<String, Object?> details(
   String recovery, {
   int? retryAfterMs,
@@ -33,11 +33,11 @@ void main() {
   late SynheartAuth auth;
   late List<MethodCall> calls;
 
-  /// The native half answers each call with [reply].
+  /// Makes the native half answer each call with [reply].
   void native(FutureOr<Object?> Function(MethodCall call) reply) {
     messenger.setMockMethodCallHandler(channel, (MethodCall call) async {
       calls.add(call);
-      // What Dart sends has the contract's shape.
+      // Dart's messages have the contract's shape.
       contract.calls[call.method]!.arguments.check(call.arguments, call.method);
       return reply(call);
     });

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Challenges that were given out. Each is taken once.
+/// Issued challenges. Each can be used once.
 ///
 /// A server with several processes keeps them in a store that they share, with one atomic "get and delete".
 public actor Challenges {
     /// Seconds for which a challenge is good.
     public static let lifetime: TimeInterval = 300
-    /// Beyond this many the oldest goes: its client asks for another.
+    /// The bound. Beyond it the oldest are dropped: their clients ask for new ones.
     static let maximum = 100_000
 
     private var expiries: [[UInt8]: Date] = [:]
@@ -17,7 +17,7 @@ public actor Challenges {
     /// Makes a challenge of 32 random bytes.
     func issue(at now: Date) -> [UInt8] {
         if inOrder.count >= Self.maximum {
-            // Half of them at once, so that a full table does not move its elements for each challenge.
+            // Half of them at once, so that a full table is not compacted for each challenge.
             for oldest in inOrder.prefix(Self.maximum / 2) { expiries[oldest] = nil }
             inOrder.removeFirst(Self.maximum / 2)
         }
@@ -27,7 +27,7 @@ public actor Challenges {
         return challenge
     }
 
-    /// Takes a challenge back. Of two requests with one challenge, one gets it.
+    /// Uses a challenge. Of two requests with the same challenge, only one succeeds.
     func take(_ challenge: [UInt8], at now: Date) throws(Refusal) {
         guard let expiry = expiries.removeValue(forKey: challenge), now < expiry else {
             throw Refusal(.challengeUnknown, "not a challenge of this server, or used, or expired")

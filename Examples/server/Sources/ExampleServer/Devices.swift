@@ -5,7 +5,7 @@ import Foundation
 struct Device: Sendable {
     /// How the device signs.
     enum Key: Sendable {
-        /// A key in the Secure Enclave, which signs assertions alone. Their counter only grows.
+        /// A key in the Secure Enclave that only signs assertions. Their counter only grows.
         case appAttest(P256.Signing.PublicKey, attestedExtensions: Bool, counter: UInt32)
         /// A key in the Keystore, which signs bytes.
         case keystore(P256.Signing.PublicKey)
@@ -28,7 +28,7 @@ public actor Devices {
 
     public init() {}
 
-    /// Adds a device. A key belongs to one device: in a database, a unique index sees to it.
+    /// Adds a device. A key belongs to one device: a database needs a unique index for this.
     func register(_ key: Device.Key) throws(Refusal) -> String {
         let device = Device(id: UUID().uuidString.lowercased(), key: key)
         guard keys.insert(device.publicKey.x963Representation).inserted else {
@@ -40,8 +40,8 @@ public actor Devices {
 
     func device(_ id: String) -> Device? { devices[id] }
 
-    /// Stores the counter of an assertion if the stored one is still `previous`: compare and set, so that of two copies of one
-    /// assertion one counts.
+    /// Stores the counter of an assertion if the stored one is still `previous`. This compare-and-set accepts only one of two
+    /// copies of an assertion.
     func advanceCounter(of id: String, from previous: UInt32, to counter: UInt32) -> Bool {
         guard case .appAttest(let publicKey, let attestedExtensions, previous) = devices[id]?.key else { return false }
         devices[id]?.key = .appAttest(publicKey, attestedExtensions: attestedExtensions, counter: counter)

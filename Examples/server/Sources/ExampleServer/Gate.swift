@@ -2,7 +2,7 @@ import AppAttest
 import Crypto
 import Foundation
 
-/// Registers devices, and tells who signed a request.
+/// Registers devices, and identifies the signer of a request.
 public struct Gate: Sendable {
     private let apple: AppleVerifiers?
     private let android: AndroidVerifiers?
@@ -26,7 +26,7 @@ public struct Gate: Sendable {
 
     func register(_ registration: AppleRegistration) async throws(Refusal) -> String {
         guard let apple else { throw Refusal(.attestationRefused, "no iOS app is configured") }
-        // First, whatever follows: a challenge that was tried is used.
+        // First, because an attempt uses up its challenge whatever follows.
         try await challenges.take(Array(registration.challenge), at: now())
         return try await devices.register(try apple.verify(registration, at: now()))
     }
@@ -55,7 +55,7 @@ public struct Gate: Sendable {
                 if await devices.advanceCounter(of: device.id, from: counter, to: assertion.counter) {
                     return device.id
                 }
-            // Another request of the device was faster. Its counter is the one to compare with now.
+            // Another request of the device was faster: compare with its counter now.
             }
         }
     }
@@ -66,7 +66,7 @@ public struct Gate: Sendable {
         guard let apple else { throw Refusal(.notAuthenticated, "no iOS app is configured") }
         let message = request.message
         do {
-            // The server wrote the client data itself, with the challenge that it took.
+            // The server built the client data itself, with the challenge that it issued.
             return try apple.assertions.verify(
                 request.signature, clientData: message, challenge: .clientDataIs(message), publicKey: publicKey,
                 attestedExtensions: attestedExtensions, previousCounter: counter)

@@ -4,7 +4,7 @@ import Crypto
 import Foundation
 import PlayIntegrity
 
-/// What an iPhone sends to register. `Data` is base64 in JSON.
+/// An iPhone's registration. `Data` is base64 in JSON.
 struct AppleRegistration: Codable, Sendable {
     let challenge: Data
     /// As `DCAppAttestService.generateKey()` returns it.
@@ -13,7 +13,7 @@ struct AppleRegistration: Codable, Sendable {
     let attestation: Data
 }
 
-/// What an Android phone sends to register.
+/// An Android phone's registration.
 struct AndroidRegistration: Codable, Sendable {
     let challenge: Data
     /// SubjectPublicKeyInfo of the key, as `PublicKey.getEncoded()` returns it.
@@ -24,7 +24,7 @@ struct AndroidRegistration: Codable, Sendable {
     /// Play Integrity's token of a classic request with the nonce `AndroidRegistration.nonce`.
     let integrityToken: String
 
-    /// A verdict speaks of a device, not of a key. The nonce binds it to this challenge and this key.
+    /// A verdict is about a device, not about a key. The nonce binds it to this challenge and this key.
     static func nonce(challenge: Data, publicKey: Data) -> String {
         Data(SHA256.hash(data: challenge + publicKey)).base64EncodedString()
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")

@@ -1,7 +1,7 @@
 import Foundation
 import Hummingbird
 
-/// A request's context: who signed it, once `DeviceAuthentication` knows.
+/// A request's context: the signer, set by `DeviceAuthentication`.
 public struct DeviceContext: RequestContext {
     public var coreContext: CoreRequestContextStorage
     var deviceID: String?
@@ -35,7 +35,7 @@ public func makeRouter(_ gate: Gate) -> Router<DeviceContext> {
         return EditedResponse(status: .created, response: RegisteredDevice(id: try await gate.register(registration)))
     }
     router.group().add(middleware: DeviceAuthentication(gate: gate)).post("readings") { request, context in
-        // Here a server stores the reading. The body is the one that the device signed.
+        // A real server stores the reading here. The body is the one that the device signed.
         let body = try await request.body.collect(upTo: context.maxUploadSize)
         return ReadingAccepted(device: context.deviceID ?? "", bytes: body.readableBytes)
     }
@@ -55,7 +55,7 @@ struct ReadingAccepted: ResponseCodable {
     let bytes: Int
 }
 
-/// Lets signed requests of registered devices pass, and tells the routes whose they are.
+/// Lets only signed requests of registered devices pass, and tells the routes who signed.
 struct DeviceAuthentication: RouterMiddleware {
     let gate: Gate
 
@@ -63,7 +63,7 @@ struct DeviceAuthentication: RouterMiddleware {
         _ request: Request, context: DeviceContext, next: (Request, DeviceContext) async throws -> Response
     ) async throws -> Response {
         var (request, context) = (request, context)
-        // Collected before it is judged: the signature covers the body. The routes read the same bytes.
+        // Collected before verification, because the signature covers the body. The routes read the same bytes.
         let body = try await request.collectBody(upTo: context.maxUploadSize)
         context.deviceID = try await gate.verify(
             SignedRequest(

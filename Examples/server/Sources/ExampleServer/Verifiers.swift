@@ -20,7 +20,7 @@ public struct AppleVerifiers: Sendable {
     }
 }
 
-/// The verifiers of an Android app: what Play says of the app and the device, and what the hardware says of the key.
+/// The verifiers of an Android app: Play Integrity for the app and the device, key attestation for the key.
 public struct AndroidVerifiers: Sendable {
     let play: PlayIntegrityVerifier
     let responseKeys: [ResponseKeys]

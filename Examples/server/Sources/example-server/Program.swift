@@ -5,7 +5,7 @@ import Foundation
 import Hummingbird
 import PlayIntegrity
 
-/// Reads what to verify from the environment, and serves on 127.0.0.1:8080. See README.md.
+/// Reads the apps from the environment, and serves on 127.0.0.1:8080. See README.md.
 @main
 struct Program {
     struct Misconfigured: Error, CustomStringConvertible {

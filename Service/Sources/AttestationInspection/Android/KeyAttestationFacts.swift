@@ -3,7 +3,7 @@ internal import Bytes
 internal import Crypto
 internal import StrictJSON
 
-/// Everything that a chain says, with names.
+/// The contents of a chain, with names.
 enum KeyAttestationFacts {
     static func facts(_ audit: KeyAttestationAudit) -> JSONObject {
         var facts = audit.chain.map { Self.facts($0) } ?? JSONObject()
@@ -21,7 +21,7 @@ enum KeyAttestationFacts {
         return facts
     }
 
-    /// Adds the facts that only a verification finds.
+    /// Adds the facts that are known only after verification.
     private static func add(_ verified: KeyAttestationAudit.Findings, to facts: inout JSONObject) {
         facts["provisioning"] = .string(verified.provisioning.rawValue)
         facts["strongbox_corroborated"] = .bool(verified.isStrongBoxCorroborated)

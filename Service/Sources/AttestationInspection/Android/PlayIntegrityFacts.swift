@@ -1,7 +1,7 @@
 internal import PlayIntegrity
 internal import StrictJSON
 
-/// Everything that a token and its verdict say, with names.
+/// The contents of a token and its verdict, with names.
 enum PlayIntegrityFacts {
     static func facts(_ audit: PlayIntegrityAudit) -> JSONObject {
         var facts = JSONObject()

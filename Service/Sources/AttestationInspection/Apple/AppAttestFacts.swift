@@ -8,7 +8,7 @@ extension JSONValue {
     static func hex(_ bytes: some Sequence<UInt8>) -> JSONValue { .string(Hexadecimal.encode(bytes)) }
 }
 
-/// What objects say, named as in input lines.
+/// The contents of objects, named as in input lines.
 enum AppAttestFacts {
     static func facts(of object: AttestationObject) -> JSONObject {
         let claims = object.unverifiedClaims

@@ -9,7 +9,7 @@ package struct RecordedVerdict: Sendable, Hashable {
     package let code: String?
     /// The check that refused.
     package let step: String?
-    /// The checks for which something was not given.
+    /// The checks that lacked an input.
     package let unchecked: [String]
     /// Every check, in order: its name, `passed`, `failed` or `unchecked`, and a detail for people.
     package let checks: [JSONObject]

@@ -2,11 +2,11 @@ package import StrictJSON
 internal import Verification
 
 extension RecordingFile.Changes {
-    /// What an app record changes of a replay.
+    /// The changes that an app record makes to a replay.
     ///
     /// - Parameters:
     ///   - format: the format of the evidence.
-    ///   - record: the record, as the admin API has it.
+    ///   - record: the record, in the form of the admin API.
     ///   - policies: the record's policies by kind, as an answer of the route what-if has them.
     /// - Returns: nil if the record lacks the platform.
     package init?(of format: String, by record: JSONObject, policies: JSONObject) {

@@ -1,7 +1,7 @@
 package import StrictJSON
 package import Verification
 
-/// A refusal with everything that repeats it, as one JSON document (DocC article *Evidence*).
+/// A refusal with all inputs to repeat it, as one JSON document (DocC article *Evidence*).
 ///
 /// It has an input line of a batch, and the policy, the roots and the list of revoked keys that were in effect. It has no
 /// secrets. But it identifies a device: treat it as personal data.
@@ -11,7 +11,7 @@ package struct RecordingFile: Sendable {
     /// The most bytes of a document.
     package static let maximumSize = 4 << 20
 
-    /// For people: the origin of the refusal. It has no effect on the verification.
+    /// The origin of the refusal, for people. It has no effect on the verification.
     package let about: JSONObject
     /// The format of the object.
     package let format: String
@@ -60,15 +60,15 @@ package struct RecordingFile: Sendable {
         try self.init(of: proof.line, options: proof.options, about: about, refusal: (proof.code, proof.step))
     }
 
-    /// What a replay changes.
+    /// The changes for a replay.
     package struct Changes: Sendable {
-        /// Another policy, as `--policy` takes it.
+        /// Another policy, in the form of `--policy`.
         package var policy: JSONValue?
         /// Another time, ISO 8601.
         package var time: String?
         /// Response keys, to decode tokens again.
         package var playKeys: JSONValue?
-        /// The packages that a Play Integrity token may be for, in place of the recorded ones.
+        /// The packages that a Play Integrity token may name, in place of the recorded ones.
         package var packages: [String]?
         /// Roots in PEM that are trusted besides the recorded ones.
         package var furtherRoots: [String] = []
@@ -87,7 +87,7 @@ package struct RecordingFile: Sendable {
         let recorded = options.rootsPEM
         let further = changes.furtherRoots.filter { recorded?.contains($0) != true }
         if !further.isEmpty {
-            // Without recorded roots, the built-in ones were trusted.
+            // If no roots were recorded, the built-in ones were trusted.
             if recorded == nil { options.keepsBuiltInRoots = true }
             options.rootsPEM = ([recorded].compactMap { $0 } + further).joined(separator: "\n")
         }
@@ -105,7 +105,7 @@ package struct RecordingFile: Sendable {
     ) throws -> (format: EvidenceFormat, verdict: Verdict) {
         let fields = try JSONFields(.object(line), path: "input")
         let format: EvidenceFormat = try fields.choice("format")
-        // The service wrote the line, so its members win over the policy.
+        // The service wrote the line, so its members override the policy.
         var options = options
         options.linePoliciesWin = true
         options.trustsLine = true

@@ -13,7 +13,7 @@ actor AccessTokens {
         var renewAt: UnixTime
     }
 
-    /// Seconds before its expiry at which a token is renewed.
+    /// Seconds before a token's expiry at which it is renewed.
     private static let margin: Int64 = 300
     /// Seconds without a request after Google refused the account, and after an outage.
     private static let pauseAfterRefusal: Int64 = 30
@@ -52,7 +52,7 @@ actor AccessTokens {
         if let failure, now < failure.until {
             return try usable(at: now, else: failure.error)
         }
-        // A task of its own, so that a cancelled caller does not cancel the others. It ends within its deadline.
+        // A separate task, so that a cancelled caller does not cancel the others. It ends within its deadline.
         let current = fetching ?? Task { await fetch() }
         fetching = current
         switch await current.value {

@@ -53,7 +53,7 @@ package struct GoogleProviders: EvidenceProviders {
         await decoder.decode(token, package: package, for: caller, within: decodeDeadline)
     }
 
-    /// Has Google decode a token of an app that has several packages, all within one deadline.
+    /// Lets Google decode a token of an app that has several packages, all within one deadline.
     package func decode(_ token: String, packages: [String], for caller: IntegrityCaller) async -> DecodeOutcome {
         let start = ContinuousClock.now
         return await Self.firstVerdict(of: packages) { package in

@@ -10,7 +10,7 @@ internal import StrictJSON
 final class IntegrityDecoder: Sendable {
     fileprivate struct State {
         var tokens: [Secret: AccessTokens] = [:]
-        /// When requests about a subject may resume, because Google asked for a pause.
+        /// When requests about a subject may resume after Google asked for a pause.
         var pauses: [IntegritySubject: UnixTime] = [:]
         /// The subjects for which the log has already explained an unlinked Cloud project.
         var explained: Set<IntegritySubject> = []
@@ -46,7 +46,7 @@ final class IntegrityDecoder: Sendable {
         return state.withLock { $0.usage.days(at: now) }
     }
 
-    /// - Parameter total: the time that is left until the deadline.
+    /// - Parameter total: the remaining time until the deadline.
     func decode(
         _ token: String, package: String, for caller: IntegrityCaller, within total: Duration
     ) async -> DecodeOutcome {
@@ -146,7 +146,7 @@ final class IntegrityDecoder: Sendable {
         }
     }
 
-    /// Logs what to do about the most frequent mistake, an unlinked Cloud project: once for each subject, until it
+    /// Logs the solution of the most frequent mistake, an unlinked Cloud project: once for each subject, until it
     /// works.
     private func explainOnce(_ outcome: DecodeOutcome, _ subject: IntegritySubject, _ account: ServiceAccount) {
         switch outcome {

@@ -29,7 +29,7 @@ struct IntegrityUsageCount: Sendable {
         change(&counts[key, default: IntegrityUsage(app: subject.caller.app, package: subject.package, day: today)])
     }
 
-    /// The counts by app and package: those of an app's service accounts are added up.
+    /// The counts by app and package. An app's service accounts are summed.
     func days(at now: UnixTime) -> [IntegrityUsage] {
         var days: [Day: IntegrityUsage] = [:]
         for (key, usage) in counts where key.day >= IntegrityUsage.day(of: now) - 86_400 {

@@ -17,7 +17,7 @@ struct BackOff: Sendable {
     let random: any RandomSource
     let pause: @Sendable (Duration) async throws -> Void
 
-    /// - Parameter attempt: receives the time that is left.
+    /// - Parameter attempt: receives the remaining time.
     func run<Value: Sendable>(
         within total: Duration, _ attempt: (Duration) async -> Attempt<Value>
     ) async -> Value {

@@ -26,12 +26,13 @@ package final class ProviderHTTP: Sendable {
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
         // The caller retries, because it knows the deadline.
         configuration.connectionPool.retryConnectionEstablishment = false
-        // The observer makes the spans. The client would make others, and parse each URL a second time for them.
+        // The observer creates the spans. The client's own spans would be duplicates, and it would parse each URL
+        // again.
         configuration.tracing.tracer = nil
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
-    /// Closes its connections. Afterwards every request fails.
+    /// Closes the connections. Every later request fails.
     package func shutdown() async { try? await client.shutdown() }
 
     /// Sends a request and reads the whole response.
@@ -75,7 +76,7 @@ package final class ProviderHTTP: Sendable {
         var message = HTTPClientRequest(url: request.url)
         message.method = request.body == nil ? .GET : .POST
         for (name, value) in request.headers + headers { message.headers.add(name: name, value: value) }
-        // With it, a provider's support finds the call of a device's request.
+        // With this id, a provider's support can find the call.
         if let id = RequestID.current { message.headers.add(name: "X-Request-ID", value: id) }
         message.body = request.body.map { .bytes($0) }
         let answer = try await client.execute(message, timeout: .nanoseconds(limit.nanoseconds))

@@ -5,7 +5,7 @@ internal import Crypto
 internal import Foundation
 internal import StrictJSON
 
-/// A list as its source sent it, and when the source last confirmed it.
+/// A list as its source sent it, and the time when the source last confirmed it.
 struct KeptList: Sendable {
     let list: RevocationStatusList
     let bytes: [UInt8]
@@ -26,7 +26,7 @@ struct KeptList: Sendable {
     }
 }
 
-/// The copy of a list on disk: one line of JSON about it, then the list as its source sent it.
+/// The copy of a list on disk: one line of JSON with its metadata, then the list as its source sent it.
 ///
 /// Both are in one file, so that a crash cannot combine the date of one list with the entries of another.
 struct KeptListFile: Sendable {
@@ -85,6 +85,6 @@ func boundedContents(of path: String, limit: Int) throws -> (bytes: [UInt8], mod
     // One byte more than allowed, so that a file that grows is noticed.
     let bytes = try handle.read(upToCount: limit + 1) ?? Data()
     let modified = (attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
-    // A file system may hold a time beyond an Int64. Such a file confirms nothing.
+    // The file system may return a time beyond an Int64. Such a file does not confirm the list.
     return bytes.count > limit ? nil : (Array(bytes), UnixTime(Int64(exactly: modified.rounded(.down)) ?? 0))
 }

@@ -57,7 +57,7 @@ enum ListSource: Sendable {
             }
         } catch { throw Failure(description: "the file cannot be read: \(error.localizedDescription)") }
         guard let contents else { throw Failure(description: "the file is too large") }
-        // The modification time counts: the operator confirms a list by writing it again.
+        // The modification time is the confirmation: the operator confirms a list by writing it again.
         let confirmed = min(contents.modifiedAt, now)
         if let current, current.bytes == contents.bytes {
             return .unchanged(confirmedAt: confirmed, fresh: Self.fileInterval)

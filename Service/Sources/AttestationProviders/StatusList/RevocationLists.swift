@@ -69,8 +69,8 @@ package actor RevocationLists {
         self.logger = logger
     }
 
-    /// The list of a source; nil if there is none that is recent enough. Without a usable list, the caller waits for one fetch
-    /// at most.
+    /// The list of a source; nil if there is none that is recent enough. If there is none, the caller waits for one fetch at
+    /// most.
     package func list(from source: String) async -> RevocationStatusList? {
         guard await isKnown(source) else { return nil }
         if let list = usable(source) { return list }
@@ -78,8 +78,8 @@ package actor RevocationLists {
         return usable(source)
     }
 
-    /// Loads the copies of these sources from disk, and keeps their lists current from now on. Called at start with the
-    /// sources of the apps.
+    /// Loads the copies of these sources from disk, and keeps their lists current from now on. Called at start with all sources
+    /// that apps name.
     package func keep(_ sources: some Sequence<String> & Sendable) async {
         for source in sources { _ = await isKnown(source) }
     }
@@ -138,7 +138,7 @@ package actor RevocationLists {
 
     private func refreshIfDue(_ name: String) async {
         guard let entry = entries[name], entry.dueAt <= clock.now || entry.fetching != nil else { return }
-        // A task of its own, so that a cancelled caller does not cancel the others. It ends within its deadline.
+        // A separate task, so that a cancelled caller does not cancel the others. It ends within its deadline.
         let fetch = entry.fetching ?? Task { await self.refresh(name) }
         entries[name]?.fetching = fetch
         await fetch.value

@@ -4,14 +4,14 @@ internal import HTTPTypes
 internal import HummingbirdCore
 internal import StrictJSON
 
-/// The admin API. It checks the credential first, so that a caller without one cannot learn which paths exist; then path, role
-/// and body.
+/// The admin API. It checks the credential first, so that a caller without one cannot learn which paths exist; then the path, the
+/// role and the body.
 struct AdminAPI: Sendable {
     let service: AuthService
     let stores: AuthService.Stores
     /// Counts the uses of credentials; nil without HTTP.
     var metrics: ServerMetrics?
-    /// Whether the service begins to stop: callers that wait are answered.
+    /// Whether the service has begun to stop: waiting callers are then answered.
     var isStopping: @Sendable () -> Bool = { false }
     let followers = AuditFollowers()
 
@@ -36,7 +36,7 @@ struct AdminAPI: Sendable {
         return try await perform(match.route, admitted)
     }
 
-    /// Answers a call of a page, with the rules for a caller with this credential.
+    /// Answers a page's call, under the rules for a caller with this credential.
     func answer(_ call: AdminCall, by credential: Credential) async throws -> APIResponse {
         metrics?.used(credential, at: service.clock.now)
         try require(.viewer, of: credential)
@@ -111,7 +111,7 @@ struct AdminAPI: Sendable {
 }
 
 extension AdminRoute {
-    /// The allowed names of its query.
+    /// The allowed query parameters.
     var queryNames: [String] {
         switch self {
         case .listDevices:

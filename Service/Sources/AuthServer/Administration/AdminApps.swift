@@ -31,7 +31,7 @@ extension AdminAPI {
         try request.requireKnownSources(of: record, replacing: current)
         try request.requireKnownAudiences(of: record, replacing: current)
         try await requireOwnNames(of: record, replacing: current, request)
-        // The caller replaces the version that it read. Masked secrets stand for those of that version.
+        // The caller replaces the version that it read. Masked secrets are replaced by that version's secrets.
         let changed = try await usable {
             try await service.apps.change(record, ifStill: current, actor: request.actor)
         }

@@ -17,7 +17,7 @@ extension AdminAPI {
             ]))
     }
 
-    /// A caller without `after` learns the end of the log, and follows from there.
+    /// A caller without `after` gets the end of the log, and follows from there.
     func followAudit(_ request: AdminRequest) async throws -> APIResponse {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 100)
         let app = try request.narrowedApp()
@@ -34,7 +34,7 @@ extension AdminAPI {
         defer { if isWaiting { followers.leave() } }
         let until = ContinuousClock.now + .seconds(wait)
         while true {
-            // The end is read before the events. So whatever comes after it is found by the next call.
+            // The end is read before the events, so the next call finds every later event.
             let events =
                 end > after
                 ? try await stores.audit.events(app: app, device: device, after: after, limit: limit) : []
@@ -53,8 +53,8 @@ extension AdminAPI {
         }
     }
 
-    /// Refuses a place whose next event is only in an archive: to skip events silently is to lose them. 0 is the oldest event that
-    /// the log still has.
+    /// Refuses a position whose next event is only in an archive, because skipping events silently would lose them. 0 is the
+    /// oldest event that the log still has.
     func requireKept(after sequence: Int64) async throws {
         guard sequence > 0,
             let first = try await stores.audit.events(app: nil, device: nil, after: 0, limit: 1).first?.sequence,

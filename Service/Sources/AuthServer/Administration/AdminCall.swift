@@ -11,7 +11,7 @@ package struct AdminCall: Sendable {
     package let query: [(name: String, value: String)]
     /// The body; nil for none.
     package let body: JSONObject?
-    /// The only version that is changed, as `If-Match`; nil: any.
+    /// The version that the record must have, from `If-Match`; nil: any.
     package var ifMatch: String?
 
     /// A call.
@@ -58,9 +58,9 @@ package struct AdminCall: Sendable {
 /// The response to a call: an HTTP status and a body of the API. From status 400 on, the body is an error.
 package struct AdminAnswer: Sendable {
     package let status: Int
-    /// Null if there is none.
+    /// The body; null if there is none.
     package let body: JSONValue
-    /// The version of what was read or changed, for `If-Match`; nil: the answer has none.
+    /// The version of the read or changed record, for `If-Match`; nil: the answer has none.
     package let entityTag: String?
 
     /// Memberwise initializer.

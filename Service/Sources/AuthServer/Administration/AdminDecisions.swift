@@ -6,8 +6,8 @@ extension AdminAPI {
     /// The most devices of one call. The command line sends more calls.
     static let maximumDecisions = 100
 
-    /// Decides about many devices of an app, one after another. Each is a change of its own with its own audit event, so a call
-    /// that is repeated after a failure changes only the devices that are left.
+    /// Decides about many devices of an app, one after another. Each change has its own audit event, so a call that is repeated
+    /// after a failure changes only the remaining devices.
     func decideDevices(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("decision", "with", "devices", "dry_run")
         let appID = try request.appID()
@@ -36,7 +36,7 @@ extension AdminAPI {
         return .json(JSONObject([("dry_run", .bool(isDryRun)), ("results", .array(results))]))
     }
 
-    /// Whether a refusal is about the device alone. Any other one, such as a failure of the store, ends the call.
+    /// Whether a refusal is about the device alone. Any other refusal, such as a failure of the store, ends the call.
     private static func concernsOneDevice(_ refusal: Refusal) -> Bool {
         [.notFound, .conflict, .preconditionFailed].contains(refusal.code)
     }
@@ -49,7 +49,7 @@ enum DecisionName: String, CaseIterable, Sendable {
     case liftRotation = "lift-rotation"
     case lowerScheme = "lower-scheme"
 
-    /// The decision with the members of its body, which are those of the call for one device.
+    /// The decision, with the body members of the call for one device.
     func decision(with body: JSONFields, at now: UnixTime) throws -> DeviceDecision {
         switch self {
         case .approve:
@@ -81,7 +81,7 @@ enum DecisionName: String, CaseIterable, Sendable {
 
     private static let maximumWait: Int64 = 31_536_000
 
-    /// The time by which a key must be rotated. A repeated call can name it, and is then the same demand.
+    /// The time by which a key must be rotated. A repeated call can name the same time, and then changes nothing.
     private static func time(_ body: JSONFields, at now: UnixTime) throws -> UnixTime {
         let within = try body.optionalInteger("within_seconds", in: 0...maximumWait)
         guard let by = try body.optionalString("by") else { return now + (within ?? 86_400) }
@@ -92,7 +92,7 @@ enum DecisionName: String, CaseIterable, Sendable {
     }
 }
 
-/// One of the devices that a call decides about.
+/// One of the devices of a call.
 private struct DecisionTarget {
     let id: DeviceID
     let version: Int64?

@@ -47,7 +47,7 @@ extension AdminAPI {
 }
 
 extension AdminRequest {
-    /// The apps that the caller may see and asks for; nil: all of them, and what is counted for none.
+    /// The apps that the caller may see and asks for; nil: all, including counts without an app.
     fileprivate func visibleApps() throws -> Set<AppID>? {
         if let app = try query.value("app_id", { try AppID($0) }) {
             try requireAccess(to: app)
@@ -58,7 +58,7 @@ extension AdminRequest {
 }
 
 extension CountedVerdict.Member {
-    /// Parses names with commas between them, each once.
+    /// Parses names that are separated by commas. None may be repeated.
     fileprivate static func list(administration text: String) throws(ContractError) -> [CountedVerdict.Member] {
         let names = text.split(separator: ",", omittingEmptySubsequences: false)
         let members = names.compactMap { CountedVerdict.Member(rawValue: String($0)) }
@@ -70,7 +70,7 @@ extension CountedVerdict.Member {
     }
 }
 
-/// The counts of one value of the members that a caller asked for.
+/// The counts for one combination of values of the requested members.
 private struct HistorySeries: Comparable {
     let texts: [CountedVerdict.Member: String]
     let total: Int64
@@ -86,13 +86,13 @@ private struct HistorySeries: Comparable {
             members.map { ($0.rawValue, .string(text($0))) } + [("total", .integer(total)), ("counts", .array(dense))])
     }
 
-    /// The text of a member, as metrics have it too.
+    /// The text of a member, as in metrics.
     private func text(_ member: CountedVerdict.Member) -> String {
         let text = texts[member] ?? ""
         return member == .app && text.isEmpty ? CountedVerdict.other : text
     }
 
-    /// By total, then by text, so that equal questions have equal answers.
+    /// By total, then by text, so that equal queries have equal answers.
     static func < (left: HistorySeries, right: HistorySeries) -> Bool {
         if left.total != right.total { return left.total > right.total }
         let members = CountedVerdict.Member.allCases

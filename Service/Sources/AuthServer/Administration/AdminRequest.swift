@@ -15,7 +15,7 @@ struct AdminCaller: Sendable {
         scope = credential.scope
     }
 
-    /// A user who can open the store's files. It has every right.
+    /// A user who can open the store's files, with every right.
     init(local actor: String) {
         self.actor = actor
         scope = .allApps
@@ -72,7 +72,7 @@ struct AdminRequest: Sendable {
 }
 
 extension AdminRequest {
-    /// A call that did not come over HTTP, by an authorized caller.
+    /// A call by an authorized caller that did not come over HTTP.
     init(_ call: AdminCall, by caller: AdminCaller) throws {
         self.init(
             caller: caller, parameters: call.parameters,
@@ -103,7 +103,7 @@ extension ContractError {
 struct AdminQuery: Sendable {
     private var values: [String: String] = [:]
 
-    /// A query of these values, under the same rules.
+    /// A query with these values, under the same rules.
     init(_ items: [(name: String, value: String)], allowing names: [String]) throws(ContractError) {
         for item in items {
             guard names.contains(item.name), values.updateValue(item.value, forKey: item.name) == nil else {

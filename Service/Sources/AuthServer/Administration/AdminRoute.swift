@@ -1,7 +1,7 @@
 package import AuthContract
 package import AuthService
 
-/// The operations of the admin API: method, path and who may use it, in one table.
+/// The operations of the admin API in one table: method, path and required role.
 package enum AdminRoute: String, CaseIterable, Sendable {
     case listApps, addApp, showApp, changeApp, removeApp
     case listDevices, showDevice, revokeDevice, approveDevice, rejectDevice, forceRotation, liftRotation, lowerScheme
@@ -73,15 +73,15 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     package var method: String { row.method }
     /// The whole path, with parameters in braces.
     package var template: String { Self.base + row.path }
-    /// The path with the name that recordings had first, which answers in 1.x too; nil: the route has one path.
+    /// The path under the first name of recordings, which also works in 1.x; nil: the route has one path.
     package var formerTemplate: String? {
         template.contains("/recordings") ? template.replacing("/recordings", with: "/evidence") : nil
     }
-    /// The lowest role that may use it.
+    /// The lowest role that may use the route.
     package var role: CredentialRole { row.role }
-    /// What it does, in a few words.
+    /// The operation, in a few words.
     package var summary: String { row.summary }
-    /// Whether it needs a credential that is for all apps, because what it shows or changes belongs to no single app.
+    /// Whether the route needs a credential for all apps, because its data belongs to no single app.
     package var concernsAllApps: Bool {
         switch self {
         case .addApp, .verifyAudit, .showAuditHead, .listCredentials, .createCredential, .revokeCredential,

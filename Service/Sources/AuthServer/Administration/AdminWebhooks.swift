@@ -43,7 +43,7 @@ extension AdminAPI {
             }
         }
         let changed = try await service.webhooks.change(current.id, actor: request.actor) { webhook in
-            // Another administrator may have changed it meanwhile.
+            // Another administrator may have changed the webhook meanwhile.
             try request.precondition.check(webhook)
             guard webhook.url == current.url, request.mayAccess(webhook) else {
                 let reason = "The webhook was changed meanwhile"

@@ -4,8 +4,8 @@ internal import StrictJSON
 internal import Verification
 
 extension AdminAPI {
-    /// Judges one page of the app's devices under another record, and beside it under the present one, and with the first page the
-    /// counts of the history. Nothing is changed, and no file or URL of the record is opened.
+    /// Judges one page of the app's devices under another record and under the current one; with the first page also the counts
+    /// of the history. Nothing is changed, and no file or URL of the record is opened.
     func whatIf(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("record", "limit", "cursor")
         let current = try await existingApp(request)
@@ -39,7 +39,7 @@ extension AdminAPI {
     }
 }
 
-/// The number of devices of each finding.
+/// The number of devices for each finding.
 private struct FindingSums {
     private static let maximumExamples = 5
 

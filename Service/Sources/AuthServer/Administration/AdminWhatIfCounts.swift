@@ -6,11 +6,11 @@ extension AdminAPI {
     /// The largest number of lines about counts: those with the most verdicts.
     private static let maximumLines = 100
 
-    /// What a record would decide about the requests and registrations that passed in the last 90 days.
+    /// The decisions of a record about the requests and registrations that passed in the last 90 days.
     func countFindings(_ proposed: WhatIf, _ present: WhatIf, of app: AppID) async throws -> JSONObject {
         let (day, until) = (Int64(86_400), service.clock.now + 1)
         let since = until - VerdictHistory.hoursKept
-        // One step for all days: the sums of at most two slots.
+        // One step for all days: a query sums at most two slots.
         var query = VerdictQuery(
             since: since - since.seconds % day, until: until, step: VerdictHistory.hoursKept, apps: [app], limit: 10_000
         )
@@ -46,7 +46,7 @@ extension AdminAPI {
     }
 }
 
-/// What counts are summed by.
+/// The members by which counts are summed.
 private struct CountLine: Hashable {
     let finding: WhatIf.Finding
     let platform: String

@@ -1,7 +1,7 @@
 internal import Bytes
 
-/// The callers that wait for the next event of the audit log. Their number is bounded, because each holds a connection and polls
-/// the store. A caller beyond the bound is answered at once.
+/// Callers that wait for the next event of the audit log. Their number is bounded, because each holds a connection and polls the
+/// store. A caller beyond the bound is answered at once.
 final class AuditFollowers: Sendable {
     /// The longest wait of one call, in seconds: shorter than the deadline of an answer.
     static let longestWait: Int64 = 25
@@ -11,7 +11,7 @@ final class AuditFollowers: Sendable {
 
     private let count = Locked(0)
 
-    /// Whether there is room for one more. If so, the caller must call `leave()` later.
+    /// Whether one more caller may wait. If so, it must call `leave()` later.
     func enter() -> Bool {
         count.withLock { count in
             guard count < Self.maximum else { return false }

@@ -3,13 +3,13 @@ internal import AuthService
 internal import Crypto
 internal import StrictJSON
 
-/// The version of what the admin API changes, as `ETag` and `If-Match` carry it (RFC 9110 sections 8.8.3 and 13.1.1).
+/// The version of a record in the admin API, for `ETag` and `If-Match` (RFC 9110 sections 8.8.3 and 13.1.1).
 struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// The tag with its quotes.
     let description: String
 
-    /// The tag of a record. Two records have the same tag only if they are equal, including their secrets. The secrets are keys
-    /// with far too many bits to be found from the hash.
+    /// The tag of a record. Two records have the same tag only if they are equal, including their secrets. The secrets are long
+    /// random keys, so the hash does not reveal them.
     init(_ record: AppRecord) {
         self.init(hashing: record.json(secrets: .plain))
     }
@@ -17,7 +17,7 @@ struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// The tag of a device: its version, which counts the changes of its row.
     init(_ device: DeviceRecord) { description = "\"\(device.version)\"" }
 
-    /// The tag of a webhook's settings. Its version is no such tag: each delivery counts it up.
+    /// The tag of a webhook's settings. Not its version, which each delivery increments.
     init(_ webhook: Webhook) {
         self.init(
             hashing: JSONObject([

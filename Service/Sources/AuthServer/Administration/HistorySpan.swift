@@ -20,7 +20,7 @@ struct HistorySpan: Equatable {
     /// - Parameters:
     ///   - since: nil: 24 hours before the end.
     ///   - until: nil: now.
-    ///   - step: seconds, a part of a day; nil: as fits the length.
+    ///   - step: seconds, a part of a day; nil: chosen by the length.
     init(since: UnixTime?, until: UnixTime?, step: Int64?, now: UnixTime) throws(ContractError) {
         let end = until ?? now
         let start = since ?? end - 86_400

@@ -2,13 +2,13 @@ internal import AuthContract
 package import AuthService
 internal import StrictJSON
 
-/// The admin API without HTTP and credentials, for a process that has the store's files open. It has the rules, bodies and
-/// refusals of the API. The audit log names the actor given here.
+/// The admin API without HTTP and credentials, for a process that has the store's files open, with the API's rules, bodies and
+/// refusals. The audit log names the actor given here.
 package struct LocalAdministration: Sendable {
     private let api: AdminAPI
     private let caller: AdminCaller
 
-    /// Administration of this service over these stores.
+    /// Administration of this service, with these stores.
     package init(service: AuthService, stores: AuthService.Stores, actor: String) {
         api = AdminAPI(service: service, stores: stores)
         caller = AdminCaller(local: actor)

@@ -1,8 +1,8 @@
 /// The service refuses a configuration.
 package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The key at fault as in a file, such as `server.port`.
+    /// The setting at fault, named as in a file, such as `server.port`.
     package let key: String
-    /// What is wrong with it. It never has the value of a secret.
+    /// The reason. It never contains the value of a secret.
     package let reason: String
 
     /// An error about a key.

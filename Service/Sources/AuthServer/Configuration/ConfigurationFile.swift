@@ -6,7 +6,7 @@ internal import Yams
 ///
 /// The file holds secrets. No error shows a value, a line or a part of one: it names the key's path and the line's number.
 package struct ConfigurationFile: Sendable {
-    /// The path, as the origin of values.
+    /// The path, which errors name as the source of a value.
     package let path: String
     /// Values by name: of a key, or of a secret's `_file`.
     let values: [String: JSONValue]
@@ -207,7 +207,7 @@ private struct Place {
     func of(_ name: String) -> String { lines[name].map { " (line \($0) of \(path))" } ?? " (in \(path))" }
 }
 
-/// A key's name as an error may show it.
+/// A setting's name, in a form that errors may show.
 enum KeyName {
     private static let maximumLength = 40
     private static let maximumDigits = 3

@@ -2,7 +2,7 @@ internal import AuthService
 internal import Logging
 package import StrictJSON
 
-/// What is known about a setting before it is read. The reader, `config show`, the flags' help and the documentation use it.
+/// The description of a setting. The reader, `config show`, the flags' help and the documentation use it.
 package struct SettingDescription: Sendable {
     /// The type of the value.
     package let kind: ConfigurationKey.Kind
@@ -12,9 +12,9 @@ package struct SettingDescription: Sendable {
     package let flag: String?
     /// Whether SIGHUP applies a new value. Other settings need a restart.
     package let isReloadable: Bool
-    /// What it decides.
+    /// The effect of the setting.
     package let meaning: String
-    /// Whether everybody sets it. Other settings are documented on a page of their own.
+    /// Whether most operators set it. Other settings are documented on a separate page.
     package let isEveryday: Bool
 
     fileprivate static func everyday(

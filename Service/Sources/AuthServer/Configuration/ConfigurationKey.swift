@@ -89,7 +89,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     /// The flag of `serve`; nil if there is none.
     package var flag: String? { row.flag }
 
-    /// Whether the key is about Apple's and Google's services. A new value replaces their clients, and what these have cached.
+    /// Whether the key is about Apple's and Google's services. A new value replaces the clients and their caches.
     package var isProviders: Bool { rawValue.hasPrefix("providers.") && !isRoots }
 
     /// Whether the key names a file of added roots.

@@ -2,8 +2,8 @@ internal import Yams
 
 /// A name that appears twice in one group of a configuration file: its path and both lines.
 ///
-/// Yams refuses such a text, reports only the first name's line and column, and builds no tree that has the path. So each
-/// repeated name gets a unique prefix until the text can be parsed. Then the tree has the path.
+/// Yams refuses such a text, reports only the first name's line and column, and builds no tree from which the path could be read.
+/// So each repeated name gets a unique prefix until the text can be parsed.
 struct RepeatedName {
     let path: String
     let lines: [Int]
@@ -57,7 +57,7 @@ struct RepeatedName {
         return nil
     }
 
-    /// The text with a marker before the name there, after its quotation mark if it has one.
+    /// The text with a marker before the name at this position, after its quotation mark if it has one.
     private static func insert(_ marker: String, at mark: Mark, of text: String) -> String? {
         var (line, column) = (1, 1)
         let scalars = text.unicodeScalars

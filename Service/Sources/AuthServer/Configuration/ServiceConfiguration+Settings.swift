@@ -76,7 +76,7 @@ extension ServiceConfiguration {
         get throws(ConfigurationError) {
             let texts = texts(.otherOrigins)
             do {
-                // A signature is checked with each of them.
+                // A signature is checked with each key.
                 guard texts.count <= 16 else { throw ContractError("must be at most 16 origins") }
                 return try texts.map { try RequestOrigin($0) }
             } catch {
@@ -117,11 +117,11 @@ extension ServiceConfiguration {
     /// The maximum age of a status list since its last confirmation, in seconds. An older list is not used.
     package var revocationsMaximumAge: Int64 { Int64(number(.revocationsMaximumAge)) }
 
-    /// Where spans are sent, and the share of requests that are traced; nil: there is no collector.
+    /// Where spans are sent, and the share of requests that are traced; nil: no collector is configured.
     package var tracing: (url: String, share: Double)? {
         get throws(ConfigurationError) {
             guard let text = text(.tracingCollector) else { return nil }
-            // The URL of the base or that of the spans: collectors' pages name the one or the other.
+            // The collector's base URL or its spans' URL: collectors document either one.
             let path = "/v1/traces"
             let base = text.hasSuffix(path) ? String(text.dropLast(path.utf8.count)) : text
             guard let url = URL(string: base), let scheme = url.scheme?.lowercased(),
@@ -137,10 +137,10 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The folder of the audit log's archives; nil: there is none.
+    /// The folder of the audit log's archives; nil: events are not archived.
     package var auditArchive: AuditArchiveFolder? { text(.auditArchive).map { AuditArchiveFolder($0) } }
 
-    /// The age in days from which audit events are archived; nil: none are.
+    /// The age in days from which audit events are archived; nil: no events are.
     package var auditKeepDays: Int64? { value(.auditKeepDays).integer }
 
     /// The days after which ended devices are forgotten; nil: never.
@@ -167,7 +167,8 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Refuses inconsistent settings. Reading the settings includes this check, so that no service starts that cannot work.
+    /// Refuses inconsistent settings. Reading the settings includes this check, so that a service with inconsistent settings does
+    /// not start.
     func checkCombinations() throws(ConfigurationError) {
         guard !texts(.operationsHosts).isEmpty else {
             throw ConfigurationError(

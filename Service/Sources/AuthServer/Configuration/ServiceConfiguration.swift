@@ -37,7 +37,7 @@ package struct ServiceConfiguration: Sendable {
     package enum Scope: Sendable {
         /// The service: all settings must be complete and consistent.
         case service
-        /// `doctor`: as the service, but secrets that only the unit is handed may be absent (`isWithheld`).
+        /// `doctor`: as the service, but secrets that systemd passes only to the unit may be absent (`isWithheld`).
         case inspection
         /// A command that only opens the store. It need not be able to read the service's other files, such as the TLS key.
         case store
@@ -60,7 +60,7 @@ package struct ServiceConfiguration: Sendable {
     ///   - environment: all variables of the process. Unknown ones that begin with `ConfigurationKey.prefix` are refused.
     ///   - flags: the flags of the command line, as text.
     ///   - scope: all settings of the service, or those that administration needs.
-    ///   - store: the folder of the credentials that systemd hands to the package's unit.
+    ///   - store: the folder of the credentials that systemd passes to the package's unit.
     /// - Throws: `ConfigurationError` for an unknown key, a value of the wrong type, or values that exclude each other.
     package init(
         file: ConfigurationFile? = nil, environment: [String: String] = [:],
@@ -109,7 +109,7 @@ package struct ServiceConfiguration: Sendable {
     /// Whether a source sets this setting.
     package func isGiven(_ key: ConfigurationKey) -> Bool { settings[key].map { $0.origin != .standard } ?? false }
 
-    /// Whether a secret is not set here, and may be one that systemd hands to the package's unit alone.
+    /// Whether a secret is not set here, but systemd may pass it to the package's unit.
     package func isWithheld(_ key: ConfigurationKey) -> Bool { withheld.contains(key) && value(key).isNull }
 
     /// A text setting; nil if it is not set.
@@ -249,13 +249,13 @@ extension ConfigurationKey.Kind {
         }
     }
 
-    /// The number that a `share` is; nil: it is none.
+    /// The number of a `share`; nil if the value is none.
     static func share(_ value: JSONValue) -> Double? {
         let number: Double?
         switch value {
         case .number(let written): number = written.double
         case .string(let text):
-            // `Double` reads more than decimal numbers, such as `nan` and `0x1p-2`.
+            // `Double` also reads other forms, such as `nan` and `0x1p-2`.
             number = text.allSatisfy { $0.isASCII && ($0.isNumber || $0 == ".") } ? Double(text) : nil
         default: number = nil
         }

@@ -29,7 +29,7 @@ package struct AuthServer: Sendable {
         package let publicURL: String
         /// `http://HOST:PORT` of the operations listener, `https` behind TLS.
         package let operationsURL: String
-        /// `http://HOST:PORT` of the metrics listener; nil: there is none.
+        /// `http://HOST:PORT` of the metrics listener; nil: no such listener.
         package let metricsURL: String?
     }
 
@@ -156,7 +156,7 @@ package struct AuthServer: Sendable {
         _ onSecondSignal: @escaping @Sendable () -> Void
     ) async throws {
         guard stopsOnSignals else { return try await group.run() }
-        // Before the ready line: a signal right after it must not kill the process.
+        // Before the ready line is printed: a signal right after it must not kill the process.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
@@ -174,7 +174,7 @@ package struct AuthServer: Sendable {
         }
     }
 
-    // Not a Hummingbird `Application`: the logger and the date that it makes for each request cost a tenth of a signature.
+    // Not a Hummingbird `Application`: its logger and date for each request cost a tenth of a signature verification.
     private func listener(
         _ name: String, _ responder: some ListenerResponder, host: String, port: Int, certificate: TLSCertificate?,
         _ listeners: ListenerReadiness
@@ -187,13 +187,14 @@ package struct AuthServer: Sendable {
             listener: responder, settings: live, connections: connections, certificate: certificate,
             stopping: stopping, malformed: malformed
         ).service(host: host, port: port, settings: live, logger: quietLogger) { channel, address in
-            // The operations listener answers until the end.
+            // The operations listener answers until the process ends.
             if name == "public" { stopping.began(listening: channel) }
             await listeners.listening(name, at: "\(scheme)://\(address)")
         }
     }
 
-    /// The logger of libraries. They log addresses before both listeners are ready, and all their data at lower levels.
+    /// The logger of libraries. Its level is raised: libraries log addresses before both listeners are ready, and all their data
+    /// at lower levels.
     private var quietLogger: Logger {
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)

@@ -13,7 +13,7 @@ struct ConnectionContext: Sendable {
     let address: ClientAddress
     /// Whether the connection was made to a loopback address of this machine.
     let isLocal: Bool
-    /// The prefixes under which a forwarded address stands for an IPv4 client.
+    /// The prefixes of addresses that stand for an IPv4 client.
     fileprivate let nat64: NAT64Prefixes
     private let channel: any Channel
 

@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTPTypes
 
-/// Stands between NIO's HTTP/1 codec and the listener: translates requests and answers, moves the connection's deadline, and
+/// The handler between NIO's HTTP/1 codec and the listener: translates requests and answers, moves the connection's deadline, and
 /// ends the connection when that is due.
 ///
 /// It is one handler, because each handler adds about the cost of one header field to every part of a request.
@@ -14,7 +14,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// Makes the response to bytes that are not HTTP, for a status of the HTTP library.
+    /// Creates the response to bytes that are not HTTP, for a status of the HTTP library.
     typealias MalformedAnswer = @Sendable (_ status: Int) -> (head: HTTPResponse, body: ByteBuffer)
 
     private let scheme: String
@@ -23,17 +23,17 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let malformed: MalformedAnswer
     /// The unanswered requests, oldest first.
     private var waiting: CircularBuffer<Waiting> = []
-    /// Whether the listener is closed and the connection ends as soon as it may.
+    /// Whether the listener is closed, so that the connection ends as soon as possible.
     private var isQuiescing = false
-    /// Whether the head of the response being written says that the connection ends after it.
+    /// Whether the response being written announces the connection's end.
     private var announcesEnd = false
-    /// Whether the request being read came after that.
+    /// Whether the request being read came after the announced end.
     private var ignoresRequest = false
-    /// Whether the response being written replaces one of the library.
+    /// Whether the response being written replaces one of the HTTP library.
     private var isReplacing = false
 
     private struct Waiting {
-        /// Whether the client keeps the connection open after it.
+        /// Whether the client keeps the connection open after the response.
         let keepsAlive: Bool
         /// Whether the answer has no body, whatever its head says.
         let isHead: Bool
@@ -67,7 +67,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
-            // After the head of the last answer no request is handled: its client could not learn the result.
+            // After the last answer's head no request is handled, because its client could not learn the result.
             guard !announcesEnd else {
                 ignoresRequest = true
                 return deadline.ignoreInput()
@@ -111,7 +111,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
             let isLast = announcesEnd || (isQuiescing && waiting.count == 1)
             let isHead = waiting.popFirst()?.isHead ?? false
             if waiting.isEmpty, deadline.phase == .answer { deadline.enter(.idle) }
-            // Without a length, the encoder would end a chunked body here, which the answer to HEAD does not have.
+            // Without a length, the encoder would write the end of a chunked body here, but the answer to HEAD has none.
             if isHead { promise?.succeed() } else { context.write(wrapOutboundOut(.end(nil)), promise: promise) }
             guard isLast else { return }
             announcesEnd = true
@@ -137,8 +137,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.write(wrapOutboundOut(.head(WireTranslation.head(response, isLast: announcesEnd))), promise: promise)
     }
 
-    /// Whether the connection ends after the response to the oldest request. It does in four cases: the client asked for it, in
-    /// the way of its HTTP version; the following bytes cannot be parsed as a request; the server stops and no other request
+    /// Whether the connection ends after the response to the oldest request. It does in four cases: the client requested it, in
+    /// the form of its HTTP version; the following bytes cannot be parsed as a request; the server stops and no other request
     /// waits; or the response answers no request.
     private var isLastAnswer: Bool {
         waiting.first?.allowsNext != true || ((isQuiescing || stopping.hasBegun) && waiting.count == 1)
@@ -154,7 +154,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .opened: deadline.hasten(.seconds(1))
         // The request has begun to arrive.
         case .head: deadline.hasten(.seconds(2))
-        // The answer has left. Closed with an unread body, the connection would be reset, and the client might lose it.
+        // The answer was sent. Closing with an unread body would reset the connection, and the client might lose the answer.
         case .body: break
         case .idle, .answer: context.close(promise: nil)
         }
@@ -162,8 +162,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
 }
 
 extension HTTPRequestHead {
-    /// Whether the client waits for `100 Continue` before it sends a body (RFC 9110 section 10.1.1). HTTP/1.0 and requests
-    /// without a body do not have it.
+    /// Whether the client waits for `100 Continue` before it sends a body (RFC 9110 section 10.1.1). HTTP/1.0 clients and
+    /// requests without a body do not wait.
     fileprivate var awaitsContinue: Bool {
         guard version != .http1_0, headers.contains(name: "Expect") else { return false }
         let hasBody =
@@ -198,8 +198,8 @@ enum WireTranslation {
             headerFields: fields)
     }
 
-    /// Whether every server finds the same end of the request: the only transfer coding is `chunked`, and HTTP/1.0 has none
-    /// (RFC 9112 section 6.1). The decoder has refused everything else.
+    /// Whether every server finds the same end of the request: the only transfer coding is `chunked`, and HTTP/1.0 has none (RFC
+    /// 9112 section 6.1). The decoder has already refused other ambiguities.
     private static func hasOneLength(_ head: HTTPRequestHead) -> Bool {
         let codings = head.headers["Transfer-Encoding"]
         guard !codings.isEmpty else { return true }

@@ -44,7 +44,7 @@ extension Channel {
                 BPFInstruction(code: 0x06, k: .max),  // pass
             ]
             try await eventLoop.flatSubmit {
-                // On the event loop the option is set at once, so the kernel copies the program while the pointer is valid.
+                // On the event loop the option is set immediately, so the kernel copies the program while the pointer is valid.
                 program.withUnsafeBufferPointer {
                     self.unsafeSetSocketOption(
                         level: .socket, name: NIOBSDSocket.Option(rawValue: 26),  // SO_ATTACH_FILTER
@@ -62,7 +62,8 @@ extension Channel {
         var k: UInt32
     }
 
-    /// `struct sock_fprog`. A socket option must be Sendable; this one is made, used and dropped within one call on the event loop.
+    /// `struct sock_fprog`. A socket option must be Sendable; this one is created, used and released within one call on the event
+    /// loop.
     private struct BPFProgram: @unchecked Sendable {
         var count: UInt16
         var instructions: UnsafePointer<BPFInstruction>?

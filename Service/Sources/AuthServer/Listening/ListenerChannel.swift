@@ -16,8 +16,8 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     let connections: OpenConnections
     let certificate: TLSCertificate?
     let stopping: Stopping
-    /// Whether a connection ends, and its request is cancelled, when the client closes its half of it. A registration goes on without
-    /// its client; a request to a backend need not.
+    /// Whether a connection ends, and its request is cancelled, when the client closes its half of it. A registration continues
+    /// without its client; a request to a backend need not.
     let endsWithClient: Bool
     let malformed: ExchangeHandler.MalformedAnswer
 

@@ -4,7 +4,7 @@ internal import Logging
 internal import NIOConcurrencyHelpers
 internal import NIOCore
 
-/// Counts the connections of a listener, and what they send that is not HTTP.
+/// Counts a listener's connections, and input that is not HTTP.
 protocol ListenerMetrics: Sendable {
     func connections(_ open: Int, listener: String)
     func refusedConnection(listener: String)
@@ -96,7 +96,7 @@ final class OpenConnections: Sendable {
     }
 }
 
-/// Decides whether to accept another connection, by the current maximum. Others wait in the listener's backlog.
+/// Decides by the current maximum whether to accept another connection. Further ones wait in the listener's backlog.
 struct ConnectionLimit: AvailableConnectionsDelegate {
     let settings: ReloadableSettings
     private var open = 0

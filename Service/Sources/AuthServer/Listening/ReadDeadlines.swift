@@ -3,13 +3,13 @@ internal import NIOHTTPTypes
 
 /// The time limits of a client.
 package struct ReadDeadlines: Sendable {
-    /// Between two requests of one connection.
+    /// The limit between two requests of one connection.
     package var idle: Duration = .seconds(60)
-    /// From the first byte of a request, or from the connection's start, to the end of the head; TLS included.
+    /// The limit from the first byte of a request, or from the connection's start, to the end of the head, including TLS.
     package var head: Duration = .seconds(10)
-    /// From the end of the head to the end of the body.
+    /// The limit from the end of the head to the end of the body.
     package var body: Duration = .seconds(10)
-    /// From the end of the request to the end of its answer.
+    /// The limit from the end of the request to the end of its answer.
     package var answer: Duration = .seconds(60)
 
     /// The defaults.
@@ -64,7 +64,7 @@ final class ConnectionDeadline {
         }
     }
 
-    /// Waits no longer than this for what it waits for now.
+    /// Shortens the current wait to at most this limit.
     func hasten(_ limit: TimeAmount) { deadline = min(deadline, .now() + limit) }
 
     func enter(_ phase: Phase) {
@@ -115,7 +115,7 @@ final class DeadlineHandler: ChannelInboundHandler, RemovableChannelHandler {
 }
 
 extension TimeAmount {
-    /// At most a quarter of its range, so that adding it to now cannot overflow.
+    /// At most a quarter of its range, so that adding it to the current time cannot overflow.
     fileprivate init(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -38,7 +38,7 @@ final class ReloadableSettings: Sendable {
     func apply(_ new: ServerSettings) throws(ConfigurationError) {
         var loaded: [(TLSCertificate, TLSCertificate.Loaded)] = []
         for (certificate, files) in [(tls.server, new.tls), (tls.operations, new.operations.tls)] {
-            // Pipes were read once, at the start.
+            // Pipes were read once, at the start, and cannot be read again.
             guard let certificate, let files, files != certificate.loaded.files || files.canBeReadAgain else {
                 continue
             }

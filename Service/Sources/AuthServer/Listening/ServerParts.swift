@@ -25,8 +25,8 @@ struct Background: Service {
     }
 }
 
-/// The first part of a stop: `/readyz` answers 503 and answers end their connections at once, while the listeners still accept
-/// requests, so that a balancer notices before its requests are refused.
+/// The first part of a stop: `/readyz` answers 503 at once, and answers end their connections. The listeners still accept
+/// requests, so that a balancer notices the stop before its requests are refused.
 struct Draining: Service {
     let readiness: Readiness
     let stopping: Stopping
@@ -40,7 +40,7 @@ struct Draining: Service {
     }
 }
 
-/// Whether the server has begun to stop. Every connection asks at each answer.
+/// Whether the server has begun to stop. Every connection checks it at each answer.
 final class Stopping: Sendable {
     private let flag = Atomic(false)
     private let listener = NIOLockedValueBox<(any Channel)?>(nil)
@@ -48,12 +48,11 @@ final class Stopping: Sendable {
     /// - Parameter listener: the listening socket that must lose no request.
     func began(listening listener: any Channel) { self.listener.withLockedValue { $0 = listener } }
 
-    /// From now on each answer ends its connection, so that no pooled connection is used again. Returns when the listener may
-    /// be closed.
+    /// Makes each answer end its connection, so that no pooled connection is used again. Returns when the listener may be closed.
     func drain(for time: Duration) async {
         flag.store(true, ordering: .sequentiallyConsistent)
         guard time > .zero else { return }
-        // Cancelled only if the server ends at once.
+        // Cancelled only if the server must end at once.
         try? await Task.sleep(for: time)
         await listener.withLockedValue { $0 }?.acceptLastConnections()
     }
@@ -85,7 +84,7 @@ struct CertificateWatch: Service {
 actor ListenerReadiness {
     private let onReady: @Sendable (AuthServer.Addresses) async -> Void
     private let count: Int
-    /// The URLs of the listeners that accept connections, by name.
+    /// The URLs of the accepting listeners, by name.
     private var urls: [String: String] = [:]
 
     init(of count: Int, _ onReady: @escaping @Sendable (AuthServer.Addresses) async -> Void) {

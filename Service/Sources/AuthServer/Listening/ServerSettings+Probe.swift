@@ -3,7 +3,7 @@ internal import NIOCore
 internal import NIOPosix
 
 extension ServerSettings {
-    /// Tries to listen at each address for a moment, and returns those that fail.
+    /// Tries to listen at each address briefly, and returns the addresses that fail.
     package func unavailableListeners() async -> [ConfigurationError] {
         var errors: [ConfigurationError] = []
         var addresses = [("server.port", host, port), ("operations.port", operations.host, operations.port)]

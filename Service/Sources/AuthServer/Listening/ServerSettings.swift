@@ -10,12 +10,12 @@ package struct ServerSettings: Sendable {
     package var tls: TLSFiles?
     /// The trusted proxies. Their `X-Forwarded-…` headers are used.
     package var trustedProxies = TrustedProxies.none
-    /// The NAT64 prefixes: IPv6 addresses with them stand for IPv4 clients.
+    /// The NAT64 prefixes: IPv6 addresses with such a prefix stand for IPv4 clients.
     package var nat64 = NAT64Prefixes.standard
     /// Whether an address other than loopback may be served without TLS and without trusted proxies.
     package var insecureHTTP = false
     package var operations = OperationsSettings()
-    /// A listener for `/metrics`, `/healthz` and `/readyz` alone, beside the operations listener; nil: none.
+    /// A listener that serves only `/metrics`, `/healthz` and `/readyz`, besides the operations listener; nil: none.
     package var metrics: MetricsListenerSettings?
     /// The origin at which clients reach the public listener, for the description of the API; nil: unknown.
     package var publicOrigin: String?
@@ -25,9 +25,9 @@ package struct ServerSettings: Sendable {
     package var maximumConnections = 16_384
     /// The largest number of connections of one peer address on each listener, except for trusted proxies; nil: a quarter of all.
     package var maximumConnectionsOfOnePeer: Int?
-    /// How long the listeners accept requests after the signal to stop, so that a balancer notices `/readyz`.
+    /// How long the listeners accept requests after the signal to stop, so that a balancer notices `/readyz` in time.
     package var drain: Duration = .zero
-    /// The time that requests in flight have after the drain.
+    /// The time for running requests after the drain.
     package var shutdown: Duration = .seconds(10)
 
     /// The defaults.
@@ -88,7 +88,8 @@ package struct OperationsSettings: Sendable {
     /// The address; port 0 picks a free one.
     package var host = "127.0.0.1"
     package var port = 9464
-    /// The names allowed in `Host`, without ports. Any other name comes from a browser that a web page led here.
+    /// The names allowed in `Host`, without ports. Any other name comes from a browser that a web page directed here (DNS
+    /// rebinding).
     package var hosts = ["localhost", "127.0.0.1", "[::1]"]
     /// Certificate and key; nil: plain HTTP.
     package var tls: TLSFiles?
@@ -120,7 +121,7 @@ package struct RequestLimits: Sendable {
     package var deviceBody = 64 * 1024
     /// The decoded body of a request that `/verify` judges.
     package var verifiedBody = 1024 * 1024
-    /// The bodies of all unanswered requests together, without the first 16 KiB of each.
+    /// The total size of the bodies of all unanswered requests, without the first 16 KiB of each.
     package var allBodies = 256 * 1024 * 1024
 
     /// The defaults.

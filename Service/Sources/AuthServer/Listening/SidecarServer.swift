@@ -5,8 +5,8 @@ package import Logging
 internal import NIOCore
 internal import ServiceLifecycle
 
-/// Two listeners for a sidecar: one for its requests, one for its operator. They have the limits, deadlines and connection bounds of
-/// the service's own listeners.
+/// Two listeners for a sidecar: one for its requests, one for its operator. Their limits, deadlines and connection bounds are
+/// those of the service's own listeners.
 package struct SidecarServer: Sendable {
     /// Answers one request.
     ///
@@ -37,8 +37,8 @@ package struct SidecarServer: Sendable {
     ///   - settings: addresses, limits and deadlines. `operations` is the second listener.
     ///   - hasOperations: whether there is a second listener.
     ///   - registry: the metrics of the sidecar, to which the server adds its own.
-    ///   - degraded: why the sidecar works less well than it should, for `/readyz`; nil: it works.
-    ///   - logger: gets what goes wrong.
+    ///   - degraded: why the sidecar works only in part, for `/readyz`; nil: it works.
+    ///   - logger: receives failures.
     ///   - random: makes request ids.
     ///   - respond: answers requests.
     package init(
@@ -125,7 +125,7 @@ package struct SidecarServer: Sendable {
         }
     }
 
-    /// The logger of libraries. They log addresses, and all their data at lower levels.
+    /// The logger of libraries. Its level is raised: libraries log addresses, and all their data at lower levels.
     private var quietLogger: Logger {
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)
@@ -133,7 +133,7 @@ package struct SidecarServer: Sendable {
     }
 }
 
-/// The connection that a request came over, as far as it concerns the request.
+/// The data of a request's connection that concern the request.
 package struct SidecarConnection: Sendable {
     fileprivate let context: ConnectionContext
     /// Whether the peer is one of the trusted proxies.

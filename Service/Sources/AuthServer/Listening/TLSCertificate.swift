@@ -64,8 +64,8 @@ final class TLSCertificate: Sendable {
     /// The files in use.
     var loaded: Loaded { current.withLockedValue { $0 } }
 
-    /// Replaces the loaded files, unless another call replaced them since they were read, such as a reload of the
-    /// configuration. Then returns false, because old files must not come back.
+    /// Replaces the loaded files, unless another call replaced them since they were read, such as a reload of the configuration.
+    /// Then returns false, because newer files must not be replaced by older ones.
     func replace(_ known: Loaded, with new: Loaded) -> Bool {
         current.withLockedValue { current in
             guard current.files == known.files, current.version == known.version else { return false }

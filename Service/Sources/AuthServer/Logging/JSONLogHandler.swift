@@ -9,15 +9,15 @@ package struct JSONLogHandler: LogHandler {
     private let label: String
     private let level: LogLevel
     private let writer: LogWriter
-    /// The level of this logger, if it has its own.
+    /// The level of this logger; nil: that of all loggers.
     private var ownLevel: Logger.Level?
 
     /// A handler for the logger `label`.
     ///
     /// - Parameters:
     ///   - label: what the lines name as their logger.
-    ///   - level: the level of every logger that has none of its own.
-    ///   - writer: takes the lines.
+    ///   - level: the level of loggers without their own level.
+    ///   - writer: writes the lines.
     package init(label: String, level: LogLevel, writer: LogWriter) {
         self.label = label
         self.level = level

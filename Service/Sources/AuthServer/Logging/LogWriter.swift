@@ -36,8 +36,8 @@ package final class LogWriter: Sendable {
 
     private let queue = NIOLockedValueBox(Queue())
     private let work = DispatchSemaphore(value: 0)
-    /// How long a line may wait for others, so that the thread wakes once for many: a wake for every line costs a busy service a
-    /// tenth of its requests (`Checks/benchmarks/http`).
+    /// How long a line may wait for others. One wake of the thread then writes many lines: a wake for every line costs a busy
+    /// service a tenth of its requests (`Checks/benchmarks/http`).
     private let gathering: DispatchTimeInterval
     private let bounds: Bounds
     private let output: @Sendable ([UInt8]) -> Int
@@ -46,13 +46,13 @@ package final class LogWriter: Sendable {
     ///
     /// - Parameters:
     ///   - descriptor: an open file descriptor, such as 2 for standard error. Nothing closes it.
-    ///   - bounds: the most that waits in the queue.
+    ///   - bounds: the largest amount that waits in the queue.
     package convenience init(descriptor: Int32, bounds: Bounds = Bounds()) {
         self.init(bounds: bounds) { Self.write($0, to: descriptor) }
     }
 
     /// - Parameters:
-    ///   - bounds: the most that waits in the queue.
+    ///   - bounds: the largest amount that waits in the queue.
     ///   - gathering: how long a line may wait for others.
     ///   - output: writes bytes, and returns how many of them it wrote before it failed. It may block.
     init(
@@ -72,7 +72,7 @@ package final class LogWriter: Sendable {
 
     /// Puts a line into the queue, or drops it if the queue is full.
     ///
-    /// - Parameter line: one line, its end included.
+    /// - Parameter line: one line, with its line end.
     func write(_ line: [UInt8]) {
         let wakes = queue.withLockedValue { queue in
             guard queue.lines.count < bounds.lines, queue.bytes + line.count <= bounds.bytes else {
@@ -108,7 +108,7 @@ package final class LogWriter: Sendable {
     private func run() {
         while true {
             work.wait()
-            // A flush or a half-full queue ends the wait, so that no line is lost because the thread sleeps.
+            // A flush or a half-full queue ends the wait, so that no line is dropped while the thread sleeps.
             _ = work.wait(timeout: .now() + gathering)
             let (batch, flushes) = take()
             let written = batch.isEmpty ? 0 : output(batch)

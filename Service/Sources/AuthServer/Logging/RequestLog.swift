@@ -58,7 +58,8 @@ struct RequestLog: Sendable {
     }
 }
 
-/// When the next warning of a kind is due. Anybody can cause refusals that tell of the set-up, as many as he likes.
+/// When the next warning of each kind is due. Clients can cause any number of refusals that may point to a wrong
+/// set-up.
 private final class WarningPace: Sendable {
     private struct Kind: Hashable {
         let route, outcome: String
@@ -67,7 +68,7 @@ private final class WarningPace: Sendable {
     private static let pause: Duration = .seconds(60)
     private let last = NIOLockedValueBox<[Kind: ContinuousClock.Instant]>([:])
 
-    /// Whether a warning of a route with an outcome may be written now. Both are of a fixed set.
+    /// Whether a warning about this route and outcome may be written now. Both come from fixed sets.
     func isDue(_ route: String, _ outcome: String) -> Bool {
         let now = ContinuousClock.now
         return last.withLockedValue { last in

@@ -2,7 +2,7 @@ internal import AuthService
 internal import NIOCore
 internal import NIOPosix
 
-/// Measures how long a task waits for an event loop of the listeners. A loop that is busy delays every connection that it serves.
+/// Measures how long a task waits for an event loop of the listeners. A busy loop delays all its connections.
 struct EventLoopDelay: Sendable {
     let metrics: ServerMetrics
     /// The pause between two measurements.

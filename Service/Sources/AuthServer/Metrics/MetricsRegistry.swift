@@ -34,7 +34,7 @@ package final class MetricsRegistry: Sendable {
         fileprivate var current: Double { number.withLockedValue { $0 } }
     }
 
-    /// Counters by key. Each is looked up in the registry once.
+    /// Counters by key. Each is looked up in the registry only once.
     final class Counters<Key: Hashable & Sendable>: Sendable {
         private let known = NIOLockedValueBox<[Key: Value]>([:])
         private let find: @Sendable (Key) -> Value
@@ -99,7 +99,7 @@ package final class MetricsRegistry: Sendable {
     /// Upper bounds of the buckets of a latency, in seconds.
     package static let latencyBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
     private static let maximumSeries = 2000
-    /// A high limit for families whose series are all set at once, by a caller that bounds their number.
+    /// A higher limit for families whose series are set together by a caller that bounds their number.
     private static let maximumReplaced = 20_000
 
     private let families: NIOLockedValueBox<[String: Family]>
@@ -107,7 +107,7 @@ package final class MetricsRegistry: Sendable {
     /// An empty registry.
     package init() { families = NIOLockedValueBox([:]) }
 
-    /// Describes a family. A name without a description is not counted.
+    /// Describes a family. Metrics without a description are not exposed.
     package func describe(_ name: String, _ kind: Kind, _ help: String) {
         families.withLockedValue { $0[name] = Family(kind: kind, help: help) }
     }

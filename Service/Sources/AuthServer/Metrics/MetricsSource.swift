@@ -2,7 +2,7 @@
 package struct MetricsSource: Sendable {
     /// The kind of metric.
     package enum Kind: Sendable {
-        /// A gauge: it goes up and down.
+        /// A gauge, which rises and falls.
         case gauge
         /// A counter: it only grows, from 0 at the start of the process.
         case counter

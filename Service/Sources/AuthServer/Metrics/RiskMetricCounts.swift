@@ -13,7 +13,7 @@ struct RiskMetricCounts: Sendable {
 
         func devices(in range: Range) -> Int { counts.reduce(0) { range.contains($1.key) ? $0 + $1.value : $0 } }
 
-        /// Nil if the app flags none.
+        /// Nil if the app has no threshold.
         var overThreshold: Int? {
             threshold.map { threshold in counts.reduce(0) { $1.key > threshold ? $0 + $1.value : $0 } }
         }
@@ -41,7 +41,7 @@ struct RiskMetricCounts: Sendable {
 
     init(service: AuthService) { self.service = service }
 
-    /// The apps with devices on Apple's platforms; nil if they were counted within the last minute, or cannot be.
+    /// The apps with devices on Apple's platforms; nil if they were counted less than a minute ago, or cannot be counted.
     func apps() async -> [App]? {
         let isDue = countedUntil.withLockedValue { until in
             guard until.map({ ContinuousClock.now >= $0 }) ?? true else { return false }

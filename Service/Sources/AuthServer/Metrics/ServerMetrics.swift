@@ -12,7 +12,7 @@ package struct ServerMetrics: Sendable {
     private let requests: MetricsRegistry.Counters<InitialSeries.Outcome>
     private let verdicts = VerdictCounts()
     private let uses = NIOLockedValueBox<[String: UnixTime]>([:])
-    /// When the present loss of history ends; nil: there is none.
+    /// When the current loss of history ends; nil: there is none.
     private let lossEnds = NIOLockedValueBox<UnixTime?>(nil)
 
     /// Metrics of a process that started at this time.
@@ -58,7 +58,7 @@ package struct ServerMetrics: Sendable {
         startSeries()
     }
 
-    /// Creates every series that is known at the start.
+    /// Creates every series that is known at the start, with 0.
     private func startSeries() {
         for name in [Name.replays, Name.signingKeyAge, Name.auditEvents, Name.historyLosses, Name.historyLost] {
             registry.count(name, by: 0)
@@ -130,7 +130,7 @@ package struct ServerMetrics: Sendable {
         case ErrorCode.invalidAttestation.rawValue: judgement = "refused"
         case ErrorCode.providerUnavailable.rawValue: judgement = "unavailable"
         case _ where RegistrationStatus(rawValue: result) != nil: judgement = "accepted"
-        // The request was refused before or after its proof was verified.
+        // The request was refused without a result of its proof.
         default: return
         }
         registry.count(Name.attestations, [("provider", Self.provider(of: request)), ("result", judgement)])
@@ -188,9 +188,9 @@ package struct ServerMetrics: Sendable {
         registry.value(Name.degraded, [("check", name)]).set(isDegraded ? 1 : 0)
     }
 
-    /// Counts each loss of history once, and its length as far as it is known.
+    /// Counts each loss of history once, and its length if known.
     ///
-    /// - Parameter end: when the present loss ends; nil: there is none.
+    /// - Parameter end: when the current loss ends; nil: there is none.
     func historyLost(until end: UnixTime?, at now: UnixTime) {
         let (losses, seconds) = lossEnds.withLockedValue { known -> (Double, Int64) in
             guard let end else {

@@ -43,7 +43,7 @@ extension JSONMemberDescription {
             if let choices = schema["anyOf"]?.array { schema["anyOf"] = .array([["type": "null"]] + choices) }
         }
         schema["description"] = .string(meaning)
-        // The default of an object consists of those of its members.
+        // An object's default consists of its members' defaults.
         if members == nil, let defaultValue { schema["default"] = defaultValue }
         return .object(schema)
     }

@@ -11,7 +11,7 @@ extension OpenAPIOperation {
             names += Self.signatureHeaders.map { ($0, nil) }
         }
         if security == .forwardingCredential {
-            // For the other operations that a device signs, it is the security scheme.
+            // For other operations that a device signs, the security scheme describes it.
             names.append((HeaderName.signature, nil))
             names += ForwardedRequest.Field.allCases.map { ($0.rawValue, $0.explanation) }
         }
@@ -22,7 +22,7 @@ extension OpenAPIOperation {
         }
     }
 
-    /// The headers of both schemes. None is required, because a request has those of one scheme.
+    /// The headers of both schemes. None is required, because a request uses only one scheme.
     private static let signatureHeaders = [
         HeaderName.appID, HeaderName.deviceID, HeaderName.timestamp, HeaderName.nonce, HeaderName.signatureVersion,
         HeaderName.contentDigest, HeaderName.signatureInput, HeaderName.messageSignature, HeaderName.assertion,
@@ -63,7 +63,7 @@ extension OpenAPIOperation {
 }
 
 extension ForwardedRequest.Field {
-    /// What a gateway sets the header to.
+    /// The value that a gateway sets.
     fileprivate var explanation: String {
         switch self {
         case .originalMethod: "Header form: the method. With `X-Original-URI`."

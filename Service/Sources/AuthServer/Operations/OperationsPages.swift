@@ -4,16 +4,16 @@ internal import StrictJSON
 
 /// Pages for people on the operations listener, below `/console`. The listener has checked `Host`.
 package protocol OperationsPages: Sendable {
-    /// Answers a request. Whatever it reads or changes, it does by calls of the admin API.
+    /// Answers a request. It reads and changes data only by calls of the admin API.
     func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer
     /// The page for a request whose form was refused, such as a form that is too large. The request has no form.
     func answer(_ request: PageRequest, refusedWith refusal: Refusal, at now: UnixTime) -> PageAnswer
-    /// Takes a place for a large form of a person who is signed in, before its body is read.
+    /// Reserves a place for a large form of a signed-in person, before its body is read.
     ///
-    /// - Returns: the id of the person's credential, which must leave by `leaveForm(of:)`; nil: nobody is signed in.
+    /// - Returns: the id of the person's credential, for `leaveForm(of:)`; nil: the request has no session.
     /// - Throws: `RATE_LIMITED` if the credential has enough forms already.
     func enterForm(_ request: PageRequest, at now: UnixTime) throws(Refusal) -> String?
-    /// Gives the place of a credential's form back.
+    /// Releases the place of a credential's form.
     func leaveForm(of credentialID: String)
 }
 
@@ -23,10 +23,10 @@ package struct PageRequest: Sendable {
     package static let base = "/console"
     /// The largest body of a form of a person who is signed in, in bytes: an app record and its fields.
     package static let maximumForm = 320 * 1024
-    /// The most forms of people who are signed in for which there is memory at once: more than one credential may have.
+    /// The largest number of large forms in memory at once. One credential may have fewer.
     static let maximumForms = 6
-    /// The largest body of any other form, in bytes. So small a body takes nothing from the budget of all forms: only people with a
-    /// session can fill that.
+    /// The largest body of any other form, in bytes. A body of this size does not use the budget of all forms, so only people
+    /// with a session can exhaust it.
     package static let maximumFormOfStrangers = BodyBudget.uncounted
     /// The request header of the pages' script when it refreshes a page by itself. Such a request does not prolong a session.
     package static let refreshHeader = "X-Synheart-Refresh"
@@ -39,22 +39,22 @@ package struct PageRequest: Sendable {
     package var query = PageFields()
     /// The fields of the form in the body of a POST.
     package var form = PageFields()
-    /// The values of each cookie name. A name that came more than once has no value that can be trusted.
+    /// The values of each cookie name. A name that was sent more than once is not trusted.
     package var cookies: [String: [String]] = [:]
     /// `Host` as sent: one of `operations.hosts`, with its port.
     package var host: String
-    /// `Origin`; nil: there is none. Several are joined, and equal no origin.
+    /// `Origin`; nil: absent. Several are joined, so that they equal no origin.
     package var origin: String?
-    /// `Sec-Fetch-Site`; nil: there is none.
+    /// `Sec-Fetch-Site`; nil: absent.
     package var fetchSite: String?
-    /// Whether the browser speaks TLS: to this listener, or to a trusted proxy that says so.
+    /// Whether the browser speaks TLS: to this listener, or to a trusted proxy that reports it.
     package var isTLS = false
-    /// Whether the page's script refreshes it, without the person.
+    /// Whether the page's script requested the page, not the person.
     package var isRefresh = false
     /// The address for which failed sign-ins are counted.
     package var address: ClientAddress
 
-    /// Memberwise initializer, for what every request has.
+    /// Memberwise initializer of the parts that every request has.
     package init(_ method: String, _ path: String, host: String, from address: ClientAddress) {
         (self.method, self.path, self.host, self.address) = (method, path, host, address)
     }
@@ -77,8 +77,8 @@ package struct PageFields: Sendable, Hashable {
     /// Fields of these values.
     package init(_ fields: [(String, String)] = []) { all = fields.map { Field(name: $0.0, value: $0.1) } }
 
-    /// Parses fields. Refuses too many of them, long names, and escapes that are not those of UTF-8 text. Browsers send each line end
-    /// of a text as CR LF: in a value it is LF again.
+    /// Parses fields. Refuses too many of them, long names, and escapes that are not those of UTF-8 text. Browsers send each line
+    /// end of a text as CR LF; values have LF.
     ///
     /// - Throws: `INVALID_REQUEST`.
     package init(parsing text: String) throws(Refusal) {
@@ -136,9 +136,10 @@ package struct PageAnswer: Sendable {
     /// Further header fields, each name once.
     package var headers: [(String, String)]
     package var cacheControl = "no-store"
-    /// The path for the log, with the names of parameters in place of values; nil: it is not logged, such as a stylesheet.
+    /// The path for the log, with the names of parameters in place of values; nil: the request is not logged, such as one for a
+    /// stylesheet.
     package var route: String?
-    /// Why it was refused, for the log; nil: it was not.
+    /// Why the request was refused, for the log; nil: it was accepted.
     package var refusal: Refusal?
 
     /// Memberwise initializer.

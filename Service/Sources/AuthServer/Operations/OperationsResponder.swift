@@ -25,7 +25,7 @@ struct OperationsResponder: ListenerResponder {
     let pages: (any OperationsPages)?
     /// The memory of all forms together.
     let forms = BodyBudget(bytes: PageRequest.maximumForms * PageRequest.maximumForm)
-    /// Whether it answers nothing but the paths for load balancers and Prometheus.
+    /// Whether it only answers the paths for load balancers and Prometheus.
     var answersProbesAlone = false
 
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {
@@ -124,10 +124,10 @@ struct OperationsResponder: ListenerResponder {
         }
     }
 
-    /// The paths for load balancers and Prometheus. They answer under any name or address.
+    /// The paths for load balancers and Prometheus. They are answered for any `Host`.
     private static let probes: Set = ["/healthz", "/readyz", "/metrics"]
 
-    /// Refuses unknown names: a web page whose name resolves to this address (DNS rebinding) sends its own name as `Host`.
+    /// Refuses unknown names: after DNS rebinding, a browser sends the name of the attacker's page as `Host`.
     private func requireKnownHost(_ head: HTTPRequest, for target: RequestTarget) throws(Refusal) {
         let values = head.headerFields[values: .host]
         // An HTTP/1.0 probe has no Host.
@@ -159,7 +159,7 @@ struct OperationsResponder: ListenerResponder {
             metrics.ready(finding.name, finding.failure == nil)
             metrics.degraded(finding.name, finding.degraded != nil)
         }
-        // A store that did not answer says nothing about its history.
+        // A store that did not answer reports nothing about its history.
         if let replay = findings.first(where: { $0.name == "replay" }), replay.failure == nil {
             metrics.historyLost(until: replay.degraded?.until, at: service.clock.now)
         }

@@ -2,7 +2,7 @@ package import AuthContract
 package import AuthService
 internal import StrictJSON
 
-/// What pages have of the service: the admin API, under a person's credential, and the state of this process.
+/// The part of the service that pages use: the admin API, under a person's credential, and the state of this process.
 package struct PageService: Sendable {
     private let service: AuthService
     private let administration: AdminAPI
@@ -23,7 +23,7 @@ package struct PageService: Sendable {
         package let failure: String?
         /// Which requests are refused although the service works; nil: none.
         package let degraded: String?
-        /// When the degraded state ends; nil: it is not known.
+        /// When the degraded state ends; nil: unknown.
         package let until: UnixTime?
     }
 
@@ -37,7 +37,7 @@ package struct PageService: Sendable {
         self.certificates = certificates
     }
 
-    /// What pages have of a service without a server.
+    /// The part of a service that pages use, without a server.
     package init(service: AuthService, stores: AuthService.Stores, readiness: Readiness) {
         self.init(
             service: service, administration: AdminAPI(service: service, stores: stores, metrics: ServerMetrics()),
@@ -58,12 +58,12 @@ package struct PageService: Sendable {
         try await service.signedOut(credential, sessions: sessions)
     }
 
-    /// A person's credential as it is now; nil if it may not be used any more.
+    /// A person's current credential; nil if it may no longer be used.
     package func credential(_ id: String) async throws(Refusal) -> Credential? {
         try await service.credentials.usable(id)
     }
 
-    /// When this node last saw a credential; nil: not since it started.
+    /// When this node last saw a credential; nil: not since the node started.
     package func lastUse(of credentialID: String) -> UnixTime? { administration.metrics?.credentialUses[credentialID] }
 
     /// Answers a call of the admin API as it would answer the bearer of the credential.

@@ -79,7 +79,7 @@ package struct Readiness: Sendable {
     /// The service shuts down: it finishes its requests and accepts no others.
     func beginDraining() { state.withLockedValue { $0.isDraining = true } }
 
-    /// The result of each check, at most a second old, so that a caller that polls does not load the stores.
+    /// The result of each check, at most a second old, so that frequent callers do not load the stores.
     func findings() async -> [Finding] {
         let isDraining = state.withLockedValue(\.isDraining)
         let accepting = Finding(name: Self.accepting, failure: isDraining ? "the service is stopping" : nil)
@@ -257,8 +257,7 @@ extension Readiness {
         }
     }
 
-    /// Makes a claim that no request makes. Fails if claims cannot be made. Degraded while lost history makes the service
-    /// refuse requests dated now.
+    /// Makes a claim that no request can make.
     ///
     /// - Parameter futureWindow: the widest future window of the apps. After it, no app refuses such requests.
     private static func claim(
@@ -281,7 +280,7 @@ extension Readiness {
 
     /// A clock that is behind the store's latest event would refuse honest clients and accept old requests.
     private static func compareClock(_ now: UnixTime, with audit: any AuditLog) async throws {
-        // Several events, because the last ones may already have the slow clock's dates.
+        // Several events, because the latest ones may already have the slow clock's dates.
         let events = try await audit.events(app: nil, device: nil, before: nil, limit: 100)
         guard let newest = events.map(\.event.at).max() else { return }
         let behind = newest - now

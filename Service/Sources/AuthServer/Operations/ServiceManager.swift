@@ -38,7 +38,7 @@
                     "the service manager is told nothing: NOTIFY_SOCKET must be an absolute path, or @ and a name",
                     metadata: ["longest": "\(SocketAddress.longestName)"])
             }
-            // The variables may be of another process, such as a parent that passed them on.
+            // The variables may be meant for another process, such as a parent that passed them on.
             let isMeant = environment["WATCHDOG_PID"].map { Int32($0) == process } ?? true
             let limit = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
             // Half of the limit: sd_watchdog_enabled(3).

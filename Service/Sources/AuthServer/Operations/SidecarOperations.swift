@@ -59,7 +59,7 @@ struct SidecarMetrics: ListenerMetrics {
 
     private let registry: MetricsRegistry
 
-    /// Metrics beside those that the registry has. Every series exists from the start, with 0.
+    /// Metrics in addition to those of the registry. Every series exists from the start, with 0.
     init(_ registry: MetricsRegistry, listeners: [String]) {
         self.registry = registry
         let families = [

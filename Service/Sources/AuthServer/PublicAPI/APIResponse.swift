@@ -15,7 +15,7 @@ struct APIResponse: Sendable {
     /// The outcome in log and metrics: `ok`, a status of the contract, or an error code.
     var outcome = "ok"
 
-    /// The code of the refusal, also of one that is only observed.
+    /// The code of the refusal, also of an observed one.
     var code: ErrorCode?
 
     static func json(_ body: some WireBody, outcome: String = "ok") -> APIResponse {
@@ -47,8 +47,8 @@ struct APIResponse: Sendable {
         return answer
     }
 
-    /// The answer of forward authentication. The identity is in headers, which a gateway copies. They are always there, so that
-    /// the copies replace what a client sent.
+    /// The answer of forward authentication. The identity is in headers, which a gateway copies. They are always present, so that
+    /// the copies replace a client's own headers.
     static func forwarded(_ verdict: VerifyResponse) -> APIResponse {
         var answer = APIResponse()
         var values = VerifiedIdentity.headerNames.map { _ in "" }
@@ -100,7 +100,7 @@ struct ResponseFrame: Sendable {
         return answer
     }
 
-    /// Status and fields as they go on the wire.
+    /// The status and fields as sent.
     func head(_ answer: APIResponse) -> HTTPResponse {
         var fields: HTTPFields = [
             .date: now.httpDate, .serverTime: now.description, .requestID: requestID,

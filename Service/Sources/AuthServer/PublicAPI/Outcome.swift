@@ -6,11 +6,11 @@ struct Outcome {
     /// The route; nil: the path is unknown.
     var route: Route?
     var result: Result<APIResponse, Refusal> = .failure(Refusal(.internalError, "not answered"))
-    /// The judgement on the signed request: the device's own, or the one that another service received. Nil: it was not judged.
+    /// The judgement on the signed request: the device's own, or one that another service received. Nil: not judged.
     var judgement: Judgement?
-    /// The credential of the service that asks.
+    /// The credential of the calling service.
     var credential: Credential?
-    /// The registration that was asked for.
+    /// The registration request.
     var registration: RegisterRequest?
     /// The version of the app in the registration's evidence; nil: it names none, or did not verify.
     var registeredVersion: String?
@@ -21,7 +21,7 @@ struct Outcome {
     /// For a request without a signature: the app that its body names, and the device id that it was given.
     var named: (app: AppID, device: DeviceID?)?
 
-    /// The outcome of a request with these headers, until it is judged.
+    /// The outcome of a request with these headers, before it is judged.
     init(of headers: HeaderFields) { self.headers = headers }
 
     /// Whether the request has the development header. The headers that a gateway forwards are another service's.
@@ -43,13 +43,13 @@ struct Outcome {
         named.map { $0.device } ?? judgement?.signed?.deviceID ?? (described ?? headers).claimedDevice
     }
 
-    /// The app that a verdict on another service's request is counted for; nil unless the credential is for it.
+    /// The app for which a verdict on another service's request is counted; nil unless the credential includes that app.
     var countedApp: AppID? { app.flatMap { credential?.scope.covers($0) == true ? $0 : nil } }
 
-    /// What the history counts the request as; nil: it is neither a judged request nor a registration.
+    /// How the history counts the request; nil: it is neither a judged request nor a registration.
     ///
-    /// Platform, scheme and version are those of the device whose signature verified. Without one, anybody could have written
-    /// them. Only a registration names its platform itself. Its version is that of its verified evidence.
+    /// Platform, scheme and version are those of the device whose signature verified. Without a verified signature, they could be
+    /// forged. Only a registration names its platform itself. Its version is that of its verified evidence.
     ///
     /// - Parameters:
     ///   - answer: the answer to the request.
@@ -69,14 +69,14 @@ struct Outcome {
             platform: device?.platform, code: code, scheme: judgement.signed?.scheme, version: device?.appVersion)
     }
 
-    /// The time that the client signed, if the request passes; the time that it claims, if that time is why it is refused.
+    /// The time that the client signed, if the request passes; the claimed time, if the request is refused because of it.
     var time: UnixTime? {
         if let signed = judgement?.passed { return signed.signedAt }
         guard case .failure(let refusal) = result, refusal.code == .clockSkew else { return nil }
         return (described ?? headers).claimedTime.map { UnixTime($0) }
     }
 
-    /// The refusal for the log, also one that is only observed.
+    /// The refusal for the log, also an observed one.
     var refusal: Refusal? {
         if case .failure(let refusal) = result { return refusal }
         guard case .failure(let refusal)? = judgement?.result else { return nil }
@@ -103,7 +103,7 @@ struct Outcome {
         return answer
     }
 
-    /// The headers that a refusal has beside those of every refusal.
+    /// The headers of this refusal, in addition to those of every refusal.
     private func headers(of refusal: Refusal) -> [(String, String)] {
         switch refusal.code {
         case .assertionRequired:

@@ -20,7 +20,7 @@ struct PublicRequest {
     /// - Throws: a `Refusal` or a `ContractError`.
     static func route(of head: HTTPRequest, _ forwarded: ForwardedRequest?) throws -> (Route, RequestTarget) {
         if forwarded == nil { try head.requireKnownExpectation() }
-        // The rest of a forwarded request's target is parsed when that request is judged.
+        // A forwarded request's target is parsed completely when that request is judged.
         let target = try RequestTarget(forwarded == nil ? head.path ?? "" : Route.forward.rawValue)
         guard let route = Route(rawValue: target.path.text) else { throw Refusal(.notFound, "no such path") }
         return (route, target)
@@ -73,8 +73,7 @@ extension HTTPRequest {
 extension Request {
     /// The bytes of the body, exactly as received. A client that waits for `100 Continue` gets it first.
     ///
-    /// A body of more than `limit` bytes is refused before all of it has arrived. So is a body for which `room` does not
-    /// suffice.
+    /// A body of more than `limit` bytes is refused before all of it has arrived. A body that exceeds `room` is refused too.
     func bytes(
         upTo limit: Int, within room: BodyBudget.Share, over connection: ConnectionContext
     ) async throws -> [UInt8] {
@@ -129,7 +128,7 @@ extension Route {
         }
     }
 
-    /// The status of a refusal. Gateways pass on 401 and 403, and some turn every other one into 500.
+    /// The status of a refusal. Gateways pass on 401 and 403, and some replace every other status by 500.
     func httpStatus(of code: ErrorCode) -> Int {
         switch code.httpStatus {
         case let status where self != .forward || status == 401: status
@@ -146,7 +145,7 @@ extension Route {
 let maximumJSONDepth = 16
 
 extension WireBody {
-    /// Parses a body whose size was bounded when it was received.
+    /// Parses a body that was bounded when it was received.
     init(received bytes: [UInt8]) throws {
         try self.init(parsing: bytes, limits: JSONValue.Limits(bytes: max(bytes.count, 1), depth: maximumJSONDepth))
     }

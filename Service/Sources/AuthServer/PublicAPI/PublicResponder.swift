@@ -56,7 +56,7 @@ struct PublicResponder: ListenerResponder {
         return frame.response(answer)
     }
 
-    /// The answer of an accepted request. What becomes known on the way is added to the outcome.
+    /// The answer of an accepted request. Adds its findings to the outcome.
     private func answer(
         _ http: Request, over connection: ConnectionContext, within room: BodyBudget.Share, _ outcome: inout Outcome
     ) async throws -> APIResponse {
@@ -121,7 +121,7 @@ struct PublicResponder: ListenerResponder {
         return .json(response, outcome: response.status.rawValue)
     }
 
-    /// A device's own request, if it is accepted, with its body.
+    /// A device's own request with its body, if accepted.
     private func signed(
         _ request: PublicRequest, for operation: Operation, _ outcome: inout Outcome
     ) async throws -> (VerifiedRequest, body: [UInt8]) {
@@ -164,7 +164,7 @@ struct PublicResponder: ListenerResponder {
         let address = request.provenance.address
         let credential = try await service.credentials.authenticate(text: forwarded.credential(), from: address)
         (outcome.credential, outcome.described) = (credential, forwarded.headers)
-        // First, because what is wrong with the credential is no verdict.
+        // First, because an error in the credential is not a verdict.
         if let app = try? credential.app(claimedIn: forwarded.headers) { try credential.requireQuestions(about: app) }
         let judgement: Judgement
         do {

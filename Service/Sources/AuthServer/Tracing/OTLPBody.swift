@@ -2,7 +2,7 @@ internal import AuthService
 internal import StrictJSON
 internal import Tracing
 
-/// The process that makes the spans.
+/// The process that creates the spans.
 struct OTLPResource: Sendable {
     let instance: String
 }
@@ -10,7 +10,7 @@ struct OTLPResource: Sendable {
 /// The body of an export of traces by [OTLP/HTTP 1.0](https://opentelemetry.io/docs/specs/otlp/#otlphttp).
 ///
 /// It is JSON, not protobuf: every collector accepts both, the project has a JSON writer, and protobuf would need another package
-/// or a second writer. A body is written by the exporter's task, so its size costs no request anything.
+/// or a second writer. The exporter's task writes a body, so its size delays no request.
 enum OTLPBody {
     /// The body of a request to `/v1/traces`.
     static func json(_ spans: [TraceSpan.Record], of resource: OTLPResource) -> [UInt8] {

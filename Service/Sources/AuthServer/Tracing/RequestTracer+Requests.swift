@@ -3,10 +3,10 @@ internal import HTTPTypes
 internal import Tracing
 
 extension RequestTracer {
-    /// Serves a request in a span of its own.
+    /// Serves a request in its own span.
     ///
-    /// The span's parent, and its decision whether the trace is recorded, count only from a trusted proxy: anybody else could make
-    /// the service record everything.
+    /// The parent span, and its decision whether the trace is recorded, are accepted only from a trusted proxy: other clients
+    /// could make the service record everything.
     func tracing<Value>(
         _ head: HTTPRequest, _ requestID: String, over connection: ConnectionContext, trusting proxies: TrustedProxies,
         _ serve: (TraceSpan?) async throws -> Value
@@ -17,7 +17,7 @@ extension RequestTracer {
         }
         let span = startSpan("request", context: context, ofKind: .server)
         guard span.isRecording else {
-            // Calls to providers pass on that a parent does not record the trace.
+            // If a parent span does not record the trace, calls to providers still get its context.
             guard context.place != nil else { return try await serve(nil) }
             return try await InstrumentationContext.$current.withValue(context) { try await serve(nil) }
         }
@@ -64,7 +64,7 @@ extension TraceSpan {
 }
 
 private struct HeaderExtractor: Extractor {
-    /// The value of a header that comes once.
+    /// The value of a header that occurs once.
     func extract(key: String, from carrier: HTTPFields) -> String? {
         guard let name = HTTPField.Name(key) else { return nil }
         let values = carrier[values: name]

@@ -2,10 +2,10 @@ package import AuthContract
 internal import AuthService
 package import Tracing
 
-/// Makes the spans of requests, and decides which requests are recorded.
+/// Creates the spans of requests, and decides which requests are recorded.
 ///
-/// It is given to those that make spans, and is not the process's global tracer: a library must not make spans of its own, whose
-/// attributes this service does not know.
+/// It is passed to the code that creates spans, and is not the process's global tracer: libraries must not create spans, because
+/// this service does not know their attributes.
 package struct RequestTracer: Tracer {
     package typealias Span = TraceSpan
 
@@ -41,7 +41,8 @@ package struct RequestTracer: Tracer {
         if let parent {
             return parent.isSampled ? TraceContext(parent.traceID, spanID: number(), isSampled: true) : nil
         }
-        // All nodes decide alike, by the id: as TraceIdRatioBased of OpenTelemetry's SDKs. Most requests need no more than this.
+        // All nodes decide alike, by the trace id: as TraceIdRatioBased of OpenTelemetry's SDKs. For most requests this is the
+        // only work.
         guard share > 0 else { return nil }
         let low = number()
         guard share >= 1 || Double(low >> 11) < share * Double(1 << 53) else { return nil }

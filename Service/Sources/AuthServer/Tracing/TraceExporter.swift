@@ -14,7 +14,7 @@ package final class TraceExporter: Sendable {
 
     /// Sizes and times.
     package struct Settings: Sendable {
-        /// The largest number of spans that wait.
+        /// The largest number of waiting spans.
         package var queue = 4096
         /// The largest number of spans in one request to the collector.
         package var batch = 512
@@ -22,7 +22,7 @@ package final class TraceExporter: Sendable {
         package var interval: Duration = .seconds(2)
         /// The deadline of one request to the collector.
         package var deadline: Duration = .seconds(10)
-        /// The time for the spans that are left when the service stops.
+        /// The time limit for sending the remaining spans when the service stops.
         package var flush: Duration = .seconds(2)
 
         /// The defaults.
@@ -57,7 +57,7 @@ package final class TraceExporter: Sendable {
         resource = OTLPResource(instance: instance)
     }
 
-    /// Spans that the collector took, and spans that were dropped, since the start.
+    /// Spans that the collector accepted, and dropped spans, since the start.
     var counts: (sent: UInt64, dropped: UInt64) { state.withLockedValue { ($0.sent, $0.dropped) } }
 
     /// The metrics of the exporter.
@@ -86,7 +86,7 @@ package final class TraceExporter: Sendable {
         if isBatch { wake.yield() }
     }
 
-    /// Sends batches until the task is cancelled, and then what is left, for at most `Settings.flush`.
+    /// Sends batches until the task is cancelled, and then the remaining spans, for at most `Settings.flush`.
     ///
     /// - Parameter sleep: waits for further spans.
     package func run(
@@ -99,18 +99,18 @@ package final class TraceExporter: Sendable {
             for await _ in wakes where !Task.isCancelled { await sendAll(within: settings.deadline) }
             group.cancelAll()
         }
-        // Not in this task: its requests would be cancelled, too.
+        // Not in this task, whose cancellation would also cancel the requests.
         await Task { await sendAll(within: settings.flush) }.value
     }
 
-    /// Sends the spans that wait now, and those that come while it does.
+    /// Sends the waiting spans, and those that arrive meanwhile.
     private func sendAll(within limit: Duration) async {
         let end = ContinuousClock.now + limit
         while case let batch = take(), !batch.isEmpty {
             let left = end - .now
             let failure = left > .zero ? await send(batch, within: left) : "the time is over"
             if failure != nil, Task.isCancelled {
-                // The service stops: the last round sends it.
+                // The service stops: the last round sends this span.
                 return state.withLockedValue { $0.spans.insert(contentsOf: batch, at: 0) }
             }
             note(failure, of: batch.count)
@@ -141,9 +141,9 @@ package final class TraceExporter: Sendable {
 
     /// Sends one batch.
     ///
-    /// There is no retry: while one waits, the queue fills up, and new spans say more than old ones.
+    /// There is no retry: during one the queue would fill up, and new spans are more useful than old ones.
     ///
-    /// - Returns: why the collector did not take it; nil: it did.
+    /// - Returns: why the collector did not accept it; nil: it did.
     private func send(_ batch: [TraceSpan.Record], within limit: Duration) async -> String? {
         do {
             let status = try await transport.post(

@@ -4,9 +4,9 @@ package import Tracing
 
 /// A span of a request that is recorded, or the place of one that is not.
 ///
-/// It has what log lines may have, and nothing else: no signatures, bodies, proofs or credentials, and device ids hashed.
+/// Like log lines, it has no signatures, bodies, proofs or credentials, and only hashed device ids.
 package struct TraceSpan: Tracing.Span {
-    /// What a span has when it ends.
+    /// The data of an ended span.
     struct Record: Sendable {
         let place: TraceContext
         let parentID: UInt64?
@@ -19,7 +19,7 @@ package struct TraceSpan: Tracing.Span {
         var end: UInt64 = 0
     }
 
-    /// What the span changes until it ends.
+    /// The data that change until the span ends.
     private final class Recording: Sendable {
         let record: NIOLockedValueBox<Record?>
         let exporter: TraceExporter
@@ -66,7 +66,7 @@ package struct TraceSpan: Tracing.Span {
         }
     }
 
-    /// Marks the span as failed. The error is not recorded: its text may have what no log may have.
+    /// Marks the span as failed. The error is not recorded, because its text may have data that must not be logged.
     package func recordError<Instant: TracerInstant>(
         _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
     ) {

@@ -1,7 +1,7 @@
 package import AuthService
 internal import Tracing
 
-/// Counts calls of stores and providers, and makes a span of each that belongs to a recorded request.
+/// Counts calls of stores and providers, and creates a span for each one that belongs to a recorded request.
 package struct TracedCalls: StoreObserver, ProviderObserver {
     private let metrics: ServerMetrics
     private let tracer: RequestTracer

@@ -28,7 +28,8 @@ public struct AndroidApp: Sendable, Hashable {
         case keyAttestation = "key_attestation"
         /// Both proofs.
         case both
-        /// At least one. A proof that fails refuses. One that its provider could not check does not, if the other verified.
+        /// At least one. A failed proof causes a refusal. A proof that its provider could not check does not, if the other one
+        /// verified.
         case either
     }
 

@@ -1,14 +1,14 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// The other apps, as far as a decision about one app needs them.
+/// The other apps' data for a decision about one app.
 struct OtherApps: Sendable {
     var ids: [AppID] = []
     /// The records that can be opened. A damaged one must not block every other app.
     var records: [AppRecord] = []
 }
 
-/// Decides what may happen to an app from its record alone. The stores know none of these rules.
+/// Decides about an app from its record alone. The stores know none of these rules.
 extension AppRecord {
     /// The audit event of adding this record.
     func adding(
@@ -22,7 +22,8 @@ extension AppRecord {
         return event(.appAdded, at: now, by: actor, masking: mask)
     }
 
-    /// The audit event of replacing the record `current` by this one, and whether the app must not have a device.
+    /// The audit event of replacing the record `current` by this one, and whether the replacement requires that the app has no
+    /// device.
     func replacing(
         _ current: AppRecord, beside others: OtherApps, at now: UnixTime, by actor: String, masking mask: SecretMask
     ) throws(ContractError) -> (event: AuditEvent, needsNoDevices: Bool) {
@@ -70,7 +71,7 @@ extension AppRecord {
 }
 
 extension StoredApp {
-    /// The removal of this app. Each of these credentials that names the app loses it.
+    /// The removal of this app. It is also removed from each of these credentials that names it.
     func removing(losing credentials: [Credential], at now: UnixTime, by actor: String) -> AppChange {
         AppChange(
             removing: self, changing: credentials.compactMap { $0.applying(.lose(appID), at: now, by: actor) },

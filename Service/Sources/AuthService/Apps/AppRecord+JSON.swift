@@ -55,7 +55,7 @@ extension AppRecord {
     private func check() throws(ContractError) {
         try ios?.check()
         guard ios != nil || android != nil else { throw ContractError("an app needs a platform: give ios or android") }
-        // A `typ` of other issuers does not say what the token is for. The audience must say it.
+        // The `typ` of other issuers does not show the token's purpose, so the audience must.
         guard signature.tokenType == .device || !signature.tokenAudiences.isEmpty else {
             throw ContractError("signature.token_type \(signature.tokenType.rawValue) needs signature.token_audiences")
         }
@@ -76,7 +76,7 @@ extension AppRecord {
         }
     }
 
-    /// The record as JSON, every member written out.
+    /// The record as JSON, with every member.
     public func json(secrets: SecretsForm) -> JSONObject {
         var record = self
         if case .masked(let mask) = secrets { record.android?.playIntegrity.mask(with: mask) }

@@ -3,11 +3,11 @@ internal import StrictJSON
 extension AppRecord {
     /// A file or URL that the service opens because of the record.
     package struct Source: Sendable, Hashable {
-        /// The member that names it.
+        /// The member that names the source.
         package let member: String
         /// The URL, or the path of the file.
         package let place: String
-        /// Whether it is Google's own, which any app may name.
+        /// Whether the source is Google's own, which any app may name.
         package let isGoogle: Bool
 
         fileprivate init(_ member: String, _ place: String, google: String) {

@@ -73,7 +73,7 @@ public struct SignaturePolicy: Sendable, Hashable {
 
     /// The `typ` of the app's device tokens (RFC 7519 section 5.1).
     public enum TokenType: String, Sendable, Hashable, CaseIterable {
-        /// Names what the token is, so no backend takes it for a token of another kind.
+        /// Names the kind of token, so that no backend takes it for another kind.
         case device = "synheart-device+jwt"
         /// An OAuth access token (RFC 9068), for frameworks that accept only that.
         case accessToken = "at+jwt"
@@ -83,7 +83,7 @@ public struct SignaturePolicy: Sendable, Hashable {
 
     /// What to do with a query, which scheme 1 does not sign.
     public enum UnsignedQuery: String, Sendable, Hashable, CaseIterable {
-        /// Accepts it. Whoever relays the request can change it.
+        /// Accepts it. A relay can change it unnoticed.
         case allow
         /// Accepts it with GET, HEAD and OPTIONS, and refuses it with any other method. The default.
         case refuseOnWrites = "refuse_on_writes"
@@ -102,7 +102,7 @@ public struct KeyPolicy: Sendable, Hashable {
     public var overlapSeconds: Int64 = 60
     /// Whether a rotation must attest again.
     public var reattestOnRotation = false
-    /// Whether a rotation may bring an attestation of a new App Attest key, if the old one is lost.
+    /// Whether a rotation may contain an attestation of a new App Attest key, if the old one is lost.
     public var rebindOnRotation = false
     /// Whether a registration and a rotation need a signature by the new key.
     public var keyProof: KeyProofPolicy = .optional
@@ -123,16 +123,16 @@ public struct KeyPolicy: Sendable, Hashable {
     public enum KeyProofPolicy: String, Sendable, Hashable, CaseIterable {
         /// The proof may be missing. The default.
         case optional
-        /// A request without the proof is `INVALID_ATTESTATION`.
+        /// A request without the proof is refused with `INVALID_ATTESTATION`.
         case required
     }
 }
 
 /// How a registration whose proof verified is admitted, and what happens during an outage.
 public struct RegistrationPolicy: Sendable, Hashable {
-    /// What happens to a device whose proof verified.
+    /// How a device whose proof verified is admitted.
     public var approval: Approval = .auto
-    /// What happens to a device whose provider cannot be reached.
+    /// How a device whose provider cannot be reached is handled.
     public var providerOutage: ProviderOutage = .refuse
     /// The largest number of the app's devices that may wait for approval.
     public var maximumPending = 10_000

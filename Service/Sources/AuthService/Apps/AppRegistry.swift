@@ -34,7 +34,7 @@ public final class AppRegistry: Sendable {
     /// The roots that are trusted in addition to the built-in ones.
     var roots: AddedRoots { addedRoots.withLock { $0 } }
 
-    /// Trusts these roots from now on, in place of the ones before. A proof that is being verified is judged by the old ones.
+    /// Trusts these roots from now on, instead of the former ones. A proof that is being verified is judged by the former ones.
     func trust(_ roots: AddedRoots) {
         addedRoots.withLock { $0 = roots }
         // The verifiers of cached apps have the old roots.
@@ -55,7 +55,7 @@ public final class AppRegistry: Sendable {
     /// Whether an app has this id, enabled or not.
     func isProvisioned(_ id: AppID) async throws(Refusal) -> Bool { try await provisioned(id) != nil }
 
-    /// Whether the app existed when it was last read. A known app is read from the store every few seconds at most.
+    /// Whether the app existed when it was last read. The app is re-read from the store every few seconds at most.
     package func isKnown(_ id: AppID) -> Bool { cache.lastKnown(id) != nil }
 
     func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
@@ -125,7 +125,7 @@ public final class AppRegistry: Sendable {
             case .hasDevices:
                 throw ContractError("build_channel cannot change once the app has devices", code: .conflict)
             case .saved:
-                // Also if the mode was `enforce` before, because repeating a change that failed halfway must complete it.
+                // Even if the mode was `enforce` before, because repeating a change that failed halfway must complete it.
                 if record.mode == .enforce { try await holdObserved(of: record, actor: actor) }
                 return true
             }
@@ -133,8 +133,8 @@ public final class AppRegistry: Sendable {
         throw ConcurrentChanges(of: "the app").storeError
     }
 
-    /// Makes the devices that were admitted under observation pending. It works in steps, so that each write ends well within
-    /// its deadline. A device that it misses is refused all the same (`DeviceRecord.status(under:)`).
+    /// Makes the devices that were admitted under observation pending. It works in steps, so that each write ends well within its
+    /// deadline. A device that it misses is still refused (`DeviceRecord.status(under:)`).
     private func holdObserved(of record: AppRecord, actor: String) async throws(StoreError) {
         while true {
             let observed = try await devices.observedDevices(of: record.appID, limit: Self.pendingStep)
@@ -150,15 +150,15 @@ public final class AppRegistry: Sendable {
 
     static let pendingStep = 1000
 
-    /// The other apps, for a decision about this record. They matter to a new id, and to token audiences.
+    /// The other apps, for a decision about this record. They are needed for a new id, and for token audiences.
     private func others(of record: AppRecord, opening: Bool) async throws(StoreError) -> OtherApps {
         guard opening || !record.signature.tokenAudiences.isEmpty else { return OtherApps() }
         let others = try await store.apps().filter { $0.appID != record.appID }
         return OtherApps(ids: others.map(\.appID), records: opening ? others.compactMap { try? opened($0) } : [])
     }
 
-    /// Throws if a record cannot be used, such as for an anchor that is not a certificate. A record made in code obeys the same
-    /// rules as one that was parsed.
+    /// Throws if a record cannot be used, such as for an anchor that is not a certificate. Records created in code obey the same
+    /// rules as parsed ones.
     public func check(_ record: AppRecord) throws {
         let read = try AppRecord(JSONFields(.object(record.json(secrets: .plain))))
         guard read.ios == record.ios, read.android == record.android else {

@@ -11,7 +11,7 @@ public struct IOSApp: Sendable, Hashable {
     /// Path prefixes on which a request must carry an assertion. Excludes ``assertionsRequiredExcept``.
     public var assertionsRequiredOn: [String] = []
     /// Path prefixes on which a request need not carry an assertion, while every other path demands one. Nil: this list is not
-    /// used. This list is the safer one, because a forgotten path is protected.
+    /// used. This list is safer than the other, because a forgotten path is protected.
     public var assertionsRequiredExcept: [String]?
     /// A device with a risk metric above this is flagged; nil: no device is. A flag never refuses a request: Apple describes
     /// the metric as a reason to investigate, not as a verdict.
@@ -46,7 +46,7 @@ extension IOSApp: JSONPolicy {
             .advanced("A risk metric above this flags the device. A flag never refuses a request.")),
     ]
 
-    /// Refuses lists of paths that exclude each other, or that do not protect what they seem to.
+    /// Refuses lists of paths that exclude each other, or that protect less than they seem to.
     func check() throws(ContractError) {
         guard assertionsRequiredOn.isEmpty || assertionsRequiredExcept == nil else {
             throw ContractError("ios.assertions_required_on and ios.assertions_required_except exclude each other")
@@ -62,6 +62,6 @@ extension IOSApp: JSONPolicy {
 }
 
 extension JSONCoding where Value == String {
-    /// The path of a request, as it is signed.
+    /// A path in the form in which requests sign it.
     fileprivate static var path: Self { text.map({ (try? RequestPath($0)) == nil ? nil : $0 }, back: { $0 }) }
 }

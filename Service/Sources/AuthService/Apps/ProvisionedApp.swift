@@ -5,7 +5,7 @@ internal import Crypto
 public final class ProvisionedApp: Sendable {
     /// The record.
     public let record: AppRecord
-    /// The record as it is stored.
+    /// The stored form of the record.
     let stored: StoredApp
     /// The origins that scheme 2 requests to other services may be sent to.
     let authorities: Set<RequestOrigin>

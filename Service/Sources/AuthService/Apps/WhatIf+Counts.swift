@@ -1,9 +1,9 @@
 internal import AuthContract
 
-/// What an app record would decide about verdicts of the past, of which only numbers are kept.
+/// The decisions that an app record would make about past requests, of whose verdicts only counts are kept.
 ///
-/// A count tells platform, scheme, code and app version, and neither the device nor its proof. So these findings are about the members of
-/// the record that decide by those alone.
+/// A count has platform, scheme, code and app version, but neither the device nor its proof. So these findings cover only the
+/// record's members that decide by those four.
 extension WhatIf {
     /// The finding about a request to another service, or a registration, that passed. Nil: it would pass, or it did not pass
     /// then.

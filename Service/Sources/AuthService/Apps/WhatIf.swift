@@ -5,10 +5,10 @@ internal import PlayIntegrity
 package import StrictJSON
 package import Verification
 
-/// What an app record would decide about devices and requests that another record judged.
+/// The decisions that an app record would make about devices and requests that another record judged.
 ///
-/// A device's row keeps what the device has proven, not its attestation. So a finding is about what the row tells: a newer policy may
-/// refuse a registration for more. Recorded refusals are judged again with ``AppRecord/proofPolicy(of:)``.
+/// A device's row has its proven assurance, not its attestation. So the findings cover only the row: the policy may refuse a
+/// registration for other reasons too. Recorded refusals are judged again with ``AppRecord/proofPolicy(of:)``.
 package struct WhatIf: Sendable {
     /// What would be decided.
     package enum Stage: String, Sendable, Hashable, CaseIterable {
@@ -18,7 +18,7 @@ package struct WhatIf: Sendable {
         case registration
     }
 
-    /// What the decision would be.
+    /// The decision.
     package enum Outcome: String, Sendable, Hashable, CaseIterable {
         case refused
         /// The device would wait for an operator.
@@ -47,7 +47,7 @@ package struct WhatIf: Sendable {
         case approval = "registration.approval"
     }
 
-    /// One decision that is not an admission.
+    /// One decision other than an admission.
     package struct Finding: Sendable, Hashable {
         package let stage: Stage
         package let outcome: Outcome
@@ -70,8 +70,8 @@ package struct WhatIf: Sendable {
         device.status == .registered || device.status == .pending
     }
 
-    /// The findings about a pending or registered device: at most one of each stage, the one that decides first. Other devices are not
-    /// judged.
+    /// The findings about a pending or registered device: for each stage at most one, the first that decides. Other devices are
+    /// not judged.
     package func findings(about device: DeviceRecord) -> [Finding] {
         guard Self.judges(device) else { return [] }
         return [request(of: device), registration(of: device)].compactMap { $0 }
@@ -105,7 +105,7 @@ package struct WhatIf: Sendable {
     }
 
     func refused(_ stage: Stage, _ reason: Reason, _ code: ErrorCode) -> Finding {
-        // Observation lets requests to other services through, and no registration whose proof does not verify.
+        // Mode observe accepts refused requests to other services, but no registration with an invalid proof.
         let isObserved = stage == .request && record.mode == .observe && reason != .disabled
         return Finding(stage: stage, outcome: isObserved ? .observed : .refused, reason: reason, code: code)
     }
@@ -144,7 +144,7 @@ package struct WhatIf: Sendable {
 
     private func unmet(_ app: AndroidApp, by device: DeviceRecord) -> Reason? {
         let assurance = device.assurance
-        // Nothing is known of a proof that never verified.
+        // An unverified proof says nothing about the device.
         if assurance.isUnproven { return nil }
         let isIntegral = assurance.app == .playIntegrity
         let isAttested = assurance.key == .tee || assurance.key == .strongbox

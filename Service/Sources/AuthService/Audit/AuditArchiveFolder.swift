@@ -2,18 +2,18 @@ internal import AuthContract
 internal import Foundation
 internal import StrictJSON
 
-/// The folder with the archives of the audit log: one file for each, with a line of JSON for each event, and the signed head as the
-/// last line. Files are never changed or replaced: an archived event is nowhere else.
+/// The folder with the archives of the audit log: one file for each, with a line of JSON for each event, and the signed head as
+/// the last line. Files are never changed or replaced, because they are the only copy of archived events.
 public struct AuditArchiveFolder: Sendable {
     /// The path.
     public let path: String
 
-    /// The most events of a file, and the bytes after which it ends.
+    /// The largest number of events of a file, and the size in bytes after which it ends.
     static let maximumEvents = 10_000
     static let maximumBytes = 16 << 20
     /// A larger file is not read.
     private static let maximumRead = 64 << 20
-    /// Seconds after which a file that is being written is abandoned.
+    /// Seconds after which an unfinished file counts as abandoned.
     private static let longestWriting: TimeInterval = 3600
 
     /// The folder at this path. It must exist before an archive is written.
@@ -35,10 +35,11 @@ public struct AuditArchiveFolder: Sendable {
 
     /// Writes an archive. When this returns, the file is complete and durable.
     ///
-    /// A file of another database, or of a history that a restore left, may have the same name. It is kept, and nothing is written.
+    /// A file of another database, or of the history before a restore, may have the same name. It is kept, and nothing is
+    /// written.
     ///
-    /// - Returns: the seal of the file. It is another one if the file exists with the same events, because a crash came before its
-    ///   seam was recorded. Whoever calls must check its signature.
+    /// - Returns: the seal of the file. It differs from `seal` if the file already exists with the same events, because of a
+    ///   crash before its seam was recorded. The caller must check its signature.
     func add(_ entries: [StoredAuditEntry], sealedBy seal: AuditHead) async throws -> AuditHead {
         guard let first = entries.first, let last = entries.last else { return seal }
         var bytes: [UInt8] = []
@@ -59,7 +60,7 @@ public struct AuditArchiveFolder: Sendable {
         return existing
     }
 
-    /// Removes what a process that was killed left unfinished. A younger file may still be written by another node.
+    /// Removes unfinished files of killed processes. Another node may still be writing a younger file.
     func removeUnfinished() async {
         let path = path
         await offloading {
@@ -86,7 +87,7 @@ public struct AuditArchiveFolder: Sendable {
         return JSONValue.object(object).bytes + [UInt8(ascii: "\n")]
     }
 
-    /// - Returns: false if there is a file with this name. It is not touched.
+    /// - Returns: false if a file with this name exists. It is not changed.
     private static func store(_ bytes: [UInt8], at target: String, in folder: String) throws -> Bool {
         let temporary = "\(target).\(RandomUUID(from: SystemRandom()).text).part"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -106,7 +107,7 @@ public struct AuditArchiveFolder: Sendable {
         // Unlike rename(), link() replaces no file.
         let isNew = link(temporary, target) == 0
         guard isNew || errno == EEXIST else { throw failure("cannot name a file in \(folder)") }
-        // The name is durable only after this.
+        // Makes the name durable.
         let opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard opened >= 0 else { throw failure("cannot open \(folder)") }
         defer { close(opened) }
@@ -135,7 +136,7 @@ public struct AuditArchiveFolder: Sendable {
     /// The events of an archive, in order, and the seal in its last line.
     func read(first: Int64, last: Int64) async throws(ReadFailure) -> (entries: [StoredAuditEntry], seal: String) {
         let path = file(first: first, last: last)
-        // Parsing takes long enough to delay other work of its thread.
+        // Parsing takes long enough to delay other work on its thread.
         return try await offloading { () throws(ReadFailure) in try Self.parse(Self.contents(of: path)) }
     }
 
@@ -175,7 +176,7 @@ public struct AuditArchiveFolder: Sendable {
 extension StoredAuditEntry {
     /// Nil unless the line has exactly the members of an event.
     fileprivate init?(_ object: JSONObject) {
-        // The outer optional: whether the member is there, and null or text.
+        // The outer optional: whether the member is present, and then null or text.
         func optional(_ name: String) -> String?? {
             guard let value = object[name] else { return nil }
             if value.isNull { return .some(nil) }

@@ -4,8 +4,8 @@ public import Logging
 
 /// Moves events of the audit log that are old enough to archive files, in the background.
 ///
-/// A file is complete and durable before its seam is recorded, and the seam is recorded before the first of its events is removed. So a
-/// crash at any point loses nothing, and the next run goes on. Events are removed in steps of 1,000.
+/// A file is complete and durable before its seam is recorded, and the seam is recorded before the first of its events is
+/// removed. So a crash at any point loses nothing, and the next run continues. Events are removed in steps of 1,000.
 public struct AuditArchiver: Sendable {
     private let trail: AuditTrail
     private let folder: AuditArchiveFolder
@@ -14,7 +14,7 @@ public struct AuditArchiver: Sendable {
     private let logger: Logger
 
     private static let page = 1000
-    /// With fewer events, an archive waits for up to a day, so that there is no file for each hour.
+    /// With fewer events, an archive waits for up to a day, to avoid a file for each hour.
     private static let minimumEvents = 1000
     static let interval: Duration = .seconds(3600)
 
@@ -24,7 +24,7 @@ public struct AuditArchiver: Sendable {
     ///   - service: has the log.
     ///   - folder: gets the files.
     ///   - keepDays: the age from which events are moved.
-    ///   - logger: gets what was moved.
+    ///   - logger: receives a line about each archive, with the numbers of its events.
     public init(
         of service: AuthService, to folder: AuditArchiveFolder, keepDays: Int64,
         logger: Logger = Logger(label: "synheart.archive")
@@ -45,10 +45,10 @@ public struct AuditArchiver: Sendable {
 
     /// Writes the next archive, and removes its events.
     ///
-    /// - Returns: whether there may be another one.
+    /// - Returns: whether another archive may be due.
     func archiveNext() async throws -> Bool {
         guard let store = trail.archives else { return false }
-        // What a crash left.
+        // After a crash, the log may still have events of the last archive.
         try await remove(from: store)
         let last = try await store.auditArchives().last
         let start = AuditLink(sequence: last?.last ?? 0, hash: last?.hash ?? AuditChain.origin)
@@ -64,7 +64,7 @@ public struct AuditArchiver: Sendable {
         }
         let archive = StoredAuditArchive(
             first: first.entry.sequence, last: end.sequence, hash: end.hash, seal: seal.description)
-        // If another node was faster, its archive counts. A file with another name stays beside its file.
+        // If another node was faster, its archive is the valid one. A file of this node with another name stays next to it.
         guard try await store.add(archive) else { return true }
         logger.notice(
             "audit events were archived",
@@ -84,7 +84,7 @@ public struct AuditArchiver: Sendable {
     ) async throws -> (entries: [StoredAuditEntry], end: AuditLink) {
         var (entries, link, bytes) = ([StoredAuditEntry](), start, 0)
         while entries.count < AuditArchiveFolder.maximumEvents, bytes < AuditArchiveFolder.maximumBytes {
-            // One more than is looked at shows whether the last of them is the log's last.
+            // The last event of a page is not used yet: it may be the log's last one, which stays in the log.
             let page = try await store.auditEntries(after: link.sequence, limit: Self.page)
             for stored in page.dropLast() {
                 guard stored.entry.at < cutoff.seconds, entries.count < AuditArchiveFolder.maximumEvents,

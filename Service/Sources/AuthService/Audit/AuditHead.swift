@@ -1,12 +1,12 @@
 public import AuthContract
 
-/// The end of the audit log at some time, signed by the service. A head that is kept elsewhere shows later whether the log
-/// still has the same events.
+/// The end of the audit log at some time, signed by the service. A head that is kept elsewhere proves later whether the log still
+/// has the same events.
 ///
-/// Its text is one word: `audit-head-v1.<sequence>.<unix time>.<hash>.<signature>`, the last two in base64url. The head that joins an
-/// archive to the log begins with `audit-archive-v1`, so that no other head of the log can stand for it.
+/// Its text is one word: `audit-head-v1.<sequence>.<unix time>.<hash>.<signature>`, the last two in base64url. The head that
+/// joins an archive to the log begins with `audit-archive-v1`, so that no other head can be used in its place.
 public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
-    /// What a head ends.
+    /// The kind of end that the head signs.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// The log, at some time.
         case log = "audit-head-v1"
@@ -14,7 +14,7 @@ public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
         case archive = "audit-archive-v1"
     }
 
-    /// What it ends.
+    /// The kind of end that the head signs.
     public let kind: Kind
     /// The number of the last event; 0 for an empty log.
     public let sequence: Int64
@@ -66,9 +66,9 @@ public enum AuditCheckResult: Sendable, Hashable {
     case cut(last: Int64)
     /// The chain has no break, but the head belongs to another chain.
     case rewritten
-    /// The head was not signed by this service, so it says nothing about the log.
+    /// The head was not signed by this service, so it proves nothing about the log.
     case foreignHead
-    /// The file of the archive that begins with this event is not there, so its events are not checked.
+    /// The file of the archive that begins with this event is missing, so its events are not checked.
     case archiveMissing(Int64)
     /// The archive that begins with this event is changed, or its seal is not genuine.
     case archiveBroken(Int64)

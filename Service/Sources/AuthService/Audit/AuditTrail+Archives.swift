@@ -4,10 +4,10 @@ internal import StrictJSON
 
 /// Verification across the seam between the archives and the log.
 extension AuditTrail {
-    /// Checks each archive: its place, its seal, and its file.
+    /// Checks each archive: its position, its seal, and its file.
     ///
     /// - Parameter sequence: the event whose hash is looked for; nil: none.
-    /// - Returns: the first thing that is wrong, and the hash of the event if it is in an archive.
+    /// - Returns: the first fault, and the hash of the event if it is in an archive.
     func verifyArchives(lookingFor sequence: Int64?) async throws -> (finding: AuditCheckResult, found: [UInt8]?) {
         var link = AuditLink(sequence: 0, hash: AuditChain.origin)
         var found: [UInt8]?
@@ -39,7 +39,7 @@ extension AuditTrail {
         return (.intact, found)
     }
 
-    /// The files of archives that are not there, by name.
+    /// The names of missing archive files.
     package func missingArchives() async throws -> [String] {
         var missing: [String] = []
         for archive in try await archives?.auditArchives() ?? [] {
@@ -49,11 +49,11 @@ extension AuditTrail {
         return missing
     }
 
-    /// The details of archived rotations of the service key, the newest file first. What they say is signed.
+    /// The details of archived rotations of the service key, the newest file first. Their content is signed.
     func eachArchivedRotation(_ body: (JSONObject) -> Void) async throws {
         guard let folder, let archives else { return }
         for archive in try await archives.auditArchives().reversed() {
-            // A file that is not there is found by the check of the archives.
+            // The check of the archives reports a missing file.
             guard let entries = try? await folder.read(first: archive.first, last: archive.last).entries else {
                 continue
             }

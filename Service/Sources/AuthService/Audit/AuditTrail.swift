@@ -38,7 +38,7 @@ public struct AuditTrail: Sendable {
         try sign(.log, link ?? AuditLink(sequence: 0, hash: AuditChain.origin))
     }
 
-    /// Signs a place in the chain.
+    /// Signs a position in the chain.
     func sign(_ kind: AuditHead.Kind, _ link: AuditLink) throws -> AuditHead {
         let now = clock.now
         let text = AuditHead.signedText(kind, sequence: link.sequence, at: now, hash: link.hash)
@@ -88,7 +88,7 @@ public struct AuditTrail: Sendable {
         return head.isSigned(by: keys)
     }
 
-    /// The public keys of a service key, each of which may have signed heads.
+    /// The public keys of a service key. Each may have signed heads.
     static func publicKeys(of key: ServiceKey) throws -> [Curve25519.Signing.PublicKey] {
         try key.allDerived(for: purpose).map { try signer($0).publicKey }
     }

@@ -5,7 +5,7 @@ internal import StrictJSON
 /// The public keys that signed earlier heads of the audit log, as rotations of the service key recorded them.
 struct FormerAuditKeys {
     private var trusted: [Curve25519.Signing.PublicKey]
-    /// The keys that signed rotations connect to the present ones.
+    /// The keys that signed rotations connect to the current ones.
     private(set) var keys: [Curve25519.Signing.PublicKey] = []
 
     private static let maximum = 1000

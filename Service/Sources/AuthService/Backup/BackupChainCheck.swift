@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Checks the chain of the audit log while its rows are read: that the archives join it, and that it contains a head.
+/// Checks the chain of the audit log while its rows are read: that the archives connect to it, and that it contains a head.
 ///
 /// The files of the archives are not read. `AuditTrail.verify(against:)` checks them.
 struct BackupChainCheck {
@@ -42,7 +42,7 @@ struct BackupChainCheck {
         let entry = AuditChain.Entry(
             sequence: sequence, code: code, at: at, actor: actor, appID: cells[4].text, deviceID: cells[5].text,
             detail: detail)
-        // The first row may be an archived event that was not removed yet. The hash before it is in the file.
+        // The first row may be an archived event that was not removed yet. The previous hash is in the archive's file.
         if let before = last?.hash ?? seams[sequence - 1] {
             guard AuditChain.hash(entry, after: before) == hash else { throw broken(sequence) }
         }
@@ -62,8 +62,8 @@ struct BackupChainCheck {
         guard hasHead else {
             throw BackupError(.brokenAudit, "has an audit log that does not contain its head at event \(head.sequence)")
         }
-        // The last seal covers all events before it. A rotation of the service key after it is among the rows. Earlier seals may
-        // need a rotation that is in a file.
+        // The last seal covers all events before it. A later rotation of the service key is among the rows. Earlier seals may
+        // need a rotation that is only in a file.
         if let seal, !isGenuine(seal) { throw brokenArchive }
     }
 

@@ -4,18 +4,18 @@ package struct BackupError: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Code: Sendable, Hashable {
         /// The file is no backup of this service.
         case notABackup
-        /// A newer version of this software wrote it.
+        /// A newer version of this software wrote the backup.
         case newerVersion
-        /// It was sealed with another service key.
+        /// The backup was sealed with another service key.
         case anotherKey
         /// Bytes were changed, removed, moved or added.
         case damaged
-        /// Its audit log was changed before the backup was taken.
+        /// The audit log was changed before the backup was taken.
         case brokenAudit
     }
 
     package let code: Code
-    /// What was expected, what was found, and what to do. The caller puts the file's name before it.
+    /// The expected and the found value, and the remedy. The caller puts the file's name before it.
     package let description: String
 
     init(_ code: Code, _ description: String) {

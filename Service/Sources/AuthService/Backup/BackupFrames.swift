@@ -2,8 +2,8 @@ internal import Crypto
 
 /// The frames of a backup: pieces of 64 KiB, each sealed with AES-256-GCM.
 ///
-/// A frame's nonce is its number and whether it is the last one. So a removed, repeated or moved frame, a cut end and bytes after
-/// the end open no frame (STREAM, Hoang, Reyhanitabar, Rogaway and Vizár 2015, as age uses it).
+/// A frame's nonce is its number and whether it is the last one. So frames that were removed, repeated or moved, a cut end and
+/// bytes after the end are detected (STREAM, Hoang, Reyhanitabar, Rogaway and Vizár 2015, as age uses it).
 enum BackupFrame {
     /// The bytes of each frame but the last, which may be shorter.
     static let size = 64 << 10
@@ -30,7 +30,7 @@ struct BackupFrameWriter {
     mutating func append(_ bytes: some Sequence<UInt8>) throws {
         pending.append(contentsOf: bytes)
         var start = 0
-        // More than a frame: what is left at the end is the last frame, and never empty.
+        // Seal a frame only if more bytes follow: the rest becomes the last frame, which must not be empty.
         while pending.count - start > BackupFrame.size {
             try seal(pending[start..<(start + BackupFrame.size)], isLast: false)
             start += BackupFrame.size
@@ -72,7 +72,7 @@ struct BackupFrameReader {
         guard !isEnded else { return nil }
         let size = BackupFrame.size + BackupFrame.tagSize
         var hasMore = true
-        // One byte more shows that the frame is not the last one.
+        // One byte more proves that the frame is not the last one.
         while hasMore, pending.count <= size {
             let more = try read(size + 1 - pending.count)
             hasMore = !more.isEmpty

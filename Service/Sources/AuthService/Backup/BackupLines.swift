@@ -1,11 +1,11 @@
 package import AuthContract
 internal import StrictJSON
 
-/// What a backup says about itself.
+/// A backup's description of itself.
 package struct BackupContents: Sendable, Hashable {
-    /// A time before its snapshot. Every change that was acknowledged until then is in it.
+    /// A time before the snapshot. The backup has every change that was acknowledged until then.
     package let takenAt: UnixTime
-    /// The version of this software that wrote it.
+    /// The version of this software that wrote the backup.
     package let version: String
     /// The signed end of the audit log in the snapshot.
     package let head: AuditHead
@@ -17,7 +17,7 @@ package struct BackupContents: Sendable, Hashable {
     }
 }
 
-/// What a whole backup holds.
+/// The contents of a complete backup.
 package struct BackupSummary: Sendable, Hashable {
     package let contents: BackupContents
     /// The number of rows of each table.
@@ -52,7 +52,7 @@ enum BackupLine {
 struct BackupLineReader {
     private var frames: BackupFrameReader
     private var pending: [UInt8] = []
-    /// Where the next line begins, and up to where no end of it was found.
+    /// The start of the next line, and the position up to which it has no line end.
     private var (start, searched) = (0, 0)
 
     init(frames: BackupFrameReader) { self.frames = frames }

@@ -14,13 +14,13 @@ package struct BackupReader {
 
     /// Reads a backup to its end.
     ///
-    /// Rows are visited before the rest is known to be good: if this throws, undo what the visitor did.
+    /// Rows are visited before the rest is checked: if this throws, undo the visitor's work.
     ///
     /// - Parameters:
     ///   - key: must have the key that sealed the backup.
     ///   - read: returns up to this many bytes of the file, and none at its end.
     ///   - visit: gets every row, in the order in which it was written.
-    /// - Throws: `BackupError`, and what `read` and `visit` throw.
+    /// - Throws: `BackupError`, and errors of `read` and `visit`.
     package static func read(
         key: ServiceKey, from read: @escaping (Int) throws -> [UInt8],
         _ visit: (StoredTable, [StoredTable.Cell]) throws -> Void = { _, _ in }
@@ -113,7 +113,7 @@ package struct BackupReader {
         return (table, cells)
     }
 
-    /// Compares the end with what came before it.
+    /// Compares the last line with the lines before it.
     private func end(_ line: JSONValue) throws(BackupError) {
         for table in StoredTable.allCases {
             let (expected, found) = (line.object?["rows"]?.object?[table.rawValue]?.integer ?? 0, rows[table] ?? 0)

@@ -10,7 +10,7 @@ package struct BackupWriter {
     ///
     /// - Parameters:
     ///   - key: its first key seals.
-    ///   - contents: what the backup says about itself.
+    ///   - contents: the backup's description of itself.
     ///   - write: takes the bytes of the file, in order.
     package init(key: ServiceKey, contents: BackupContents, write: @escaping ([UInt8]) throws -> Void) throws {
         try self.init(key: key, contents: contents, tables: Self.tables, write: write)

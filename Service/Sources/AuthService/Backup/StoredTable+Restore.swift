@@ -1,6 +1,6 @@
 extension StoredTable {
-    /// The cells of a row as a restore writes them: each webhook is switched off. Its receiver has had events since the backup, and
-    /// a restored database may be a drill beside the running service.
+    /// The cells of a row for a restore, which disables each webhook: its receiver has received events since the backup, and the
+    /// restored database may be a drill next to the running service.
     package func restored(_ cells: [Cell]) -> [Cell] {
         guard self == .webhooks, let place = columns.firstIndex(where: { $0.name == "is_enabled" }),
             cells.indices.contains(place)

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// Issues challenges and takes them back. Each challenge is valid once, for the app and the purpose that it was issued for.
+/// Issues and consumes challenges. Each challenge is valid once, for the app and the purpose that it was issued for.
 struct ChallengeRules: Sendable {
     let store: any ChallengeStore
     let clock: any ServiceClock

@@ -7,11 +7,11 @@ extension ReplayClaim {
     public static let longestLife = life + SignaturePolicy.maximumFutureWindow
 }
 
-/// What a replay store knows about its past: the request times whose claims it may lack, and until when.
+/// A replay store's knowledge of its past: the request times whose claims it may lack, and until when.
 ///
-/// A pure value that holds the rules of the protocol's *Loss of history*. A store feeds it with what it purges, with its
-/// readings of the clock and with its losses. Before a store looks for a claim, it asks for `refusal`: a request of a time that
-/// the history does not know is refused, because its claims may have been taken.
+/// A pure value that holds the rules of the protocol's *Loss of history*. A store reports to it its purges, its clock readings
+/// and its losses. Before a store looks for a claim, it asks for `refusal`: a request of a time that the history does not know is
+/// refused, because its claims may have been taken.
 public struct ClaimHistory: Sendable, Hashable {
     /// Seconds for which a node may make claims after it began to read which store keeps them. So a store that was replaced gets
     /// no claim later than this.
@@ -102,17 +102,17 @@ public struct ClaimHistory: Sendable, Hashable {
     /// deleted the record of these readings together with the claims.
     private mutating func refusePurgedDates() { loss.add(lossOfClaims, purgedTo: purgedTo) }
 
-    /// Records that every claim made until a reading of the clock is lost.
+    /// Records that every claim made until a clock reading is lost.
     public mutating func loseAll(around reading: UnixTime) {
         lose(around: [reading.seconds], isWhole: false)
-        // The claims that have expired are gone too, so a clock that steps back must not find them free.
+        // Expired claims are gone too, so they must not seem free if the clock steps back.
         purged(to: reading)
     }
 
     /// Records a loss around readings of the clock: the last recorded one, and the one at which the loss was found.
     ///
     /// - Parameters:
-    ///   - wrong: what the last of them revealed, if anything.
+    ///   - wrong: wrong readings that the last reading revealed, if any.
     ///   - isWhole: whether the store still has the claims that `mustBeDurable` put on its disk.
     package mutating func lose(
         around readings: [Int64], and wrong: ClockHistory.WrongReadings? = nil, isWhole: Bool
@@ -136,8 +136,8 @@ public struct ClaimHistory: Sendable, Hashable {
     package func withoutClaims(now: Int64) -> ClaimHistory {
         var history = ClaimHistory(loss: lossWithoutClaims)
         history.clock = clock
-        // The claims that have expired are gone too, so a clock that steps back must not find them free. Claims that a wrong
-        // reading purged are refused by date.
+        // Expired claims are gone too, so they must not seem free if the clock steps back. Claims that a wrong reading purged are
+        // refused by date.
         history.purgedTo = now
         return history
     }
@@ -184,7 +184,7 @@ public struct ClaimHistory: Sendable, Hashable {
         return finding
     }
 
-    /// Adds a recorded reading. What it revealed is on record too.
+    /// Adds a recorded reading. The wrong readings that it revealed were recorded too.
     @discardableResult
     package mutating func recall(_ now: Int64, monotonic: Int64) -> ClockHistory.Finding {
         let finding = clock.note(now, monotonic: monotonic)

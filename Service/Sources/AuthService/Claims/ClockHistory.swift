@@ -13,7 +13,7 @@ package struct ClockHistory: Sendable, Hashable {
         var highest: Int64
     }
 
-    /// What a new reading shows about the clock.
+    /// The result of comparing a new reading with the clock's history.
     package enum Finding: Sendable, Hashable {
         case steady
         /// The clock jumped ahead, to the correct time or to a wrong one.
@@ -41,8 +41,8 @@ package struct ClockHistory: Sendable, Hashable {
     /// The latest reading that is not known to be wrong.
     package var latest: Int64? { stretches.last?.last }
 
-    /// Readings from which `note` rebuilds this history. A segment begins with them, because the segments in which they were
-    /// recorded are deleted. Empty if the next reading alone is enough.
+    /// Readings from which `note` rebuilds this history. A segment begins with them, because older segments are deleted. Empty if
+    /// the next reading suffices.
     package var summary: [(wall: Int64, monotonic: Int64)] {
         if stretches.count == 1, stretches[0].first == stretches[0].last { return [] }
         return stretches.flatMap { stretch in

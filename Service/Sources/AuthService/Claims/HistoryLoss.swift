@@ -77,7 +77,7 @@ package struct HistoryLoss: Sendable, Hashable {
 
     private mutating func add(_ new: Interval) {
         join(new)
-        // Refusing the dates between two old losses has no effect: requests with these dates are too old by now.
+        // Refusing also the dates between two old losses has no effect: requests with these dates are too old by now.
         while intervals.count > Self.maximum {
             let joined = intervals[0].joined(intervals[1])
             intervals.removeFirst(2)
@@ -103,7 +103,7 @@ package struct HistoryLoss: Sendable, Hashable {
             add(from: max(first, now.adding(SignaturePolicy.maximumFutureWindow + 1)), to: last, isOpen: true)
         }
         if purgedTo > now {
-            // Without a known right reading before them, any request of the present may have been accepted.
+            // Without a known correct reading before them, any currently dated request may have been accepted.
             let right = wrong.lastRight ?? now
             add(
                 from: right.subtracting(ReplayClaim.life),
@@ -130,7 +130,7 @@ package struct HistoryLoss: Sendable, Hashable {
         add(from: stretch.first.subtracting(ReplayClaim.life), to: stretch.last, isOpen: false)
     }
 
-    /// Adds the dates of another loss whose claims are not kept after wrong readings.
+    /// Adds the dates of another loss whose claims are not kept after wrong clock readings.
     mutating func add(_ other: HistoryLoss, after now: Int64) {
         let first = now.adding(SignaturePolicy.maximumFutureWindow + 1)
         for interval in other.intervals {
@@ -152,9 +152,9 @@ package struct HistoryLoss: Sendable, Hashable {
         for interval in other.intervals { add(interval) }
     }
 
-    /// This loss, where another store has every lost claim that is dated after `end`.
+    /// This loss, if another store has every lost claim dated after `end`.
     ///
-    /// An interval whose last reading is not after `end` stays as it is.
+    /// An interval whose last reading is not after `end` stays unchanged.
     ///
     /// - Returns: the dates to refuse, and the later dates of the same intervals, which the other store must judge too.
     package func shortened(to end: Int64) -> (refused: HistoryLoss, lookedUp: HistoryLoss) {

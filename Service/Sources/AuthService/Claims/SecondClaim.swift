@@ -1,6 +1,6 @@
 package import AuthContract
 
-/// Claims of requests dated ahead, which PostgreSQL keeps beside Redis (protocol, *Loss of history*).
+/// Claims of requests dated ahead, which PostgreSQL keeps in addition to Redis (protocol, *Loss of history*).
 ///
 /// Redis can lose acknowledged claims. Without second claims, the requests of all dates that may have been accepted are refused
 /// afterwards, until the widest future window has passed. With them, the refusal ends at the *unclaimed end*: PostgreSQL has
@@ -11,13 +11,13 @@ package import AuthContract
 /// PostgreSQL's row `claim_keeper` has the id of the claims' history and a mark. The mark is a reading of PostgreSQL's clock that
 /// never decreases.
 ///
-/// 1. A node makes a claim only while the id that it read is the id in Redis. With the id it read a `reading`, which is at most
-///    the mark of the same or an earlier version of the row. A claim dated more than `ClaimHistory.leastWindow` after the reading is a
-///    second claim too: the request is accepted only if both stores accept it.
+/// 1. A node makes a claim only while the id that it read is the id in Redis. With the id it also read a `reading`, which is at
+///    most the mark of the same or an earlier version of the row. A claim dated more than `ClaimHistory.leastWindow` after the
+///    reading is a second claim too: the request is accepted only if both stores accept it.
 /// 2. An epoch that begins after a loss gets a new id. One transaction replaces the id, and takes the mark M from the row that it
 ///    locked. A node that uses an earlier id read an earlier version of the row, so its reading is at most M, however long it
-///    goes on claiming. Therefore each lost claim is dated at most M + `leastWindow`, or PostgreSQL has it. No clock of a node
-///    and no lease is part of this step.
+///    continues to claim. Therefore each lost claim is dated at most M + `leastWindow`, or PostgreSQL has it. This step does not
+///    depend on any node's clock or lease.
 /// 3. The node that began the epoch reads the id again before it shortens the interval. If the id is still the new one, no epoch
 ///    of a later id existed before this epoch, and no claim of one can be lost.
 /// 4. In the new epoch, dates up to M + `leastWindow` are refused. Later dates of the interval are claimed in both stores
@@ -25,17 +25,18 @@ package import AuthContract
 ///    later under the earlier id.
 /// 5. PostgreSQL judges second claims with its own history (`take_second_claims`). It refuses the dates that it may have lost.
 ///
-/// A node of a version without second claims breaks step 1. So the id is replaced without an unclaimed end, which leaves the whole
-/// interval, for `settling` seconds after such a node could last begin to claim. PostgreSQL itself records that: such a node reads
-/// the id by another function than this version. The same holds after PostgreSQL lost claims of its own.
+/// A node of a version without second claims breaks step 1. So the id is replaced without an unclaimed end, which leaves the
+/// whole interval, until `settling` seconds after the last time at which such a node could begin to claim. PostgreSQL itself
+/// records that time: such a node reads the id by another function than this version. The same holds after PostgreSQL lost claims
+/// of its own.
 ///
-/// A snapshot of PostgreSQL's storage that is put back breaks steps 2 and 4: the row and the second claims are as they were, and no
-/// identity of the server shows that. Files are replaced while the server is stopped. So the same holds for `settling` seconds
-/// after the first node read the id under a start of the server that the row does not have. By then every second claim that was
-/// made before the start is dated in the past.
+/// Restoring a snapshot of PostgreSQL's storage breaks steps 2 and 4: the row and the second claims are old, and the server's
+/// identity does not show it. Files are replaced while the server is stopped. So the same holds for `settling` seconds after the
+/// first node read the id under a server start that the row does not record. By then every second claim that was made before the
+/// start is dated in the past.
 package enum SecondClaim {
-    /// Seconds after which every request that was accepted before, also by a node without second claims, is dated in the past: a lease,
-    /// the tolerance of the clock and the widest future window are 335 s.
+    /// Seconds after which every request that was accepted before, also by a node without second claims, is dated in the past.
+    /// The lease, the clock tolerance and the widest future window total 335 s.
     package static let settling = ReplayClaim.life
 
     /// Whether a request must be claimed in PostgreSQL too.

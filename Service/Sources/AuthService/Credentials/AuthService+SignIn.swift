@@ -4,13 +4,13 @@ internal import StrictJSON
 
 /// People who sign in to the console with a credential of the admin API.
 extension AuthService {
-    /// The credential with this text. The audit log then says that a person signed in.
+    /// The credential with this text. The audit log then records that a person signed in.
     ///
     /// Attempts are limited as those of the admin API are, and one credential signs in 10 times a minute, because each sign-in is an event
     /// of the audit log, which cannot be pruned. A refused attempt is in the audit log too, at most once a minute.
     ///
     /// - Parameters:
-    ///   - text: what the person typed.
+    ///   - text: the text that the person typed.
     ///   - address: the address for which failed attempts are counted.
     /// - Throws: `UNAUTHORIZED`, `RATE_LIMITED`, `FORBIDDEN` for a credential of role `service`, and `SERVICE_UNAVAILABLE` if the
     ///   event cannot be written. In that case the person is not signed in.

@@ -28,7 +28,7 @@ public struct CredentialRules: Sendable {
         self.random = random
     }
 
-    /// The most credentials that one sweep removes, each in a transaction of its own.
+    /// The most credentials that one sweep removes, each in its own transaction.
     private static let removedAtOnce = 100
 
     /// The prefix of every credential, so that secret scanners find a leaked one.
@@ -38,9 +38,9 @@ public struct CredentialRules: Sendable {
     ///
     /// - Parameters:
     ///   - name: the operator's name for it, 1 to 128 bytes.
-    ///   - role: what the bearer may do.
+    ///   - role: the bearer's rights.
     ///   - scope: the apps that it is for.
-    ///   - bodies: what the gateway that uses it forwards; only for role `service`. Nil: `headers`.
+    ///   - bodies: the bodies that its gateway forwards; only for role `service`. Nil: `headers`.
     ///   - life: seconds until it expires, at most ten years.
     ///   - actor: the actor in the audit log.
     /// - Throws: `ContractError` for values that no credential can have, and `StoreError`.
@@ -76,9 +76,9 @@ public struct CredentialRules: Sendable {
 
     /// Removes credentials that ended long ago.
     ///
-    /// They must have ended by the clock at this sweep and at the previous one. So a clock that is ahead for a moment removes
-    /// nothing. The newest credential always stays: a database without any credential is a fresh one, for which the service
-    /// would create a first admin credential.
+    /// They must have ended by the clock at this sweep and at the previous one. So a clock that is briefly ahead removes nothing.
+    /// The newest credential always stays: a database without any credential is a fresh one, for which the service would create a
+    /// first admin credential.
     func sweep() async {
         let now = clock.now
         let previous = lastSweep.withLock { last in
@@ -135,8 +135,8 @@ public struct CredentialRules: Sendable {
         return credential
     }
 
-    /// The credential with this id; nil if there is none, or if it was revoked or has expired. For a caller that has proven the
-    /// secret before.
+    /// The credential with this id; nil if there is none, or if it was revoked or has expired. For callers that have already
+    /// proven the secret.
     package func usable(_ id: String) async throws(Refusal) -> Credential? {
         guard let credential = try await credential(id), credential.revokedAt == nil, clock.now < credential.expiresAt
         else { return nil }

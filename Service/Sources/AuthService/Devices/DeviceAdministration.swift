@@ -29,7 +29,7 @@ public struct DeviceAdministration: Sendable {
         try await store.count(of: app)
     }
 
-    /// The number of the app's registered devices with each risk metric.
+    /// The number of the app's registered devices for each risk metric.
     public func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int] {
         try await store.riskMetrics(of: app)
     }
@@ -53,7 +53,7 @@ public struct DeviceAdministration: Sendable {
     ///   - id: the device.
     ///   - app: its app.
     ///   - allowsUnproven: approves a device whose proof never verified, too. The device then has no assurance and the label
-    ///     `unproven`, the audit log says so, and the stored proof is erased.
+    ///     `unproven`, the audit log records this, and the stored proof is erased.
     ///   - actor: the actor in the audit log.
     @discardableResult
     public func approve(
@@ -71,8 +71,8 @@ public struct DeviceAdministration: Sendable {
     /// Makes a pending or registered device rotate by a given time.
     ///
     /// After that time, a key that must rotate for `compromise` can no longer rotate, and the device must register again. A
-    /// demand for `compromise` stays until the key is rotated or the demand is lifted. Neither a scheduled demand nor a later
-    /// one replaces it.
+    /// demand for `compromise` stays until the key is rotated or the demand is lifted. Neither a scheduled demand nor one
+    /// with a later time replaces it.
     @discardableResult
     public func forceRotation(
         _ id: DeviceID, of app: AppID, by: UnixTime, reason: RotationReason = .scheduled, actor: String

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// Changes devices: reads one, decides, and saves the decision if the row is still the one that was read.
+/// Changes devices: reads one, decides, and saves the decision if the row has not changed since it was read.
 struct DeviceChanges: Sendable {
     let store: any DeviceStore
     let directory: DeviceDirectory

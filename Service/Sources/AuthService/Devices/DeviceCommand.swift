@@ -8,7 +8,7 @@ enum DeviceCommand: Sendable {
     case endOverlap(of: DevicePublicKey)
     /// The device ends its identity by a request that this key signed.
     case deregister(signedBy: DevicePublicKey)
-    /// A verified proof of this key is joined with the known assurance.
+    /// A verified proof of this key is combined with the known assurance.
     case proveAgain(VerifiedEvidence, of: DevicePublicKey, wasSeen: Bool)
     /// The device's pending proof verified.
     case settleProof(VerifiedEvidence)

@@ -20,7 +20,7 @@ package enum DeviceDecision: Sendable, Hashable {
         }
     }
 
-    /// Whether a device of this status is already what the decision makes of a pending one.
+    /// Whether a device of this status already has the state that the decision gives a pending device.
     fileprivate func isMet(by status: DeviceStatus) -> Bool {
         switch self {
         case .approve: status == .registered
@@ -33,7 +33,7 @@ package enum DeviceDecision: Sendable, Hashable {
 extension DeviceAdministration {
     /// The result of a decision.
     package struct Decided: Sendable, Hashable {
-        /// The device after the decision. Of a dry run: with the version before it.
+        /// The device after the decision. In a dry run it has the version from before.
         package let device: DeviceRecord
         /// False if the device was already as decided.
         package let isChanged: Bool
@@ -53,7 +53,7 @@ extension DeviceAdministration {
         try await decide(decision.command, id, of: app, ifVersion: version, actor: actor)
     }
 
-    /// Decides about one device of many. Unlike a decision about one device, it succeeds where a device is already approved or
+    /// Decides about one device of many. Unlike a decision about one device, it succeeds if the device is already approved or
     /// rejected, so that it can be repeated.
     ///
     /// - Parameters:

@@ -167,13 +167,13 @@ extension DeviceRecord {
     private enum Move {
         /// The App Attest key stays the same, or the device has never used the stored one.
         case harmless
-        /// Another App Attest key replaces one that is in use.
+        /// A new App Attest key replaces one in use.
         case rebind
         /// The proof changes nothing.
         case refused
     }
 
-    /// Joins a proof with the known assurance, so that a weaker proof never replaces a stronger one.
+    /// Combines a proof with the known assurance, so that a weaker proof never replaces a stronger one.
     private mutating func join(
         _ evidence: VerifiedEvidence, under keys: KeyPolicy, wasSeen: Bool, at now: UnixTime
     ) -> (AuditEvent.Code, JSONObject)? {
@@ -193,10 +193,10 @@ extension DeviceRecord {
         )
     }
 
-    /// Judges whether the holder of the request key may bring another App Attest key.
+    /// Decides whether the holder of the request key may present another App Attest key.
     ///
-    /// Assertions exist because the request key alone is not enough: it may be in software, or stolen. So a registration must
-    /// not allow what `rebind_on_rotation: false` and a demand of compromise forbid on rotate-key. Otherwise a thief could
+    /// Assertions exist because the request key alone is not enough: it may be in software, or stolen. So a registration must not
+    /// allow a change that `rebind_on_rotation: false` and a compromise demand forbid on rotate-key. Otherwise a thief could
     /// register the stolen key again with another phone, and that phone's assertions would be accepted.
     ///
     /// A client that lost its first answer also has another App Attest key, because a key is attested only once. It does not
@@ -215,8 +215,8 @@ extension DeviceRecord {
 
     /// Whether the client may have lost the answer to its registration.
     ///
-    /// `lastSeen` is stored half a minute after a request, and a killed node loses times that it has not stored. The counter,
-    /// the key's age and the scheme are stored at once. `wasSeen` tells about requests that this node has not stored yet.
+    /// `lastSeen` is stored half a minute after a request, and a killed node loses times that it has not stored. The counter, the
+    /// key's age and the scheme are stored at once. `wasSeen` covers requests that this node has not stored yet.
     private func mayLackItsAnswer(wasSeen: Bool, at now: UnixTime) -> Bool {
         lastSeen == nil && !wasSeen && appAttest?.counter ?? 0 == 0 && keyRotatedAt == nil && highestScheme == .one
             && now - registeredAt <= Self.lostAnswerLife
@@ -261,7 +261,7 @@ extension DeviceRecord {
 }
 
 extension RotationDemand {
-    /// The demand that results from this one and the stored one. A further compromise never gives a key more time.
+    /// The demand that results from this one and the stored one. A second demand for compromise never gives a key more time.
     ///
     /// A scheduled demand replaces a scheduled one, and leaves one for compromise unchanged. A demand for compromise gets the
     /// earlier time of both.

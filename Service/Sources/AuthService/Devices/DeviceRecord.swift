@@ -16,7 +16,7 @@ public struct DeviceRecord: Sendable, Hashable {
     public var previousKey: DevicePublicKey?
     /// The end of the overlap; nil if there is no previous key.
     public var previousKeyUntil: UnixTime?
-    /// What the device has proven.
+    /// The device's proven assurance.
     public var assurance: Assurance
     /// The version of the app in the device's newest evidence, 1 to 64 printable ASCII characters: `CFBundleVersion`, or
     /// Android's version code. Nil: the evidence names none. It decides nothing.
@@ -35,7 +35,7 @@ public struct DeviceRecord: Sendable, Hashable {
     public var mustRotate: RotationDemand?
     /// Admitted only because the app was in mode `observe`.
     public var admittedUnderObservation: Bool
-    /// The id that the client chose. It is shown and never trusted.
+    /// The id that the client chose. It is displayed, but never trusted.
     public let localID: String?
     /// The number of times that the row was saved. A decision is saved only if this is still the version that it was made from.
     public var version: Int64
@@ -69,8 +69,8 @@ public struct DeviceRecord: Sendable, Hashable {
         self.version = version
     }
 
-    /// The effective status. A device that was admitted only under observation is pending as soon as the app enforces, even if
-    /// its row has not changed yet, because a registration may run while the mode is switched.
+    /// The effective status. A device that was admitted under observation is pending as soon as the app enforces, even if its row
+    /// is unchanged: a registration may run while the mode is switched.
     public func status(under mode: AppRecord.Mode) -> DeviceStatus {
         status == .registered && admittedUnderObservation && mode == .enforce ? .pending : status
     }
@@ -110,7 +110,7 @@ public struct DeviceRecord: Sendable, Hashable {
     public var keySince: UnixTime { keyRotatedAt ?? registeredAt }
 }
 
-/// What the service stores about a verified App Attest attestation.
+/// The stored data of a verified App Attest attestation.
 public struct AppAttestKeyState: Sendable, Hashable {
     /// SHA-256 of the attested key, 32 bytes; unique within the app.
     public let keyID: [UInt8]

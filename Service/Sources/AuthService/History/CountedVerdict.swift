@@ -1,8 +1,8 @@
 public import AuthContract
 
-/// What a verdict is counted by.
+/// The members by which a verdict is counted.
 public struct CountedVerdict: Sendable, Hashable {
-    /// What was judged.
+    /// The kind of judged event.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// A request that another service received: a question to `/verify` or of a gateway.
         case verification
@@ -12,7 +12,7 @@ public struct CountedVerdict: Sendable, Hashable {
         case registration
     }
 
-    /// The app; nil: an app beyond the busiest, or none that the service knows.
+    /// The app; nil: an app beyond the busiest ones, or an unknown one.
     public var appID: AppID?
     /// What was judged.
     public let kind: Kind
@@ -25,8 +25,8 @@ public struct CountedVerdict: Sendable, Hashable {
     /// The version of the app in the device's evidence, ``unknown`` or ``other``.
     public var version: String
 
-    /// The text of a platform or a scheme that is unknown, and of the version of a device whose evidence names none or whose
-    /// signature did not verify.
+    /// The text for an unknown platform or scheme, and for the version if the evidence names none or the signature did not
+    /// verify.
     public static let unknown = "unknown"
     /// The versions of an app beyond the most used.
     public static let other = "other"
@@ -44,14 +44,14 @@ public struct CountedVerdict: Sendable, Hashable {
         self.version = version ?? Self.unknown
     }
 
-    /// The same verdict without what has many values: app and version.
+    /// The same verdict without the members that have many values: app and version.
     var coarse: CountedVerdict {
         var coarse = self
         (coarse.appID, coarse.version) = (nil, Self.other)
         return coarse
     }
 
-    /// A member by which counts are narrowed and grouped. The raw value is its name in the admin API and in the stores.
+    /// A member by which counts can be filtered and grouped. The raw value is its name in the admin API and in the stores.
     public enum Member: String, Sendable, Hashable, CaseIterable {
         /// ``CountedVerdict/appID``; the text of nil is empty.
         case app = "app_id"
@@ -80,7 +80,7 @@ public struct CountedVerdict: Sendable, Hashable {
     }
 }
 
-/// The version of an app as evidence names it.
+/// An app's version, as evidence names it.
 enum AppVersion {
     private static let maximumBytes = 64
 

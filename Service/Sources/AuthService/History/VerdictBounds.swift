@@ -2,14 +2,14 @@ internal import AuthContract
 
 /// The counts of one minute, and their bounds.
 enum VerdictBounds {
-    /// Apps with counts of their own in a minute: the busiest. All others share `nil`.
+    /// Apps that are counted separately in a minute: the busiest. All others share `nil`.
     static let namedApps = 200
-    /// Versions of an app with counts of their own in a minute: the most used. All others share `other`.
+    /// Versions of an app that are counted separately in a minute: the most used. All others share `other`.
     static let namedVersions = 20
-    /// The largest number of different verdicts that a minute keeps apart, before those without app and version.
+    /// The largest number of different verdicts in a minute that keep app and version.
     static let named = 700
 
-    /// The same number of verdicts within the bounds. The busiest apps and versions keep their names.
+    /// Reduces the counts to the bounds, with the same total. The busiest apps and versions keep their names.
     static func bounded(_ counts: [CountedVerdict: Int64]) -> [CountedVerdict: Int64] {
         let busiest = Set(largest(namedApps, of: counts) { $0.appID })
         var bounded = merged(counts) { $0.appID.map(busiest.contains) == false ? $0.coarse : $0 }

@@ -3,16 +3,16 @@ internal import Bytes
 
 /// Verdicts by minute, until they are written to the store.
 ///
-/// Its memory is bounded. Beyond ``maximum`` different verdicts, further ones are counted without app and version. Beyond
-/// ``maximumMinutes`` minutes without a store, the oldest minute is lost.
+/// Its memory is bounded. Beyond ``maximum`` different verdicts, further ones are counted without app and version. If the store
+/// fails for more than ``maximumMinutes`` minutes, the oldest minute is lost.
 final class VerdictBuffer: Sendable {
     /// The largest number of different verdicts of all minutes that are counted with app and version.
     static let maximum = 50_000
-    /// The largest number of minutes: those that the store would keep.
+    /// The largest number of minutes: as many as the store keeps.
     static let maximumMinutes = Int(VerdictHistory.minutesKept / VerdictHistory.minute)
 
     private struct State: Sendable {
-        /// The present minute, in which nearly every verdict is counted, and its counts.
+        /// The current minute, in which nearly every verdict is counted, and its counts.
         var minute = UnixTime(0)
         var counts: [CountedVerdict: Int64] = [:]
         /// The other minutes.
@@ -20,7 +20,7 @@ final class VerdictBuffer: Sendable {
         /// The number of different verdicts of all minutes.
         var size = 0
 
-        /// Continues the counts of another minute.
+        /// Switches to the counts of another minute.
         mutating func turn(to other: UnixTime) {
             if !counts.isEmpty { minutes[minute] = counts }
             (minute, counts) = (other, minutes.removeValue(forKey: other) ?? [:])
@@ -37,7 +37,7 @@ final class VerdictBuffer: Sendable {
         state.withLock { state in
             let minute = time.floored(to: VerdictHistory.minute)
             if minute != state.minute { state.turn(to: minute) }
-            // Every request comes here, and hashing is most of the time: look the verdict up once.
+            // Called for every request, and hashing takes most of the time: look the verdict up only once.
             if let known = state.counts.index(forKey: verdict) {
                 state.counts.values[known] += 1
                 return
@@ -50,7 +50,7 @@ final class VerdictBuffer: Sendable {
 
     /// Removes and returns the counts of the oldest minute, within the bounds of a minute.
     ///
-    /// - Parameter end: only a minute that ended by then; nil: any.
+    /// - Parameter end: take the minute only if it ended by then; nil: always.
     func takeOldest(endedBy end: UnixTime?) -> (minute: UnixTime, counts: [CountedVerdict: Int64])? {
         let taken = state.withLock { state -> (UnixTime, [CountedVerdict: Int64])? in
             if !state.counts.isEmpty { state.turn(to: UnixTime(0)) }
@@ -65,7 +65,7 @@ final class VerdictBuffer: Sendable {
 }
 
 extension UnixTime {
-    /// The last multiple of some seconds that is not later.
+    /// This time, rounded down to a multiple of some seconds.
     package func floored(to step: Int64) -> UnixTime {
         let rest = seconds % step
         return self - (rest < 0 ? rest + step : rest)

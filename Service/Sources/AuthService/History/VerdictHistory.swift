@@ -2,18 +2,18 @@ internal import AuthContract
 internal import Bytes
 internal import Logging
 
-/// The verdicts of the last 90 days: counted in memory, written to the store minute by minute, answered from the store.
+/// The verdicts of the last 90 days: counted in memory, written to the store minute by minute, and read from the store.
 ///
-/// The store adds each count to one slot of each of ``steps``. So a question about a long time reads few slots.
+/// The store adds each count to one slot of each of ``steps``. So a query about a long time reads few slots.
 ///
-/// No request waits for the store. If it fails, the counts stay in memory and are written later. A batch is added once, also
-/// if the store answered an earlier attempt with a failure after it had added it.
+/// No request waits for the store. If it fails, the counts stay in memory and are written later. A batch is added once, even if
+/// an earlier attempt added it and then failed.
 public final class VerdictHistory: Sendable {
     /// Seconds of a minute, the finest step.
     public static let minute: Int64 = 60
     /// Seconds of an hour, the shortest step that is kept for 90 days.
     public static let hour: Int64 = 3600
-    /// The steps of which the store keeps slots, in seconds. Each divides the next one and a day.
+    /// The steps for which the store keeps slots, in seconds. Each divides the next one, and all divide a day.
     public static let steps: [Int64] = [minute, 300, 900, hour, 21_600, 86_400]
     /// Seconds for which slots of less than an hour are kept after their end.
     public static let minutesKept: Int64 = 48 * hour
@@ -45,7 +45,7 @@ public final class VerdictHistory: Sendable {
 
     /// Writes the minutes that have ended.
     ///
-    /// - Parameter isStopping: whether to write the present minute too, because the process ends.
+    /// - Parameter isStopping: whether to write the current minute too, because the process ends.
     public func write(isStopping: Bool = false) async {
         guard let store else { return }
         while let batch = next(endedBy: isStopping ? nil : clock.now) {
@@ -58,8 +58,8 @@ public final class VerdictHistory: Sendable {
         }
     }
 
-    /// The batch that was not acknowledged, or else that of the oldest minute. The store may have forgotten whether it knows
-    /// a batch of a minute that it no longer keeps. So such a batch is not sent.
+    /// The unacknowledged batch, or else the oldest minute's. A batch older than the kept minutes is not sent, because the store
+    /// may have forgotten whether it already added it.
     private func next(endedBy end: UnixTime?) -> VerdictBatch? {
         let oldest = clock.now - Self.minutesKept
         return unwritten.withLock { unwritten in
@@ -83,24 +83,24 @@ public final class VerdictHistory: Sendable {
         {}
     }
 
-    /// Questions that the store has not answered.
+    /// Queries that the store has not answered yet.
     private struct Questions {
         var count = 0
         /// The newest one.
         var last: Task<Result<[VerdictSum], Refusal>, Never>?
     }
 
-    /// The sums that a query asks for.
+    /// The sums for a query.
     ///
-    /// Questions are answered one after another, so that the history never holds more than one of the store's readers. Devices
-    /// need them too. While eight are answered or wait, a further one is refused at once.
+    /// Queries run one after another, so that the history never occupies more than one of the store's readers, which devices need
+    /// too. A query beyond eight is refused at once.
     public func sums(_ query: VerdictQuery) async throws(Refusal) -> [VerdictSum] {
         guard let store else { return [] }
         let answer = questions.withLock { questions -> Task<Result<[VerdictSum], Refusal>, Never>? in
             guard questions.count < Self.maximumQuestions else { return nil }
             questions.count += 1
             let previous = questions.last
-            // A task of its own: a caller that goes away does not let the next question begin before this one has ended.
+            // A separate task: a caller that leaves must not let the next query begin before this one has ended.
             let answer = Task { () async -> Result<[VerdictSum], Refusal> in
                 _ = await previous?.value
                 defer { end() }

@@ -4,7 +4,7 @@ internal import Foundation
 public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     /// An IPv4 address, or the /64 network of an IPv6 address, which one customer usually has alone.
     public let network: String
-    /// Whether it stands for all requests of a trusted proxy that name no client. `network` is the proxy's own address then.
+    /// Whether it stands for all requests of a trusted proxy that name no client. Then `network` is the proxy's own address.
     public let isUnnamed: Bool
 
     /// The requests of a trusted proxy that name no client address. They share one bucket of ten times the enrolment rate, and

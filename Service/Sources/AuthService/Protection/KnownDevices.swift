@@ -1,19 +1,19 @@
 internal import AuthContract
 internal import Bytes
 
-/// Which device ids exist, as this node knows it without reading the store: they pass at an address that named too many
-/// strangers.
+/// The existing device ids, known to this node without reading the store. Requests with these ids are judged even if their
+/// address named too many unknown ids.
 ///
-/// All ids are read once. From then on the audit log tells which ids were added, on any node: each registration and its event
-/// are one transaction, and the events have an order without gaps. While the ids are read, every id may exist. While the log was
-/// not read for `maximumAge`, other ids pass at a bounded rate, so that strangers do not keep an overloaded store overloaded.
+/// All ids are read once. After that the audit log has the ids that any node added: each registration and its event are one
+/// transaction, and the events are numbered without gaps. While the ids are read, every id may exist. If the log was not read for
+/// `maximumAge`, the store is read for other ids at a bounded rate, so that unknown ids do not keep it overloaded.
 final class KnownDevices: Sendable {
     private struct State: Sendable {
         /// Nil until the first read of all ids begins.
         var ids: KnownIDs?
         /// The last event whose device is in `ids`, once all ids were read; nil: the log was empty.
         var last: AuditLink?
-        /// The last device of the last page that was read.
+        /// The last device of the last page read.
         var after: DeviceQuery.PageToken?
         /// Whether all ids were read.
         var isRead = false
@@ -22,7 +22,7 @@ final class KnownDevices: Sendable {
         /// The time until the next retry, if a store fails.
         var retry = KnownDevices.firstRetry
 
-        /// What the next page continues; nil: no page is missing, or none can be read yet.
+        /// The place where the next page continues; nil: no page is missing, or none can be read yet.
         var place: Place? { ids == nil || isRead ? nil : Place(last: last, after: after) }
     }
 
@@ -35,9 +35,9 @@ final class KnownDevices: Sendable {
 
     /// The time between two reads of the log.
     private static let interval = Duration.seconds(2)
-    /// The time until the first retry of a failed read. Each further one waits twice as long, at most `interval`.
+    /// The time until the first retry of a failed read. Each further retry waits twice as long, at most `interval`.
     private static let firstRetry = Duration.milliseconds(200)
-    /// The largest age of what the node knows, in seconds.
+    /// The age in seconds beyond which the known ids are too old to refuse others.
     static let maximumAge: Int64 = 5
     private static let page = 1000
 
@@ -45,15 +45,16 @@ final class KnownDevices: Sendable {
     private let audit: any AuditLog
     private let clock: any ServiceClock
     private let state = Locked(State())
-    /// Ids that the node does not know, and that pass while what it knows is too old.
+    /// Unknown ids for which the store may be read while the known ids are too old.
     private let unchecked = TokenBuckets<Bucket>(Rate(burst: 100, perMinute: 6000), capacity: 1)
 
     init(devices: any DeviceStore, audit: any AuditLog, clock: any ServiceClock) {
         (self.devices, self.audit, self.clock) = (devices, audit, clock)
     }
 
-    /// Whether the store may be read for this id. False: it had no device with it in the last `maximumAge` seconds; or it was not
-    /// read for longer, the node does not know the id, and too many other such ids passed in this second.
+    /// Whether the store may be read for this id. False if the store had no such device in the last `maximumAge` seconds. Also
+    /// false if the log was not read for longer, the node does not know the id, and this returned true for too many other unknown
+    /// ids in this second.
     func mayExist(_ id: DeviceID) -> Bool {
         let now = clock.now
         let isCurrent: Bool? = state.withLock { state in
@@ -89,10 +90,10 @@ final class KnownDevices: Sendable {
         }
     }
 
-    /// Reads all ids, unless they were read. If the store fails, the next call continues after the last page.
+    /// Reads all ids, unless that is done. If the store fails, the next call continues after the last page.
     private func readAll() async throws(StoreError) {
         if state.withLock({ $0.ids == nil }) {
-            // The link is read first, so that a device that registers meanwhile is found in the log.
+            // Read the link first, so that a device that registers meanwhile is found in the log.
             let last = try await audit.link(at: nil)
             state.withLock { if $0.ids == nil { ($0.ids, $0.last) = (KnownIDs(), last) } }
         }
@@ -109,7 +110,7 @@ final class KnownDevices: Sendable {
 
     /// Adds the devices of new events.
     ///
-    /// - Returns: false if all ids must be read again: the log no longer continues what was read of it, because another database
+    /// - Returns: false if all ids must be read again: the log does not continue the part that was read, because another database
     ///   was restored or promoted; or an event cannot be read, because a newer version wrote it. The new read begins after it.
     private func follow() async throws(StoreError) -> Bool {
         let last = state.withLock { $0.last }

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// A set of device ids that contains every id that was added, and a few that were not: a Bloom filter.
+/// A Bloom filter of device ids: it contains every added id, and wrongly a few others.
 ///
 /// An id takes 12 bits and sets 8 of them, so a full layer wrongly contains one id in 300. The hash is seeded at random in each
 /// process, so a client cannot compute ids that the set wrongly contains. The set grows by layers, each twice as large as the one
@@ -40,12 +40,12 @@ struct KnownIDs: Sendable {
 
     private static let bitsOfOneID = 12
     private static let probes: Range<UInt64> = 0..<8
-    /// The ids of the first layer, which takes 96 KiB.
+    /// The number of ids of the first layer, which takes 96 KiB.
     static let smallest = 1 << 16
 
     private let maximum: Int
     private var layers: [Layer] = []
-    /// Whether there were more ids than `maximum`. Then every id may be known.
+    /// Whether more than `maximum` ids were added. Then every id counts as contained.
     private var isOverfull = false
 
     /// An empty set.

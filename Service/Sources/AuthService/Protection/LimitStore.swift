@@ -25,8 +25,8 @@ public enum LimitedClaimOutcome: Sendable, Hashable {
 /// The rate limits and quotas of all nodes together. Without one, each node counts separately.
 ///
 /// Guarantees:
-/// - A bucket holds `rate.burst` tokens at first, and fills by `rate.perMinute`. If there are too few tokens, a call takes
-///   none. A clock that was set back adds no tokens.
+/// - A bucket holds `rate.burst` tokens at first, and fills by `rate.perMinute`. If there are too few tokens, a call takes none.
+///   If the clock is set back, no tokens are added.
 /// - The calls of all nodes to one bucket are counted together, by the store's clock.
 /// - The store may forget a bucket that is full again, or that was not used for a day.
 public protocol LimitStore: Sendable {
@@ -35,7 +35,7 @@ public protocol LimitStore: Sendable {
     /// - Parameters:
     ///   - bucket: the bucket of the token.
     ///   - rate: the bucket's size, and how fast it fills.
-    ///   - isQuestion: whether to check only, without taking the token.
+    ///   - isQuestion: whether only to check, without taking the token.
     /// - Returns: nil; or, if there is no token, the seconds until there is one, 1 to 300.
     func take(_ bucket: SharedBucket, at rate: Rate, isQuestion: Bool) async throws(StoreError) -> Int64?
 
@@ -56,7 +56,7 @@ public protocol LimitStore: Sendable {
         now: UnixTime, futureWindow: Int64, tag: ClaimTag?
     ) async throws(StoreError) -> LimitedClaimOutcome
 
-    /// Announces the number of live claims of each of these apps on this node, and returns their numbers on the other nodes. A
-    /// node's announcement is used until its claims have expired, even if the node ended. Apps without an answer are left out.
+    /// Announces the number of live claims of each of these apps on this node, and returns their numbers on the other nodes. An
+    /// announcement is used until its claims have expired, even if its node has ended. Apps without an answer are left out.
     func exchange(_ liveClaims: [AppID: Int]) async throws(StoreError) -> [AppID: Int]
 }

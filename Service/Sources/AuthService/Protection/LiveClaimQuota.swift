@@ -4,8 +4,8 @@ internal import Bytes
 /// Counts the live claims of each app, so that no app fills the replay store. Claims are never evicted: without shares, the
 /// flood of one app would refuse the requests of every app until its claims expire.
 ///
-/// This process counts by minute, from its start. It does not know the app of a claim from before a restart. What other nodes count
-/// is exchanged with them every second (`LimitStore`).
+/// This process counts by minute, from its start. It does not know the app of a claim made before a restart. Nodes exchange their
+/// counts every second (`LimitStore`).
 final class LiveClaimQuota: Sendable {
     private struct Share: Sendable {
         var live = 0
@@ -49,7 +49,7 @@ final class LiveClaimQuota: Sendable {
             // Nil: the claims have expired.
             let minute = expiry.seconds / 60
             guard let counted = byMinute[minute] else { return }
-            // Skip minutes in which no claim expires.
+            // Remove minutes in which no claim expires: `take` would return them as the time to wait for.
             byMinute[minute] = counted > count ? counted - count : nil
             live -= count
         }

@@ -5,15 +5,15 @@ internal import Bytes
 public struct ProtectionSettings: Sendable {
     /// Challenges and registrations of one address.
     public var enrolment = Rate(burst: 300, perMinute: 300)
-    /// Signatures that did not verify, of one device at one address.
+    /// Failed signatures of one device at one address.
     public var failedSignatures = Rate(burst: 100, perMinute: 60)
     /// Unknown devices, apps and credentials that one address named.
     public var strangers = Rate(burst: 100, perMinute: 60)
-    /// Reads of one device's row for one address before a refusal.
+    /// Reads of one device's row before a refusal, for one address.
     public var rereads = Rate(burst: 200, perMinute: 200)
     /// Verified requests of one device, counted before their claims. They bound `liveClaimsOfOneDevice`.
     public var device = Rate(burst: 4000, perMinute: 360)
-    /// Accepted rotations of one device. Each writes a row, an audit event, and a thumbprint that is kept for ever.
+    /// Accepted rotations of one device. Each writes a row, an audit event, and a thumbprint that is kept forever.
     public var rotations = Rate(burst: 5, perHour: 12)
     /// The largest number of live claims of one app: three quarters of the capacity of the SQLite stores.
     public var claimsOfOneApp = 18_000_000
@@ -40,14 +40,15 @@ public struct ProtectionSettings: Sendable {
 /// together.
 final class Protection: Sendable {
     private let enrolment: TokenBuckets<ClientAddress>
-    /// Buckets of `SharedBucket.failures`. One client that always fails refuses no other device at its address.
+    /// Buckets of `SharedBucket.failures`. A client that always fails does not block other devices at its address.
     private let failedSignatures: TokenBuckets<SharedBucket>
     /// Buckets of `SharedBucket.strangers`.
     private let strangers: TokenBuckets<SharedBucket>
     private let rereads: TokenBuckets<Reader>
-    /// Ids that no device has, and that passed at an address with too many strangers.
+    /// Ids without a device for which the store was read, although their address named too many strangers.
     private let wrongPositives = TokenBuckets<Reader>(Rate(burst: 3, perMinute: 1))
-    /// Credentials that were wrong. One that goes on being wrong, such as that of a forgotten job, uses up no more of its address.
+    /// Credentials that were wrong. A credential that stays wrong, such as that of a forgotten job, uses up no more of its
+    /// address's limit.
     private let wrongCredentials = TokenBuckets<CredentialGuess>(Rate(burst: 10, perMinute: 6), capacity: 20_000)
     private let devices: TokenBuckets<DeviceID>
     private let rotations: TokenBuckets<DeviceID>
@@ -56,10 +57,10 @@ final class Protection: Sendable {
     private let clock: any ServiceClock
     /// Nil: each node counts separately.
     let shared: (any LimitStore)?
-    /// Buckets of failures and strangers that all nodes together have spent, and the end of their refusal.
+    /// Buckets of failures and strangers that are empty across all nodes, with the end of their refusal.
     private let spentElsewhere = Locked(BoundedCache<SharedBucket, UnixTime>(capacity: 20_000))
 
-    /// Trusted proxies that named no client, and when an event said so.
+    /// Trusted proxies that named no client, with the time of the last event about it.
     private let unnamed = Locked(BoundedCache<ClientAddress, UnixTime>(capacity: 1000))
 
     /// A device whose row is read, and the address for which it is read; nil: the request has none.
@@ -68,7 +69,7 @@ final class Protection: Sendable {
         let address: ClientAddress?
     }
 
-    /// A credential that was named at an address: the first bytes of its id, which may be invented.
+    /// A credential named at an address: the first bytes of its id, which may be invented.
     private struct CredentialGuess: Hashable {
         let address: ClientAddress
         let id: String
@@ -104,7 +105,7 @@ final class Protection: Sendable {
     }
 
     func admitEnrolment(from address: ClientAddress) async throws(Refusal) {
-        // Many clients may stand behind a proxy that names none.
+        // A proxy that names no client may have many clients.
         let share: Double = address.isUnnamed ? 10 : 1
         var rate = enrolment.rate
         (rate.burst, rate.perMinute) = (rate.burst * share, rate.perMinute * share)
@@ -115,8 +116,8 @@ final class Protection: Sendable {
         try admit(wait, "enrolments of \(address)")
     }
 
-    /// Refuses a device's own request before the store is read for it: its signatures failed too often at this address, or the
-    /// address named too many strangers and either no device has this id, or this address has named the id wrongly too often.
+    /// Refuses a device's own request before the store is read for it. Reasons: its signatures failed too often at this address;
+    /// or the address named too many strangers, and either no device has this id or the address used the id wrongly too often.
     func admitUnproven(
         _ device: DeviceID, from address: ClientAddress, mayExist: @autoclosure () -> Bool
     ) throws(Refusal) {
@@ -135,8 +136,8 @@ final class Protection: Sendable {
         try admit(waiting(.strangers(address), strangers), "strangers at \(address)")
     }
 
-    /// Refuses a credential before the store is read for it: it was wrong too often at the address, or the address named too many
-    /// strangers.
+    /// Refuses a credential before the store is read for it, if it was wrong too often at the address, or if the address named
+    /// too many strangers.
     ///
     /// - Parameter id: the credential's id, as it was sent.
     func admitCredential(_ id: String, from address: ClientAddress) throws(Refusal) {
@@ -147,14 +148,14 @@ final class Protection: Sendable {
         try admitStranger(from: address)
     }
 
-    /// Counts a credential that does not exist, or came with a wrong secret.
+    /// Counts a credential that does not exist or has a wrong secret.
     func countCredential(_ id: String, from address: ClientAddress) async {
         guard !address.isUnnamed else { return }
         _ = wrongCredentials.take(CredentialGuess(id, at: address), now: clock.now)
         await countStranger(from: address)
     }
 
-    /// Counts a failed signature of a device that exists.
+    /// Counts a failed signature of an existing device.
     func countFailure(of device: DeviceID, from address: ClientAddress) async {
         guard !address.isUnnamed else { return }
         _ = await count(.failures(address, device), failedSignatures)
@@ -182,7 +183,7 @@ final class Protection: Sendable {
         return max(wait ?? 0, end - now)
     }
 
-    /// Counts a refusal. Returns whether the bucket was spent.
+    /// Counts a refusal. Returns whether the bucket was empty.
     private func count(_ bucket: SharedBucket, _ buckets: TokenBuckets<SharedBucket>) async -> Bool {
         let now = clock.now
         let isSpent = buckets.take(bucket, now: now) != nil
@@ -236,7 +237,7 @@ final class Protection: Sendable {
         try admit(claims.take(count, of: app, until: expiry, now: clock.now), "live claims of \(app)")
     }
 
-    /// Uncounts claims that were admitted and not made.
+    /// Uncounts admitted claims that were not made.
     func giveBackClaims(_ count: Int, of app: AppID, until expiry: UnixTime) {
         claims.giveBack(count, of: app, until: expiry)
     }
@@ -246,7 +247,7 @@ final class Protection: Sendable {
         securityEvents.record(app: app, address: address, now: clock.now)
     }
 
-    /// Whether an event is due about a proxy that names no client: once an hour for each proxy.
+    /// Whether an event about a proxy that names no client is due: once an hour for each proxy.
     func isEventDue(about proxy: ClientAddress) -> Bool {
         let now = clock.now
         return unnamed.withLock { unnamed in

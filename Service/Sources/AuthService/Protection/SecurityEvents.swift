@@ -7,7 +7,7 @@ internal import Bytes
 /// One event a minute is recorded for each app and address, and 10 a minute for each app. Other events are only counted, and
 /// the next recorded event has their number.
 final class SecurityEvents: Sendable {
-    /// Events since the last recorded one that were only counted.
+    /// Events after the last recorded one, which were only counted.
     struct Unrecorded: Sendable, Hashable {
         /// The events of this app and address.
         let ofAddress: Int

@@ -55,7 +55,7 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// The seconds until there are `cost` tokens; nil if there are enough now. Takes none.
+    /// The seconds until there are `cost` tokens; nil if there are enough now. Takes no tokens.
     func waiting(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
         let rate = rate
         return buckets.withLock { buckets in

@@ -8,7 +8,7 @@ public protocol ReceiptExchange: Sendable {
     /// - Parameters:
     ///   - receipt: the stored receipt.
     ///   - appID: the App ID of the receipt. Its prefix selects the key that signs the request.
-    ///   - environment: the one of Apple's two servers that attested the key.
+    ///   - environment: the one of Apple's two environments that attested the key.
     func exchange(_ receipt: [UInt8], appID: AppleAppID, environment: AttestEnvironment) async -> ReceiptAnswer
 }
 
@@ -16,7 +16,7 @@ public protocol ReceiptExchange: Sendable {
 public enum ReceiptAnswer: Sendable, Hashable {
     /// 200: a newer receipt, not verified.
     case receipt([UInt8])
-    /// 304: too early. The receipt has the time from which it can be exchanged.
+    /// 304: too early. The receipt contains the time from which it can be exchanged.
     case tooEarly
     /// 400: the receipt cannot be read, or is of the other environment.
     case badReceipt
@@ -27,7 +27,7 @@ public enum ReceiptAnswer: Sendable, Hashable {
     case noData
     /// 429; seconds to wait, if Apple named them.
     case tooManyRequests(retryAfter: Int64?)
-    /// 5xx, an undocumented answer, or none.
+    /// 5xx, an undocumented status, or no answer.
     case unavailable(reason: String, retryAfter: Int64?)
     /// No key is configured for the App ID's prefix, so Apple was not asked.
     case noKey

@@ -6,7 +6,7 @@ internal import Verification
 
 /// Exchanges receipts in the background, one at a time. The store knows the due receipts, and the policy sets the rate.
 ///
-/// Several jobs may run on one store. Each due receipt is taken by one of them.
+/// Several jobs may run on one store. Each due receipt is taken by only one of them.
 public struct ReceiptRefreshJob: Sendable {
     private let store: any ReceiptStore
     private let exchange: any ReceiptExchange
@@ -45,7 +45,7 @@ public struct ReceiptRefreshJob: Sendable {
         self.logger = logger
     }
 
-    /// What the job does besides exchanging. It does not affect the receipt.
+    /// Work besides the exchange. It does not affect the receipt.
     private struct Watch: Sendable {
         let threshold: @Sendable (AuthContract.AppID) async -> Int?
         let record: @Sendable (_ proof: @escaping @Sendable () -> RefusedProof, _ due: DueReceipt) async -> Void
@@ -82,7 +82,7 @@ public struct ReceiptRefreshJob: Sendable {
 
     /// Exchanges one receipt, if one is due.
     ///
-    /// - Returns: the pause before the next.
+    /// - Returns: the pause before the next exchange.
     private func turn(_ watch: Watch, _ streak: inout Int) async -> Duration {
         do throws(StoreError) {
             let now = clock.now

@@ -20,7 +20,7 @@ struct ReceiptRefreshRules: Sendable {
         case goOn
         /// At once, because Apple was not asked.
         case withoutPause
-        /// After a pause of at least this many seconds, if Apple named them.
+        /// After a pause: at least this many seconds, if Apple named a time.
         case backOff(atLeast: Int64?)
     }
 
@@ -79,7 +79,7 @@ struct ReceiptRefreshRules: Sendable {
             return refused("not_a_refreshed_receipt")
         }
         let named = UnixTime(Int64(notBefore.timeIntervalSince1970.rounded(.up)))
-        // Apple names about a day. The bound keeps a far future from ending the refreshes of this device.
+        // Apple names about a day. The bound prevents that a far future date ends this device's refreshes.
         let next = min(max(named, now + 3600), now + 30 * Self.day) + Int64(jitter * 6 * 3600)
         return Decision(
             change: ReceiptChange(
@@ -104,7 +104,7 @@ extension DueReceipt {
 
     var environment: AttestEnvironment? { AttestEnvironment(rawValue: evidence.environment) }
 
-    /// What any receipt of the device must say.
+    /// The values that every receipt of the device must have.
     var expectations: ReceiptExpectations? {
         guard let app = attestedAppID, let environment, let keyID = KeyID(evidence.keyID) else { return nil }
         return ReceiptExpectations(appIDs: [app], keyID: keyID, clientDataHash: nil, environment: environment)

@@ -24,7 +24,7 @@ public struct ReceiptRefresh: Sendable, Hashable {
 public struct DueReceipt: Sendable, Hashable {
     /// The app of the device.
     public let appID: AppID
-    /// The device that the receipt is of.
+    /// The device of the receipt.
     public let deviceID: DeviceID
     /// The stored evidence. Its `refresh.dueAt` is the end of the lease.
     public let evidence: AppAttestKeyState
@@ -47,7 +47,7 @@ public struct ReceiptChange: Sendable, Hashable {
     public struct Replacement: Sendable, Hashable {
         /// The receipt, as Apple sent it.
         public let receipt: [UInt8]
-        /// Roughly how many keys the device has had attested for the app in 30 days, by Apple's count.
+        /// Apple's approximate count of the keys that the device attested for the app in 30 days.
         public let riskMetric: Int
 
         /// Memberwise initializer.
@@ -59,7 +59,7 @@ public struct ReceiptChange: Sendable, Hashable {
 
     /// Nil: the stored receipt stays.
     public var replacement: Replacement?
-    /// When the receipt is exchanged next, and how this exchange ended.
+    /// The time of the next exchange, and the result of this one.
     public var refresh: ReceiptRefresh
 
     /// Memberwise initializer.

@@ -3,7 +3,7 @@ public import Verification
 
 /// Writes the document from which a refusal can be replayed.
 ///
-/// AuthService has the rules and no tool that repeats them. AttestationInspection's `RecordingFile` writes such documents.
+/// AuthService cannot replay refusals itself. AttestationInspection's `RecordingFile` writes such documents.
 public protocol RecordingWriter: Sendable {
     /// The document of a refused proof, and the name of the proof's format.
     ///

@@ -9,11 +9,11 @@ internal import Verification
 struct AppleEvidence: Sendable {
     /// An authority: Apple under a built-in or an added root, or a test authority of a development or staging app.
     private struct Authority: Sendable {
-        /// Which one it is.
+        /// The kind of authority.
         enum Kind: Sendable {
             case builtIn
             case added(AddedRoot)
-            /// With its roots in PEM.
+            /// A test authority, with its roots in PEM.
             case test(String)
         }
 
@@ -30,7 +30,7 @@ struct AppleEvidence: Sendable {
     private let app: IOSApp
     private let authorities: [Authority]
     private let assertions: AssertionVerifier
-    /// The added roots in PEM; nil: there are none.
+    /// The added roots in PEM; nil: none.
     private let addedPEM: String?
 
     init(_ app: IOSApp, _ roots: AddedRoots) throws {
@@ -43,7 +43,7 @@ struct AppleEvidence: Sendable {
                 kind: kind)
         }
         var authorities = [authority(.builtIn, .apple, receipts)]
-        // Before the added roots: what a test authority vouches for is a test, also if it was added by mistake.
+        // Before the added roots: a chain to a test authority is a test, even if its root was also added by mistake.
         for pem in app.trustAnchors {
             guard let anchors = TrustAnchors(pem: pem) else {
                 throw ContractError("ios.trust_anchors: not certificates in PEM")
@@ -92,7 +92,7 @@ struct AppleEvidence: Sendable {
         return evidence
     }
 
-    /// What the record says where an attestation is of another app or environment; nil: the refusal is about something else.
+    /// The record's setting, if an attestation is of another app or environment; nil: the refusal is about something else.
     private func configured(_ error: AppAttestError) -> String? {
         switch error.code {
         case .appIDNotAllowed: "ios.app_ids are \(app.appIDs.joined(separator: ", "))"

@@ -1,9 +1,9 @@
 internal import AuthContract
 
-/// Joins the assurance of two proofs of one key. A key that hardware created stays proven, so a weaker proof lowers nothing.
-/// The content of a stronger proof never raises a weaker one.
+/// Combines the assurance of two proofs of one key. What is proven about a hardware key stays proven, so a weaker proof lowers
+/// nothing. The content of a stronger proof never raises a weaker one.
 extension Assurance {
-    /// The assurance of a key with this assurance after another proof.
+    /// This assurance of a key, combined with that of another proof.
     ///
     /// - Parameter newer: the assurance of the other proof.
     /// - Returns: the joined assurance, and whether its app part (with labels and stored evidence) is the newer one's.
@@ -12,9 +12,9 @@ extension Assurance {
         guard newer.standing == standing else { return (self, false) }
         var joined = self
         let takesApp = newer.app.rank >= app.rank
-        // Of two equal proofs the newer one is used, because its labels describe the device now.
+        // Of two equal proofs the newer one is used, because its labels are current.
         if takesApp { joined = newer.marked(as: self) }
-        // A weaker app assurance says nothing about the key. But hardware attests the key independently of the app.
+        // A weaker app assurance proves nothing about the key. But hardware attests the key independently of the app.
         if takesApp || newer.key.isAttested { joined.key = max(key, newer.key) { $0.rank } }
         // The level of the key may be the other proof's, and that may depend on an added root.
         if joined.key != (takesApp ? newer : self).key { joined.addRootLabels(of: takesApp ? self : newer) }

@@ -2,7 +2,7 @@ public import AndroidKeyAttestation
 public import AuthContract
 @_spi(Service) public import PlayIntegrity
 
-/// The app for which Google is asked, and its service account. Google's answer to one app never affects another, even if both
+/// The app for which Google is asked, and its service account. Google's answer for one app never affects another, even if both
 /// name the same package.
 public struct IntegrityCaller: Sendable, Hashable {
     /// The app whose registration is judged.
@@ -22,8 +22,8 @@ public protocol EvidenceProviders: Sendable {
     /// Has Google decode a Play Integrity token. An outage is an outcome, not an error.
     func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome
 
-    /// Has Google decode a token of an app that has several packages, all within one deadline. The default implementation
-    /// asks about one package after the other.
+    /// Lets Google decode a token of an app that has several packages, all within one deadline. The default implementation asks
+    /// for each package in turn.
     func decode(_ token: String, packages: [String], for caller: IntegrityCaller) async -> DecodeOutcome
 
     /// The list of revoked Android attestation keys from a URL or a file; nil if no list is recent enough.
@@ -39,11 +39,11 @@ extension EvidenceProviders {
 }
 
 extension EvidenceProviders {
-    /// Has Google decode a token of an app that has several packages. A token does not name its package, and Google decodes it
+    /// Lets Google decode a token of an app that has several packages. A token does not name its package, and Google decodes it
     /// only for that package.
     ///
-    /// A refusal, an unlinked Cloud project or a used-up quota concerns one package, and the search goes on. An outage, or an
-    /// account that Google does not accept, concerns every package and ends the search.
+    /// A refusal, an unlinked Cloud project or a used-up quota concerns only one package, and the search continues. An outage, or
+    /// an account that Google does not accept, concerns every package and ends the search.
     ///
     /// - Returns: the first verdict. Without one, the token is refused only if Google refused it for every package.
     public func decode(_ token: String, packages: [String], for caller: IntegrityCaller) async -> DecodeOutcome {
@@ -52,7 +52,7 @@ extension EvidenceProviders {
         }
     }
 
-    /// Asks for one package after the other, as `decode(_:packages:for:)` describes.
+    /// Asks for each package in turn, as `decode(_:packages:for:)` describes.
     package static func firstVerdict(
         of packages: [String], _ decode: (String) async -> DecodeOutcome
     ) async -> DecodeOutcome {

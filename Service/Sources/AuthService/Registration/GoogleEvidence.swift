@@ -32,7 +32,7 @@ struct GoogleEvidence: Sendable {
         let anchors = try app.trustAnchors.reduce(KeyAttestationTrustAnchors.google) {
             try $0.adding(KeyAttestationTrustAnchors(pem: $1))
         }
-        // What a test authority vouches for is a test, also if it was added by mistake.
+        // A chain to a test authority is a test, even if its root was also added by mistake.
         let known = Set(anchors.anchors.map(\.keyDigest))
         let further = added.filter { !known.contains($0.keyDigest) }
         addedRoots = Dictionary(further.map { ($0.keyDigest, $0) }) { first, _ in first }
@@ -68,7 +68,7 @@ struct GoogleEvidence: Sendable {
             assurance: assurance(attested, vouched), appVersion: version(attested, vouched), appAttest: nil)
     }
 
-    /// Keeps an outage until the other proof is judged. Any other refusal is thrown.
+    /// Keeps an outage until the other proof is judged. Throws any other refusal.
     private func outageAllowed(_ error: Refusal) throws(Refusal) -> Refusal {
         guard error.code == .providerUnavailable else { throw error }
         return error
@@ -182,7 +182,7 @@ struct GoogleEvidence: Sendable {
                 error.code == .certificateDigestMismatch))
     }
 
-    /// What the record says where a proof comes from another package or signer; nil: the refusal is about something else.
+    /// The record's setting, if a proof comes from another package or signer; nil: the refusal is about something else.
     private func configured(isPackage: Bool, _ isSigner: Bool) -> String? {
         if isPackage { return "android.packages are \(app.packages.joined(separator: ", "))" }
         guard isSigner else { return nil }
@@ -194,7 +194,7 @@ struct GoogleEvidence: Sendable {
     /// may have leaked years ago. The chain must still verify.
     private var countsKeyAttestations: Bool { app.keyAttestation.statusList.map { $0 != "none" } ?? false }
 
-    /// The version code of the app, as Play Integrity or else the attestation of the key names it.
+    /// The app's version code, from Play Integrity or else from the key attestation.
     private func version(_ attested: VerifiedKeyAttestation?, _ vouched: VerifiedIntegrity?) -> String? {
         let package = attested?.description.softwareEnforced.attestationApplicationID?.packages.first {
             app.packages.contains($0.name)

@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import Bytes
 
-/// When to retry pending proofs that their provider could not judge: at growing intervals. A proof that can never be judged
-/// then costs little quota, and does not hold up the other proofs of its app.
+/// Schedules retries of pending proofs that their provider could not judge, at growing intervals. A proof that can never be
+/// judged then uses little quota, and does not delay the app's other proofs.
 final class PendingProofBackOff: Sendable {
     private struct Postponed {
         var failures: Int
@@ -17,7 +17,7 @@ final class PendingProofBackOff: Sendable {
 
     func postpone(_ device: DeviceID, from now: UnixTime) {
         proofs.withLock { proofs in
-            // Forgetting a proof costs one early retry.
+            // If a proof is forgotten, the only effect is one early retry.
             if proofs.count >= Self.maximum { proofs.removeAll() }
             let failures = proofs[device]?.failures ?? 0
             let wait = min(Self.first << Int64(min(failures, 10)), Self.longest)

@@ -88,7 +88,7 @@ struct PendingProofs: Sendable {
         do {
             evidence = try await app.verify(input)
         } catch {
-            // Another node, or this one after a reload, may trust the root.
+            // Another node, or this one after a reload, may trust this root.
             guard error.code == .invalidAttestation, error.untrustedRoot == nil else { throw error }
             await recorder.record(error.proof, .registration, of: app, device: device.deviceID)
             return try await reject(device, "refused")
@@ -117,7 +117,7 @@ struct PendingProofs: Sendable {
 
     private func reject(_ device: DeviceRecord, _ outcome: String) async throws(Refusal) {
         let app = try await storeCall { () async throws(StoreError) in try await apps.record(device.appID) }
-        // If an operator has decided already, that decision stays.
+        // If an operator has already decided, that decision stays.
         if let app { _ = try await apply(.refuseProof(outcome: outcome), device, app) }
         try await erase(device.deviceID)
     }

@@ -14,7 +14,7 @@ package enum ProviderCall: String, Sendable, CaseIterable {
 package enum ProviderResult: String, Sendable, CaseIterable {
     /// With a status below 400.
     case answered
-    /// With another status from 400 to 499. Some of them have a meaning, such as 404 for a device without data.
+    /// With another status from 400 to 499. Some statuses have a meaning, such as 404 for a device without data.
     case refused
     /// With status 429: the quota is used up.
     case limited
@@ -24,7 +24,7 @@ package enum ProviderResult: String, Sendable, CaseIterable {
     case tooSlow = "too_slow"
     case unreachable
     case tooLarge = "too_large"
-    /// The caller did not wait for it.
+    /// The caller stopped waiting.
     case cancelled
 
     /// - Parameter status: the status of an HTTP response.

@@ -49,9 +49,9 @@ public struct RevocationListState: Sendable, Hashable {
     public let source: String
     /// The number of entries; nil without a list.
     public let entries: Int?
-    /// Seconds since its source last confirmed it; nil without a list.
+    /// Seconds since the source last confirmed the list; nil without a list.
     public let ageSeconds: Int64?
-    /// Whether it is recent enough to be used.
+    /// Whether the list is recent enough to be used.
     public let isUsable: Bool
     /// The last failure; nil after a success.
     public let failure: String?

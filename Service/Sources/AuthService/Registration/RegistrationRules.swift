@@ -12,7 +12,7 @@ struct RegistrationRules: Sendable {
     /// Nil: registrations are refused during an outage of a provider, whatever policy says.
     let pendingProofs: PendingProofs?
     let recorder: RefusalRecorder
-    /// The devices whose requests this node verified and has not stored yet.
+    /// The devices with verified requests that this node has not stored yet.
     let seen: LastSeenBuffer
     let clock: any ServiceClock
     let random: any RandomSource
@@ -29,7 +29,7 @@ struct RegistrationRules: Sendable {
         for _ in 0..<ConcurrentChanges.maximumAttempts {
             let judged = try await judge(request, http, key, under: app)
             if let response = judged.response { return (response, judged.appVersion) }
-            // The record has changed. Another channel or policy may refuse what this one admits.
+            // The record has changed: another channel or policy may refuse a device that this one admits.
             apps.forget()
             app = try await apps.enabled(request.appID)
             try await verifier.refuseDevelopmentHeader(http, of: app)
@@ -127,8 +127,8 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// A registration whose proof passed every local check while its provider cannot be reached. The proof is not verified,
-    /// so only the holder of the key is held as pending, or learns that the key is already pending.
+    /// A registration whose proof passed every local check while its provider cannot be reached. The proof is not verified, so
+    /// only the holder of the key is registered as pending, or learns that the key is already pending.
     private func duringOutage(
         _ request: RegisterRequest, _ key: DevicePublicKey, app: ProvisionedApp, outage: Refusal
     ) async throws(Refusal) -> RegisterResponse? {

@@ -21,7 +21,7 @@ struct RotationRules: Sendable {
         guard verified.signedBy == .current, device.key == verified.device.key else {
             throw Refusal(.rotationFailed, "signed by a key that is no longer the current one")
         }
-        // The body may have the assertion, or a proof in its place. Both are judged below.
+        // The body may have the assertion, or a proof instead. Both are judged below.
         if verified.missingAssertion != nil, body.assertion == nil, body.proof == nil {
             throw Refusal(.assertionRequired, "no assertion on rotate-key, in the header or the body")
         }
@@ -31,8 +31,8 @@ struct RotationRules: Sendable {
         return try await replace(device, with: newKey, verified, reason: body.reason, evidence: evidence)
     }
 
-    /// A repetition of the same rotation, whose first answer may have been lost. With reason `compromise` it ends the overlap
-    /// at once.
+    /// Answers a repetition of the same rotation: the first answer may have been lost. With reason `compromise` it ends the
+    /// overlap at once.
     private func repeated(
         _ device: DeviceRecord, _ verified: VerifiedRequest, reason: RotationReason
     ) async throws(Refusal) -> RotateKeyResponse {
@@ -71,7 +71,7 @@ struct RotationRules: Sendable {
         _ device: DeviceRecord, _ verified: VerifiedRequest, _ body: RotateKeyRequest, _ newKey: DevicePublicKey
     ) async throws(Refusal) -> Reattestation? {
         guard body.assertion != nil || body.proof != nil || body.keyAttestation != nil else {
-            // A device in development mode has no attestation. On other channels it does not get here.
+            // A device in development mode has no attestation. On other channels it is refused earlier.
             guard !verified.app.record.keys.reattestOnRotation || device.assurance.app == .development else {
                 throw Refusal(.attestationRequired, "the app attests again on rotation")
             }
@@ -125,8 +125,8 @@ struct Reattestation: Sendable {
     /// The new assurance of the app with its labels; nil if the app was not attested again.
     var app: Assurance?
     var key: Assurance.Key
-    /// The assurance of a key attestation, whose labels name an added root also if the app was not attested again; nil: none
-    /// was sent.
+    /// The assurance of a key attestation: its labels name an added root even if the app was not attested again. Nil: none was
+    /// sent.
     var attestation: Assurance?
     /// The version of the app that was attested again (``DeviceRecord/appVersion``).
     var appVersion: String?

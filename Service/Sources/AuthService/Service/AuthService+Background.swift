@@ -1,14 +1,14 @@
 internal import AuthContract
 internal import Verification
 
-// The work of the service beside requests.
+// The background work of the service.
 
 extension AuthService {
     /// Sets new rate limits and bounds while the service runs. The number of cached devices does not change.
     public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
 
     /// Runs the background work until it is cancelled: follows changes by other processes, reads which devices exist, writes
-    /// last-seen times, settles pending proofs, erases expired recordings, removes credentials that ended long ago, writes verdict
+    /// last-seen times, judges pending proofs, erases expired recordings, removes credentials that ended long ago, writes verdict
     /// counts. Each kind has its own loop, so a slow provider delays nothing else.
     public func run(noteEvery interval: Duration = .seconds(30)) async {
         await withDiscardingTaskGroup { group in
@@ -37,7 +37,7 @@ extension AuthService {
                 }
             }
         }
-        // Not in this task, which is cancelled: a store answers no caller that has gone.
+        // Not in this task, which is cancelled: a store does not answer a cancelled caller.
         await Task {
             await writeLastSeen()
             await history.write(isStopping: true)
@@ -47,7 +47,7 @@ extension AuthService {
     /// Exchanges the numbers of each app's live claims with other nodes. `run` does it every second.
     package func exchangeShares() async { await protection.exchangeShares() }
 
-    /// Reads which devices exist, so that strangers can be refused without the store. `run` does it every 2 s.
+    /// Reads the existing device ids, so that unknown ids can be refused without the store. `run` does it every 2 s.
     package func updateKnownDevices() async { await known.update() }
 
     /// Judges pending registrations whose provider can be reached again. `run` does it too.
@@ -74,7 +74,7 @@ extension AuthService {
     /// Writes last-seen times to the store, in steps.
     func writeLastSeen() async {
         for step in seen.take() {
-            // If a write fails, the next requests bring newer times. The other steps would likely fail too.
+            // If a write fails, later requests provide newer times. The remaining steps would likely fail too.
             do { try await deviceStore.writeLastSeen(step) } catch { return }
         }
     }

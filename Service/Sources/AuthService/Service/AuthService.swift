@@ -13,7 +13,7 @@ public struct AuthService: Sendable {
     public let credentials: CredentialRules
     /// The keys that sign device tokens.
     public let signingKeys: SigningKeys
-    /// What the discovery documents say; nil without a public origin.
+    /// The content of the discovery documents; nil without a public origin.
     public let issuerMetadata: JSONObject?
     /// The receivers of audit events.
     public var webhooks: Webhooks
@@ -21,7 +21,7 @@ public struct AuthService: Sendable {
     public var auditTrail: AuditTrail
     /// Counts of verdicts by time.
     public let history: VerdictHistory
-    /// The clock by which everything is judged.
+    /// The clock of all decisions.
     public let clock: any ServiceClock
 
     private let providers: any EvidenceProviders
@@ -112,7 +112,8 @@ public struct AuthService: Sendable {
         try await protection.admitEnrolment(from: address)
     }
 
-    /// Records, once an hour for each trusted proxy, that its requests name no client address: its clients share one limit.
+    /// Records, once an hour for each trusted proxy, that its requests name no client address. In that case its clients share one
+    /// limit.
     ///
     /// - Returns: whether an event was due.
     package func recordUnnamed(_ address: ClientAddress) async -> Bool {
@@ -146,7 +147,7 @@ public struct AuthService: Sendable {
         try await registration.register(request, http).response
     }
 
-    /// The same, with the version of the app in the verified evidence; nil: it names none, or was not verified.
+    /// As above, with the version of the app in the verified evidence; nil: unknown or unverified.
     package func registered(
         _ request: RegisterRequest, _ http: IncomingRequest
     ) async throws(Refusal) -> (response: RegisterResponse, appVersion: String?) {
@@ -202,7 +203,7 @@ public struct AuthService: Sendable {
     /// `POST /auth/v1/token`.
     public func issueToken(_ request: TokenRequest, _ verified: VerifiedRequest) async throws(Refusal) -> TokenResponse
     {
-        // A token outlives the request. So the row is read again, and a key that was replaced on another node gets no token.
+        // A token outlives the request. So re-read the row: a key that was replaced on another node gets no token.
         guard let device = try await devices.read(verified.deviceID, of: verified.appID) else {
             throw Refusal(.notRegistered, "no such device")
         }
@@ -242,8 +243,8 @@ public struct AuthService: Sendable {
         return await observing(try await identifying(judgement, for: question.identityAudience), appID)
     }
 
-    /// The judgement on a request that the listener refuses to judge, such as one whose body is too large: refused, or observed
-    /// if the app observes.
+    /// The judgement on a request that the listener refuses before it is judged, such as one whose body is too large: refused, or
+    /// observed if the app observes.
     package func judgement(
         refusing refusal: Refusal, of headers: HeaderFields, by credential: Credential
     ) async -> Judgement {
@@ -259,8 +260,8 @@ public struct AuthService: Sendable {
         try tokens.requireListed(audience, of: app.record)
     }
 
-    /// Adds the identity token that the question asks for, if the request was accepted. If the token cannot be signed, this throws,
-    /// and the caller gets no verdict.
+    /// Adds the requested identity token, if the request was accepted. If the token cannot be signed, this throws, and the caller
+    /// gets no verdict.
     private func identifying(_ judgement: Judgement, for audience: String?) async throws(Refusal) -> Judgement {
         guard let audience, case .success(let verified) = judgement.result else { return judgement }
         var judgement = judgement

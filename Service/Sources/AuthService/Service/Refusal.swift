@@ -9,15 +9,15 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     public let reason: String
     /// Seconds until a retry can succeed, 1 to 300; nil if a retry does not help.
     public let retryAfter: Int64?
-    /// A hint that is sent, to help an honest developer with the form of a request. It does not reveal what the service knows.
+    /// A hint for the client, to help an honest developer with the form of a request. It does not reveal what the service knows.
     public let hint: String?
-    /// Whether an operator's setting may cause it. Its log line is a warning then, and the reason says what came and what is
-    /// configured.
+    /// Whether an operator's setting may cause it. If so, its log line is a warning, and the reason names the received and the
+    /// configured value.
     package private(set) var tellsOfSetUp = false
     /// The unknown root that the refused attestation leads to; nil: the refusal is about something else.
     package private(set) var untrustedRoot: UntrustedRoot?
-    /// Makes the record of the refused proof; nil if the refusal is not about a proof. Most apps record nothing, so the record is
-    /// made on demand.
+    /// Makes the record of the refused proof; nil if the refusal is not about a proof. A closure, because most apps record
+    /// nothing.
     let proof: (@Sendable () -> RefusedProof)?
 
     /// A refusal.
@@ -27,16 +27,16 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
 
     /// A refusal that an operator's setting may cause.
     ///
-    /// - Parameter reason: what came, and what is configured under which name.
+    /// - Parameter reason: the received value, and the configured value with the setting's name.
     package init(setUp code: ErrorCode, _ reason: String, hint: String? = nil) {
         self.init(code, reason, hint: hint)
         tellsOfSetUp = true
     }
 
-    /// The same refusal, if it tells of the operator's set-up.
+    /// This refusal, marked as possibly caused by the operator's settings.
     ///
-    /// - Parameter configured: what is configured, such as "android.packages are com.example.app"; nil: it tells of something
-    ///   else.
+    /// - Parameter configured: the configured value, such as "android.packages are com.example.app"; nil: the cause is another,
+    ///   and the refusal stays unmarked.
     func ofSetUp(_ configured: String?) -> Refusal {
         guard let configured else { return self }
         var told = Refusal(code, "\(reason), and \(configured)", retryAfter: retryAfter, hint: hint, proof: proof)

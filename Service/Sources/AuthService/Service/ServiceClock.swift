@@ -1,7 +1,7 @@
 public import AuthContract
 internal import Foundation
 
-/// The service's clock; injected, so that a test can set it.
+/// The service's clock. Tests inject one that they set.
 public protocol ServiceClock: Sendable {
     /// The time now, UTC.
     var now: UnixTime { get }

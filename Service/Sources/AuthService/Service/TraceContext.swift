@@ -1,4 +1,4 @@
-/// The place of a span in a trace, as the header `traceparent` passes it on
+/// The place of a span in a trace, as the header `traceparent` carries it
 /// ([W3C Trace Context](https://www.w3.org/TR/trace-context/), level 1).
 package struct TraceContext: Sendable, Hashable {
     /// 128 bits that all spans of a trace share, not all 0.

@@ -32,7 +32,7 @@ public struct ServiceKey: Sendable {
         }
     }
 
-    /// Seals with AES-256-GCM. `context` says what the text is for. Opening it for another context fails.
+    /// Seals with AES-256-GCM. `context` names the purpose of the text. Opening it for another context fails.
     func seal(_ text: [UInt8], context: String) throws -> [UInt8] {
         guard let key = keys.first,
             let combined = try AES.GCM.seal(text, using: key, authenticating: Array(context.utf8)).combined

@@ -13,7 +13,7 @@ public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertibl
 
         /// The database was sealed with another key.
         public static let anotherKey = Self(rawValue: "anotherKey")
-        /// A rotation is under way, and a key that it still needs is not listed.
+        /// During a rotation, a key that is still needed is not listed.
         public static let keyMissing = Self(rawValue: "keyMissing")
         /// A rotation is under way, and the new key is not listed first.
         public static let wrongOrder = Self(rawValue: "wrongOrder")
@@ -27,7 +27,7 @@ public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertibl
 
     /// The kind of the fault. Two errors with one code differ only in their text.
     public let code: Code
-    /// What was expected, what was found, and what to do. The caller puts the subject before it.
+    /// The expected and the found value, and the remedy. The caller puts the subject before it.
     public let description: String
 
     init(_ code: Code, _ description: String) {
@@ -59,7 +59,7 @@ public struct ServiceKeyRules: Sendable {
     ///   - writing: whether the caller may seal something afterwards. If so, the check value of a new first key is recorded.
     ///   - lock: the service's lock, held while a check value is recorded that a service may lack; nil if the caller is the
     ///     service, which holds the lock already.
-    /// - Throws: `ServiceKeyError`, `StoreError`, and what the lock throws.
+    /// - Throws: `ServiceKeyError`, `StoreError`, and the lock's errors.
     public func admit(writing: Bool, lock: (any ServiceLock)? = nil) async throws {
         for _ in 0..<Self.attempts {
             let known = try await store.keyChecks()
@@ -83,14 +83,14 @@ public struct ServiceKeyRules: Sendable {
         let first = key.checks[0]
         if known.isEmpty {
             let others = try await users().map { key.checks[$0] }.filter { $0 != first }
-            // With one key no lock is needed: a service with another key is refused when it records its own.
+            // With one key no lock is needed: a service with another key is refused when it records its check value.
             return try await replace([], with: [first] + others, lock: others.isEmpty ? nil : lock)
         }
         guard writing, !known.contains(first) else { return true }
         return try await replace(known, with: [first] + known, lock: lock)
     }
 
-    /// Replaces the check values while no service can start that would miss the change. False if another process changed them.
+    /// Replaces the check values while no service can start with the old ones. False if another process changed them.
     private func replace(
         _ known: [ServiceKeyCheck], with checks: [ServiceKeyCheck], lock: (any ServiceLock)?
     ) async throws -> Bool {
@@ -141,7 +141,7 @@ public struct ServiceKeyRules: Sendable {
         }
     }
 
-    /// The indexes of the keys that opened a row. Throws if no key opens a row.
+    /// The indexes of the keys that open any row. Throws if a row cannot be opened by any key.
     private func users() async throws -> [Int] {
         var users: Set<Int> = []
         for kind in SealedRow.Kind.allCases {
@@ -159,10 +159,10 @@ public struct ServiceKeyRules: Sendable {
     ///
     /// - Parameters:
     ///   - actor: for the audit log.
-    ///   - lock: the service's lock, held while the first key becomes the one that seals. A service that runs must already seal
-    ///     with it.
+    ///   - lock: the service's lock, held while the first key becomes the one that seals. A running service must already seal
+    ///     with that key.
     /// - Returns: the number of rows that were sealed again.
-    /// - Throws: `ServiceKeyError`, `StoreError`, and what the lock throws.
+    /// - Throws: `ServiceKeyError`, `StoreError`, and the lock's errors.
     public func rotate(actor: String, lock: any ServiceLock) async throws -> Int {
         let first = key.checks[0]
         var known = try await store.keyChecks()
@@ -171,7 +171,7 @@ public struct ServiceKeyRules: Sendable {
             known = try await store.keyChecks()
         }
         try check(known, isRotating: true)
-        // Otherwise a running service would keep sealing with the old key.
+        // Otherwise a running service would continue to seal with the old key.
         if known.first != first {
             let both = [first] + known.filter { $0 != first }
             guard try await replace(known, with: both, lock: lock) else { throw Self.interrupted }

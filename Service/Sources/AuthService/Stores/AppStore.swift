@@ -14,17 +14,17 @@ public struct StoredApp: Sendable, Hashable {
     }
 }
 
-/// A decision about an app: the record that it was made from, and the record that it makes.
+/// A decision about an app: the record before and after it.
 public struct AppChange: Sendable, Hashable {
-    /// The record as it was read. The stored one must still be the same, byte for byte.
+    /// The record as it was read. The stored one must still be identical, byte for byte.
     public let before: StoredApp
     /// The record after the change; nil: the app is removed. Then its recorded refusals and pending proofs are erased.
     public let after: StoredApp?
-    /// Whether the app must not have a device, whatever its status.
+    /// Whether the app must not have any device, of whatever status.
     public let needsNoDevices: Bool
-    /// What happens to the credentials that name an app that is removed.
+    /// The changes of the credentials that name a removed app.
     public let credentials: [CredentialChange]
-    /// The audit event of the change. Those of the credentials follow it.
+    /// The audit event of the change. The events of the credentials follow it.
     public let event: AuditEvent
 
     /// Replaces the record's text.
@@ -40,8 +40,8 @@ public struct AppChange: Sendable, Hashable {
         (after, needsNoDevices) = (nil, true)
     }
 
-    /// Whether a removal was decided from these stored credentials: it must change exactly those that name the app and are not
-    /// revoked.
+    /// Whether a removal was decided from the current credentials: it must change exactly those stored ones that name the app and
+    /// are not revoked.
     public func isDecided(from stored: [Credential]) -> Bool {
         let named = stored.filter { $0.loses(before.appID) }
         return Set(named) == Set(credentials.map(\.before))
@@ -57,14 +57,13 @@ public struct AppChange: Sendable, Hashable {
 public enum AppSaveOutcome: Sendable, Hashable {
     /// The change is stored.
     case saved
-    /// The stored record or a credential is no longer the one that was read, or is not there.
+    /// The stored record or a credential has changed since it was read, or is absent.
     case conflict
     /// The app has devices, and the change needs an app without any.
     case hasDevices
 }
 
-/// Keeps app records. A store knows no rule about them: it saves a decision if the record is still the one that the decision was
-/// made from.
+/// Keeps app records. A store has no rules about them: it saves a decision if the record has not changed since it was read.
 ///
 /// Guarantees:
 /// - Each change is atomic and durable when the call returns.
@@ -80,11 +79,11 @@ public protocol AppStore: Sendable {
     /// Adds a record. Returns false if the id is taken; an id is free again once its record was removed.
     func insert(_ app: StoredApp, recording event: AuditEvent) async throws(StoreError) -> Bool
 
-    /// Saves a change if the stored record is still `AppChange.before`. Of several callers that start from one record, one
+    /// Saves a change if the stored record is still `AppChange.before`. If several callers start from the same record, one
     /// succeeds.
     ///
-    /// A change that needs an app without devices and the insertion of a device that was judged under `before` never both
-    /// succeed. A removal conflicts unless `AppChange.isDecided(from:)` holds for the stored credentials: the removal of an app
-    /// and the insertion of a credential for it never both succeed. The record is compared before devices are looked for.
+    /// Two calls never both succeed: a change that needs an app without devices, and the insertion of a device that was judged
+    /// under `before`. A removal conflicts unless `AppChange.isDecided(from:)` holds for the stored credentials, so the removal
+    /// of an app and the insertion of a credential for it never both succeed. The record is compared before devices are checked.
     func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome
 }

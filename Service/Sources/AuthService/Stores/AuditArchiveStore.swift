@@ -13,9 +13,9 @@ public struct StoredAuditEntry: Sendable, Hashable {
 public struct StoredAuditArchive: Sendable, Hashable {
     /// The number of the first event in the file.
     public let first: Int64
-    /// The number of the last one.
+    /// The number of the archive's last event.
     public let last: Int64
-    /// The hash of the last one, 32 bytes. The chain continues from it.
+    /// The hash of the archive's last event, 32 bytes. The chain continues from it.
     public let hash: [UInt8]
     /// The signed head: `AuditHead` of an archive, as text.
     public let seal: String

@@ -1,10 +1,10 @@
 internal import AuthContract
 internal import Crypto
 
-/// The hash chain of the audit log. It is the same for every store, so that a log can be checked wherever it was exported from.
+/// The hash chain of the audit log. All stores use it, so that an exported log can be checked without knowing its store.
 ///
 /// The hash of an event is SHA-256 over a label, the previous event's hash (32 zero bytes before the first event), the sequence
-/// number and the event's members. Each member has its length before it, so no two different logs have the same bytes.
+/// number and the event's members. Each member is preceded by its length, so different logs have different bytes.
 public enum AuditChain {
     /// The hash before the first event.
     public static let origin = [UInt8](repeating: 0, count: 32)

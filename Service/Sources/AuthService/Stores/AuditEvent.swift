@@ -19,11 +19,11 @@ public struct AuditEvent: Sendable, Hashable {
         case deviceApproved = "device.approved"
         /// A pending device was rejected: by an operator, or because its proof failed or could not be checked in time.
         case deviceRejected = "device.rejected"
-        /// An operator revoked a device, for good.
+        /// An operator permanently revoked a device.
         case deviceRevoked = "device.revoked"
         /// A device deregistered itself.
         case deviceDeregistered = "device.deregistered"
-        /// A registration of the same key brought a better or newer proof, or a proof verified after an outage.
+        /// A registration of the same key had a better or newer proof, or a proof verified after an outage.
         case deviceEvidenceReplaced = "device.evidence_replaced"
         /// An operator lowered the scheme that a device must use.
         case deviceSchemeLowered = "device.scheme_lowered"
@@ -35,7 +35,7 @@ public struct AuditEvent: Sendable, Hashable {
         case devicesForgotten = "devices.forgotten"
         /// A device replaced its key.
         case keyRotated = "device.key_rotated"
-        /// A repeated rotation said that the previous key is compromised. That key ended at once.
+        /// A repeated rotation reported that the previous key is compromised. That key ended at once.
         case overlapEnded = "device.overlap_ended"
         /// An operator created a credential.
         case credentialCreated = "credential.created"
@@ -67,9 +67,9 @@ public struct AuditEvent: Sendable, Hashable {
         case webhookRemoved = "webhook.removed"
         /// An operator let a webhook deliver from another event on.
         case webhookResent = "webhook.resent"
-        /// The database was made from a backup. What happened between the backup and this event is not in the log.
+        /// The database was made from a backup. Events between the backup and this event are not in the log.
         case databaseRestored = "database.restored"
-        /// What no honest client does, or what an operator should see. The detail names the kind.
+        /// Something that no honest client does, or that an operator should see. The detail names the kind.
         case securityEvent = "security.event"
     }
 
@@ -106,10 +106,10 @@ public struct AuditEvent: Sendable, Hashable {
 /// The audit log.
 ///
 /// Guarantees:
-/// - It only grows. Events have the numbers 1, 2, 3… without a gap, in the order of one hash chain (`AuditChain`), also when
-///   many callers append at once.
+/// - It only grows. Events have the numbers 1, 2, 3… without a gap, in the order of one hash chain (`AuditChain`), even if many
+///   callers append concurrently.
 /// - The events that other stores append with their changes are in the same chain.
-/// - An event is read as it was appended, its detail included.
+/// - An event is read exactly as it was appended, with its detail.
 public protocol AuditLog: Sendable {
     /// Appends an event that does not belong to another store's change.
     func append(_ event: AuditEvent) async throws(StoreError)
@@ -117,7 +117,7 @@ public protocol AuditLog: Sendable {
     /// Events, newest first. All conditions apply together.
     ///
     /// - Parameters:
-    ///   - app: only events of this app; nil: events of all apps, and of none.
+    ///   - app: only events of this app; nil: all events, including those without an app.
     ///   - device: only events of this device.
     ///   - before: only events with a smaller sequence number.
     ///   - limit: 1 to 1000.
@@ -128,7 +128,7 @@ public protocol AuditLog: Sendable {
     /// Events in the order in which they were appended. All conditions apply together.
     ///
     /// - Parameters:
-    ///   - app: only events of this app; nil: events of all apps, and of none.
+    ///   - app: only events of this app; nil: all events, including those without an app.
     ///   - device: only events of this device.
     ///   - after: only events with a greater sequence number; 0: from the first one.
     ///   - limit: 1 to 1000.
@@ -164,7 +164,7 @@ public struct RecordedAuditEvent: Sendable, Hashable {
     public let sequence: Int64
     /// The event as it was appended.
     public let event: AuditEvent
-    /// SHA-256 over the previous event's hash and this event, as `AuditChain` says.
+    /// SHA-256 over the previous event's hash and this event, as `AuditChain` computes it.
     public let hash: [UInt8]
 
     /// Memberwise initializer.

@@ -8,8 +8,8 @@ internal import Bytes
 final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry: Sendable {
         let value: Value
-        /// The time in which the value may be used. It ends early if the clock is set back, because that must not delay a
-        /// revocation.
+        /// The times between which the value may be used. It also becomes unusable if the clock is set back, because that must
+        /// not delay a revocation.
         let life: Range<UnixTime>
         /// `State.generation` at the time of the read.
         let generation: Int
@@ -17,7 +17,7 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
 
     private struct State: Sendable {
         var entries: BoundedCache<Key, Entry>
-        /// Counts the calls of `forget`, so that a value that was read before such a call is not cached after it.
+        /// The number of `forget` calls, so that a value that was read before such a call is not cached after it.
         var invalidations = 0
         /// Counts the calls of `forgetAll()`. A value of an earlier generation must be re-read.
         var generation = 0
@@ -51,7 +51,7 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         }
     }
 
-    /// The value at its last read, however long ago. It shows that the key exists; no request is judged by it.
+    /// The value at its last read, however long ago. Only for checking that the key exists; requests are not judged by it.
     func lastKnown(_ key: Key) -> Value? { state.withLock { $0.entries[key]?.value } }
 
     /// Reads the value from the store and caches it.
@@ -90,9 +90,9 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
 
 /// Hits and misses of a cache since the service began.
 package struct CacheUse: Sendable, Hashable {
-    /// Values that were found.
+    /// The number of lookups that found a value.
     package var hits: UInt64 = 0
-    /// Values that had to be read.
+    /// The number of lookups that read the store.
     package var misses: UInt64 = 0
 
     mutating func count(hit: Bool) {
@@ -102,8 +102,8 @@ package struct CacheUse: Sendable, Hashable {
 
 /// A bounded dictionary that drops the least recently used entries.
 ///
-/// It has two generations. A use moves an entry to the younger one. When that is full, the older one is dropped. So it holds
-/// between `capacity / 2` and `capacity` of the last used entries. Every operation takes constant time, even in a full cache.
+/// It has two generations. A use moves an entry to the younger one. When that is full, the older one is dropped. So it holds the
+/// `capacity / 2` to `capacity` last used entries. Every operation takes constant time, even in a full cache.
 struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private var young: [Key: Value] = [:]
     private var old: [Key: Value] = [:]

@@ -6,7 +6,7 @@ public struct IssuedChallenge: Sendable, Hashable {
     public let bytes: [UInt8]
     /// The app that asked for it. Only this app may use it.
     public let appID: AppID
-    /// What it may be used for.
+    /// The allowed use of the challenge.
     public let purpose: ChallengePurpose
     /// When it expires, on the service's clock.
     public let expiresAt: UnixTime
@@ -23,13 +23,13 @@ public struct IssuedChallenge: Sendable, Hashable {
 /// Keeps challenges until they are taken.
 ///
 /// Guarantees:
-/// - Of any number of callers that take one challenge, exactly one gets it.
+/// - If several callers take the same challenge, exactly one gets it.
 /// - The store keeps a challenge for `IssuedChallenge.keptAfterExpiry` seconds after its expiry, by its own clock, so that
 ///   the service can tell an expired challenge from an unknown one. After that `take` returns nil.
 /// - The store is bounded. It may lose a challenge, and evicts the oldest one of the busiest source when it is full: the
 ///   client then starts again.
 public protocol ChallengeStore: Sendable {
-    /// Keeps a challenge, also one that has just expired.
+    /// Keeps a challenge, even one that has just expired.
     ///
     /// - Parameters:
     ///   - challenge: the challenge; its bytes are random, so the store need not handle duplicates.

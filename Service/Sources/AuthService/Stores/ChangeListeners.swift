@@ -13,14 +13,14 @@ package final class ChangeListeners: Sendable {
     /// No listeners.
     package init() {}
 
-    /// Whether nothing listens.
+    /// Whether there are no listeners.
     package var isEmpty: Bool { state.withLock { $0.listeners.isEmpty } }
 
     /// Adds a listener.
     ///
-    /// - Parameter changed: called once the listener was added, and once it has gone.
+    /// - Parameter changed: called after the listener was added, and after it is gone.
     package func stream(_ changed: @escaping @Sendable () -> Void = {}) -> AsyncStream<Void> {
-        // One buffered signal is enough: it says that something changed, not how often.
+        // One buffered signal is enough: it means that something changed, not how often.
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let number: Int? = state.withLock { state in
             guard !state.isFinished else { return nil }
@@ -40,12 +40,12 @@ package final class ChangeListeners: Sendable {
         return stream
     }
 
-    /// Signals to the listeners that something changed.
+    /// Tells the listeners that something changed.
     package func announce() {
         for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
 
-    /// Ends every stream, and those of later listeners.
+    /// Ends every stream. Later listeners get an ended stream.
     package func finish() {
         let listeners = state.withLock { state in
             state.isFinished = true

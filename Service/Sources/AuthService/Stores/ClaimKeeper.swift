@@ -15,7 +15,7 @@ public struct ClaimPlace: Sendable, Hashable, CustomStringConvertible {
 /// Names the one store that keeps the history of the claims.
 ///
 /// If two stores made claims independently, one request could be accepted twice. So PostgreSQL names one of them, with a random
-/// id that is new whenever the history may begin again. A store other than PostgreSQL holds the id. A store with another id, or
+/// id that changes whenever the history may begin again. A store other than PostgreSQL holds the id. A store with another id, or
 /// none, has lost its history.
 public protocol ClaimKeeper: Sendable {
     /// The id of the current history.
@@ -23,16 +23,16 @@ public protocol ClaimKeeper: Sendable {
     /// - Throws: if this node may make no claims: another store is the keeper, or the id was read more than `ClaimHistory.lease` ago.
     func current() throws(StoreError) -> ClaimHistoryID
 
-    /// Names the same store under a new id, in place of this one.
+    /// Names the same store under a new id that replaces this one.
     ///
     /// - Returns: the new id, which no other process has, with its `unclaimedEnd`; nil if another process created one first.
     func renew(_ id: ClaimHistoryID) async throws(StoreError) -> ClaimHistoryID?
 
-    /// Whether this is the current id, by a question to PostgreSQL that begins now.
+    /// Whether this is the current id, by a query to PostgreSQL that begins now.
     func isCurrent(_ id: ClaimHistoryID) async throws(StoreError) -> Bool
 
-    /// Keeps second claims in PostgreSQL: those of requests dated more than 5 s after `ClaimHistoryID.reading`, and those of the dates
-    /// that a loss of the other store left to it. A request is accepted only if both stores accept it.
+    /// Keeps second claims in PostgreSQL: those of requests dated more than 5 s after `ClaimHistoryID.reading`, and those of the
+    /// dates that PostgreSQL judges after the other store lost its claims. A request is accepted only if both stores accept it.
     var secondClaims: any ReplayStore { get }
 
     /// Records the primary that another node uses.
@@ -47,9 +47,9 @@ public struct ClaimHistoryID: Sendable, Hashable {
     public let primary: PrimaryPlace?
     /// PostgreSQL's clock as recorded with the id or before it; nil: not known. Claims dated more than 5 s later are second claims.
     public let reading: UnixTime?
-    /// The latest date, in unix seconds, of a request that was accepted under an earlier id without a second claim. Only `renew` returns
-    /// it. Nil: it is not known, because a node may have accepted requests that does not make second claims, or PostgreSQL may have
-    /// lost some.
+    /// The latest date, in unix seconds, of a request that was accepted under an earlier id without a second claim. Only `renew`
+    /// returns it. Nil: unknown, because a node without second claims may have accepted requests, or PostgreSQL may have lost
+    /// second claims.
     public let unclaimedEnd: Int64?
 
     /// Memberwise initializer.

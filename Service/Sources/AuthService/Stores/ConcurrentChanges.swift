@@ -1,8 +1,8 @@
 internal import AuthContract
 
-/// The end of a loop that reads, decides and saves: another change was faster at each attempt.
+/// Ends a loop of read, decide and save after another change was faster at each attempt.
 struct ConcurrentChanges {
-    /// How often the loop decides. A new store needs two signing keys, and each attempt adds one, or finds that another node
+    /// The largest number of attempts. A new store needs two signing keys, and each attempt adds one, or finds that another node
     /// added one.
     static let maximumAttempts = 8
 

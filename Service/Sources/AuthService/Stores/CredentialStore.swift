@@ -13,7 +13,7 @@ public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
     case admin
 }
 
-/// What a gateway forwards of the bodies of requests (*Forward authentication* of the contract).
+/// The request bodies that a gateway forwards (*Forward authentication* of the contract).
 public enum ForwardedBodies: String, Sendable, Hashable, CaseIterable {
     /// Whole bodies.
     case whole
@@ -67,9 +67,9 @@ public struct Credential: Sendable, Hashable {
     public let id: String
     /// The operator's name for it. It need not be unique.
     public let name: String
-    /// What the bearer may do.
+    /// The bearer's rights.
     public let role: CredentialRole
-    /// The apps that it is for. If one of them is removed, the scope loses it.
+    /// The apps that it is for. A removed app is also removed from the scope.
     public var scope: CredentialScope
     /// SHA-256 of the secret, 32 bytes. The secret has 256 random bits, so that no slower hash is needed.
     public let secretHash: [UInt8]
@@ -79,7 +79,7 @@ public struct Credential: Sendable, Hashable {
     public let expiresAt: UnixTime
     /// When it was revoked; nil: it was not.
     public var revokedAt: UnixTime?
-    /// What the gateway that uses it forwards of bodies. Only forward authentication reads it.
+    /// The bodies that the credential's gateway forwards. Only forward authentication reads it.
     public let bodies: ForwardedBodies
 
     /// A credential as it is stored.
@@ -109,11 +109,12 @@ extension ForwardedBodies {
     package var storedText: String? { self == .headers ? nil : rawValue }
 }
 
-/// A decision about a credential: the credential that it was made from, and the one that it makes.
+/// A decision about a credential: the credential before and after it.
 public struct CredentialChange: Sendable, Hashable {
     /// The credential as it was read. It must still be the stored one.
     public let before: Credential
-    /// The credential after the change, with the same id; only `scope` and `revokedAt` may differ. Nil: it is removed.
+    /// The credential after the change, with the same id; only `scope` and `revokedAt` may differ. Nil: the credential is
+    /// removed.
     public let after: Credential?
     /// The audit event of the change; nil: the change has none.
     public let event: AuditEvent?
@@ -124,8 +125,7 @@ public struct CredentialChange: Sendable, Hashable {
     }
 }
 
-/// Keeps credentials. A store knows no rule about them: it saves a decision if the credential is still the one that the decision
-/// was made from.
+/// Keeps credentials. A store has no rules about them: it saves a decision if the credential has not changed since it was read.
 ///
 /// A change and its audit event are one transaction. A call that throws or returns false changes nothing and appends no
 /// event.
@@ -133,15 +133,15 @@ public protocol CredentialStore: Sendable {
     /// The credential with this id, even if it is revoked or expired; nil if there is none.
     func credential(_ id: String) async throws(StoreError) -> Credential?
 
-    /// All credentials, the latest `createdAt` first. The order in which they were added does not matter.
+    /// All credentials, the latest `createdAt` first. The order of insertion has no effect.
     func credentials() async throws(StoreError) -> [Credential]
 
     /// Adds a credential. If its id exists, throws and keeps the existing credential. Returns false if an app that it names
     /// does not exist: the removal of an app and the insertion of a credential for it never both succeed.
     func insert(_ credential: Credential, recording event: AuditEvent) async throws(StoreError) -> Bool
 
-    /// Saves a change. Of several callers that start from one credential, one succeeds.
+    /// Saves a change. If several callers start from the same credential, one succeeds.
     ///
-    /// - Returns: false if the stored credential is not exactly `CredentialChange.before`, or is not there.
+    /// - Returns: false if the stored credential is not exactly `CredentialChange.before`, or is absent.
     func save(_ change: CredentialChange) async throws(StoreError) -> Bool
 }

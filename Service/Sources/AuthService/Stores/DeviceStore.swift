@@ -1,9 +1,8 @@
 public import AuthContract
 
-/// The device that a key is or was bound to. A store keeps the thumbprints of retired keys: a key belongs to one device for
-/// good.
+/// The device that a key is or was bound to. A store keeps the thumbprints of retired keys: a key belongs to one device forever.
 public struct KeyBinding: Sendable, Hashable {
-    /// What the device uses the key for.
+    /// The role of the key for the device.
     public enum Role: String, Sendable, Hashable {
         /// The current key.
         case current
@@ -17,7 +16,7 @@ public struct KeyBinding: Sendable, Hashable {
     public let appID: AppID
     /// The device that the key belongs to.
     public let deviceID: DeviceID
-    /// What the key is for that device.
+    /// The role of the key for that device.
     public let role: Role
 
     /// Memberwise initializer.
@@ -42,7 +41,7 @@ public enum InsertOutcome: Sendable, Hashable {
     case appChanged
 }
 
-/// A decision about a device: the row that it was made from, and the row that it makes.
+/// A decision about a device: the row before and after it.
 public struct DeviceChange: Sendable, Hashable {
     /// The row as it was read. Its version must still be the stored one.
     public let before: DeviceRecord
@@ -82,7 +81,7 @@ public enum SaveOutcome: Sendable, Hashable {
     case keyTaken
 }
 
-/// A fact about a device that only grows. It is stored without a new version.
+/// A value of a device that only grows. It is stored without a new version.
 public enum DeviceFact: Sendable, Hashable {
     /// The counter of an assertion by the App Attest key with this id.
     case counter(UInt32, ofAppAttestKey: [UInt8])
@@ -104,7 +103,7 @@ public struct DeviceQuery: Sendable {
     public var registeredBefore: UnixTime?
     /// Continues after this device of the previous page.
     public var after: PageToken?
-    /// 1 to 1000. A value outside becomes the nearest one inside, so a store need not check it.
+    /// 1 to 1000. A value outside is clamped, so stores need not check it.
     public var limit: Int { didSet { limit = Self.bounded(limit) } }
 
     /// The last device of a page.
@@ -126,7 +125,7 @@ public struct DeviceQuery: Sendable {
         }
     }
 
-    /// Whether it lists one status of all apps, and not `registered`, which most devices have.
+    /// Whether the query lists one status of all apps, other than `registered`, which most devices have.
     package var listsUnregisteredOfAllApps: Bool { appID == nil && status != nil && status != .registered }
 
     /// A query without conditions.
@@ -135,15 +134,14 @@ public struct DeviceQuery: Sendable {
     private static func bounded(_ limit: Int) -> Int { min(max(limit, 1), 1000) }
 }
 
-/// Keeps devices. A store knows no rule of the protocol: it saves a decision if the row is still the one that the decision was
-/// made from.
+/// Keeps devices. A store has no rules of the protocol: it saves a decision if the row has not changed since it was read.
 ///
 /// Guarantees:
 /// - Each call is one atomic change, durable when it returns.
 /// - A change and its audit event are one transaction. A call that saves nothing, refuses or throws changes nothing and appends
 ///   no event.
 /// - A device id exists once, across apps. A call that names a device with another app finds nothing.
-/// - A key belongs to one device for good, across apps, even after that device has deregistered or rotated.
+/// - A key belongs to one device forever, across apps, even after that device has deregistered or rotated.
 /// - An App Attest key id belongs to one device of an app. Another app may have a device with the same key id.
 public protocol DeviceStore: Sendable {
     /// The device, whatever its status; nil if the app has none with this id.
@@ -154,33 +152,35 @@ public protocol DeviceStore: Sendable {
 
     /// Adds a device and binds its keys. Its version is stored unchanged. Throws if its id exists.
     ///
-    /// The removal or the replacement of an app's record and an insertion that was judged under it never both succeed.
+    /// Two calls never both succeed: the removal or replacement of an app's record, and an insertion that was judged under that
+    /// record.
     ///
     /// - Parameters:
     ///   - device: the device.
-    ///   - app: the stored record that the device was judged under. It must still be the same, byte for byte.
-    ///   - maximumPending: the largest number of the app's pending devices of the same kind, including this one. One kind is
-    ///     unproven (`Assurance.unproven`), the other is all the rest. Devices of other apps and with another status are not
-    ///     counted, and a device with another status is not bounded.
+    ///   - app: the stored record that the device was judged under. It must still be identical, byte for byte.
+    ///   - maximumPending: the largest number of the app's pending devices of the same kind, including this one. The kinds are
+    ///     unproven devices (`Assurance.unproven`) and all others. Devices of other apps or with another status are not counted,
+    ///     and the bound does not apply to a device with another status.
     ///   - event: the audit event of the insertion.
     func insert(
         _ device: DeviceRecord, under app: StoredApp, maximumPending: Int, recording event: AuditEvent
     ) async throws(StoreError) -> InsertOutcome
 
-    /// Saves changes whose devices still have the version of `DeviceChange.before`, each with its event, in one transaction.
-    /// Each stored version increases by one. Of several callers that start from one row, one succeeds.
+    /// Saves changes whose devices still have the version of `DeviceChange.before`, each with its event, in one transaction. Each
+    /// stored version increases by one. If several callers start from the same row, one succeeds.
     ///
     /// `lastSeen` and `registeredAt` are never written. `highestScheme` is written only if `lowersScheme`. The App Attest data,
-    /// including its counter and receipt, is written only if `replacesAppAttest`. In both cases, because facts that only grow
-    /// change without a new version, the change also conflicts if the stored counter or scheme differs from `before`. If
-    /// `replacesKey`, the new key is bound, and the others become previous and retired.
+    /// including its counter and receipt, is written only if `replacesAppAttest`. In both cases the change also conflicts if the
+    /// stored counter or scheme differs from `before`, because facts change without a new version. If `replacesKey`, the new key
+    /// is bound, and the others become previous and retired.
     ///
     /// - Parameter changes: 1 to 1000, of different devices.
     /// - Returns: the outcome of each change.
     func save(_ changes: [DeviceChange]) async throws(StoreError) -> [SaveOutcome]
 
-    /// Raises a fact. Returns false unless it is larger than the stored one: of several callers with one value, one succeeds. A
-    /// counter is only raised if its App Attest key is the stored one. The call appends no event and keeps the version.
+    /// Raises a fact. Returns false unless the value is larger than the stored one: if several callers pass the same value, one
+    /// succeeds. A counter is only raised if its App Attest key is the stored one. The call appends no event and keeps the
+    /// version.
     func raise(_ fact: DeviceFact, of id: DeviceID, app: AppID) async throws(StoreError) -> Bool
 
     /// Registered devices of the app that were admitted under observation, at most `limit` (1 to 1000), in any order.
@@ -206,18 +206,18 @@ public protocol DeviceStore: Sendable {
     /// The number of devices that the app has in each status; a status without devices is absent.
     func count(of app: AppID) async throws(StoreError) -> [DeviceStatus: Int]
 
-    /// The number of the app's registered devices with each risk metric. Devices without a metric are not counted.
+    /// The number of the app's registered devices for each risk metric. Devices without a metric are not counted.
     func riskMetrics(of app: AppID) async throws(StoreError) -> [Int: Int]
 
     /// A stream for one listener, with an element at most one second after another process committed a change. One element may
-    /// stand for several changes, and changes of this process may cause one too.
+    /// represent several changes, and changes by this process may cause one too.
     ///
     /// The stream stays open until the store is closed or its listener cancels. The service uses it to empty its caches. If the
     /// stream ended, revocations by other processes would be unseen until cached rows expire.
     func externalChanges() -> AsyncStream<Void>
 
-    /// Whether other processes rotate keys too. If so, the service reads the store and not its cache to tell a device its
-    /// current key after a lost answer.
+    /// Whether other processes rotate keys too. If so, the service reads the store, not its cache, to tell a device its current
+    /// key after a lost answer.
     var rotatesElsewhere: Bool { get }
 }
 

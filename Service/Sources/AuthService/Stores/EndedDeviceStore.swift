@@ -2,16 +2,16 @@ public import AuthContract
 
 /// Forgets devices that ended long ago.
 ///
-/// A forgotten device keeps its ids, its state, the thumbprints of all keys that were ever bound to it, and the id of its App Attest
-/// key: none of them can be registered again. Everything else is gone, and the device is neither read nor listed.
+/// A forgotten device keeps its ids, its state, the thumbprints of all keys that were ever bound to it, and the id of its App
+/// Attest key: none of them can be registered again. All other data are deleted, and the device is neither read nor listed.
 public protocol EndedDeviceStore: Sendable {
-    /// Forgets devices that were deregistered or rejected before a time. Rows of an older version do not say when they ended: they
-    /// count from the first call that sees them.
+    /// Forgets devices that were deregistered or rejected before a time. Rows of an older version have no end time: theirs is the
+    /// first call that reads them.
     ///
     /// - Parameters:
     ///   - time: only devices that ended before it.
-    ///   - now: the present.
-    ///   - limit: the most devices, 1 to 1000.
+    ///   - now: the current time.
+    ///   - limit: the largest number of devices, 1 to 1000.
     ///   - event: appended in the same transaction if a device was forgotten.
     /// - Returns: the number of forgotten devices.
     func forgetDevices(
@@ -20,12 +20,13 @@ public protocol EndedDeviceStore: Sendable {
 }
 
 extension DeviceStatus {
-    /// The states that a device does not leave, and in which it may be forgotten. A revoked device stays: whoever asks about it is told.
+    /// The states that a device does not leave, and in which it may be forgotten. A revoked device is kept, so that whoever
+    /// asks about it learns that it is revoked.
     package var mayBeForgotten: Bool { self == .deregistered || self == .rejected }
 }
 
 extension DeviceChange {
-    /// When the device ended, if this change ends it or lets it live again; nil: the change does neither.
+    /// When the device ended, if this change ends it or revives it; nil: the change does neither.
     package var endedAt: UnixTime?? {
         guard before.status != after.status else { return nil }
         return .some(after.status.mayBeForgotten ? event.at : nil)

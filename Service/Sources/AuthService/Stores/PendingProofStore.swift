@@ -6,7 +6,7 @@ public struct PendingProof: Sendable, Hashable {
     public let appID: AppID
     /// The pending device.
     public let deviceID: DeviceID
-    /// When the proof arrived. Its age is judged at this time.
+    /// When the proof arrived. Its age and the validity of its certificates are judged as of this time.
     public let arrivedAt: UnixTime
     /// The registration's body, sealed; at most about 64 KiB.
     public let sealedRequest: [UInt8]
@@ -31,7 +31,7 @@ public protocol PendingProofStore: Sendable {
     /// Proofs in the order of their device ids' texts.
     ///
     /// - Parameters:
-    ///   - device: only proofs after this device, which need not have one; nil: from the first on.
+    ///   - device: only proofs after this device's, which need not exist; nil: from the first on.
     ///   - limit: 1 to 1000.
     func pendingProofs(after device: DeviceID?, limit: Int) async throws(StoreError) -> [PendingProof]
 

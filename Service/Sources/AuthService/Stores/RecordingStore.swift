@@ -16,7 +16,7 @@ public struct RecordingSummary: Sendable, Hashable {
     public let format: String
     /// The stable reason of the refusal, and the check that refused.
     public let code: String
-    /// The check that refused, as the verification library names it.
+    /// The check that refused, under its name in the verification library.
     public let step: String
 
     /// Memberwise initializer.
@@ -53,7 +53,7 @@ public struct RecordedRefusal: Sendable, Hashable {
 public struct RecordingBounds: Sendable, Hashable {
     /// The most pieces.
     public let count: Int
-    /// Sealed bytes of all recordings together.
+    /// The total size of all sealed recordings.
     public let bytes: Int
 
     /// The bounds that the service uses for each app.
@@ -69,22 +69,21 @@ public struct RecordingBounds: Sendable, Hashable {
 /// Keeps recordings of refusals.
 ///
 /// Guarantees:
-/// - An app never has more recordings than its bounds allow, even if many callers keep some concurrently. The bounds of one
-///   app never cost another app its recordings.
+/// - An app never has more recordings than its bounds allow, even if many callers keep some concurrently. One app's bounds never
+///   remove another app's recordings.
 /// - The order is the order in which they were kept, whatever `recordedAt` is.
 /// - Erased recordings are no longer returned.
 /// - The store may lose recordings, because nothing depends on it.
 public protocol RecordingStore: Sendable {
-    /// Keeps a recording, and erases the app's oldest until the app is within its bounds. One that alone exceeds the bounds
-    /// is not kept and erases nothing. One of an app that does not exist is not kept either.
+    /// Keeps a recording, and erases the app's oldest until the app is within its bounds. A recording that alone exceeds the
+    /// bounds is not kept, and erases nothing. A recording of an app that does not exist is not kept either.
     func keep(_ recording: RecordedRefusal, within bounds: RecordingBounds) async throws(StoreError)
 
     /// Summaries, newest first.
     ///
     /// - Parameters:
     ///   - app: only those of this app; nil: of all apps.
-    ///   - id: only those that are older than the one with this id; none if there is no such recording. Nil: from the newest
-    ///     on.
+    ///   - id: only recordings older than this one; none if it does not exist. Nil: from the newest on.
     ///   - limit: 1 to 1000.
     func recordings(of app: AppID?, before id: String?, limit: Int) async throws(StoreError) -> [RecordingSummary]
 

@@ -41,7 +41,7 @@ public struct ReplayClaim: Sendable, Hashable {
         base.withUnsafeBytes { ReplayClaim(.signatureBase, $0, device) }
     }
 
-    /// The claim that a store keeps as the tag of a verification by another service.
+    /// The stored form of a tag: the claim of a verification by another service.
     fileprivate static func verification(_ digest: [UInt8], of device: DeviceID) -> ReplayClaim {
         digest.withUnsafeBytes { ReplayClaim(.verification, $0, device) }
     }
@@ -77,13 +77,13 @@ public struct ClaimTag: Sendable, Hashable {
     /// The claim that a store keeps for the tag.
     public let claim: ReplayClaim
 
-    /// A tag that a store keeps as this claim.
+    /// A tag with this stored claim.
     public init(claim: ReplayClaim) { self.claim = claim }
 
     /// The tag of a verification of this device's request.
     init(of verification: Verification, by device: DeviceID) { claim = .verification(verification.digest, of: device) }
 
-    /// How far a verification is with the counter of its assertion: about to raise it, or done.
+    /// The step of a verification with an assertion: before its counter is raised, or after.
     enum Step: Sendable {
         case begun, raised
     }
@@ -100,7 +100,7 @@ public enum ClaimOutcome: Sendable, Hashable {
     /// All claims were free and are now taken. Or the same tag took them within the last minute.
     case claimed
     /// This claim was taken before, so the request is a replay. If several were taken, it is the first of them in the given
-    /// order. The call took none of the others.
+    /// order. The call took no claim.
     case taken(ReplayClaim)
     /// The store has lost its history of that time, or cannot know whether it has. Refuse with 503. A retry may succeed after
     /// this many seconds.
@@ -114,8 +114,8 @@ public enum ClaimOutcome: Sendable, Hashable {
 /// Guarantees:
 /// - If several callers claim overlapping sets, at most one of them gets `claimed` for each claim. A caller is refused only
 ///   if another one got a claim of its set.
-/// - A claim is taken while `now < expiresAt`, even if the process ends in between. The store evicts no claim earlier. It
-///   frees a claim within a minute after that, and keeps any number of live ones.
+/// - A claim is taken while `now < expiresAt`, even if the process ends in between. The store evicts no claim earlier. It frees a
+///   claim within a minute after that, and keeps any number of live claims.
 /// - Time is the caller's `now`, never the store's own clock. `now` may step back: a claim with an `expiresAt` no later than
 ///   that of a claim already purged is `expired`, because the store no longer knows whether it was taken.
 /// - A live tag is checked before the history: an accepted request stays accepted for a minute, even if the store has lost its

@@ -1,8 +1,8 @@
 /// A stored value that the service key sealed.
 public struct SealedRow: Sendable, Hashable {
-    /// What the row holds.
+    /// The kind of secret in the row.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// An app record: its whole text in UTF-8. Single members of it are sealed.
+        /// An app record: its whole text in UTF-8. Only some of its members are sealed.
         case app
         /// The private key of device tokens.
         case signingKey
@@ -14,7 +14,7 @@ public struct SealedRow: Sendable, Hashable {
         case webhook
     }
 
-    /// What the row holds, and so the table it is in.
+    /// The kind of secret, which determines the table.
     public let kind: Kind
     /// The app id, key id, device id, evidence id or webhook id.
     public let id: String
@@ -34,7 +34,8 @@ public struct SealedRow: Sendable, Hashable {
 
 /// Keeps the check values of the service key, and gives access to everything that it sealed.
 ///
-/// Guarantees: check values change together, and only if they are still what the caller read. The same applies to each row.
+/// Guarantees: check values change together, and only if they have not changed since the caller read them. The same applies to
+/// each row.
 public protocol ServiceKeyStore: Sendable {
     /// The check values of the keys that are needed, in the given order: the sealing key first. Empty: the database has none
     /// yet.
@@ -59,8 +60,8 @@ public protocol ServiceKeyStore: Sendable {
     ///   - limit: 1 to 1000.
     func sealedRows(_ kind: SealedRow.Kind, after id: String, limit: Int) async throws(StoreError) -> [SealedRow]
 
-    /// Replaces the values of rows, in one transaction. Skips rows that changed since the caller read them. Returns the number
-    /// of replaced rows. The other stores see the new values.
+    /// Replaces the values of rows, in one transaction. Skips rows that changed since the caller read them. Returns the number of
+    /// replaced rows. The other stores return the new values.
     func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int
 }
 

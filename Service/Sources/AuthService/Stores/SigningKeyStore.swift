@@ -8,7 +8,7 @@ public struct StoredSigningKey: Sendable, Hashable {
     public let sealedKey: [UInt8]
     /// When the key was made. It is published from then on.
     public let createdAt: UnixTime
-    /// The time from which the key signs, if the key before it was revoked. Nil: it signs once it has been published for long
+    /// The time from which the key signs, if the previous signing key was revoked. Nil: it signs after it was published for long
     /// enough.
     public var signsFrom: UnixTime?
 
@@ -21,13 +21,13 @@ public struct StoredSigningKey: Sendable, Hashable {
     }
 }
 
-/// A decision about the signing keys: the keys that it was made from, and the keys that it makes.
+/// A decision about the signing keys: the keys before and after it.
 public struct SigningKeyChange: Sendable, Hashable {
     /// The keys as they were read, oldest first. They must still be the stored ones.
     public let before: [StoredSigningKey]
-    /// The keys after the change: those of `before` that stay, in the same order, and then the new ones.
+    /// The keys after the change: the remaining ones of `before` in the same order, then the new ones.
     public let after: [StoredSigningKey]
-    /// The key that is revoked: it is no longer listed, and never valid again. Nil: none is.
+    /// The key that is revoked: no longer listed, and never valid again. Nil: none.
     public let revoked: String?
     /// The time of the change.
     public let at: UnixTime
@@ -42,7 +42,7 @@ public struct SigningKeyChange: Sendable, Hashable {
         (self.before, self.after, self.revoked, self.at, self.event) = (before, after, revoked, at, event)
     }
 
-    /// The ids of the keys that go.
+    /// The ids of the removed keys.
     public var removed: [String] { before.map(\.id).filter { id in !after.contains { $0.id == id } } }
     /// The new keys, oldest first.
     public var added: [StoredSigningKey] { after.filter { key in !before.contains { $0.id == key.id } } }
@@ -52,16 +52,15 @@ public struct SigningKeyChange: Sendable, Hashable {
     }
 }
 
-/// Keeps signing keys. A store knows no rule about them: it saves a decision if the keys are still those that the decision was
-/// made from.
+/// Keeps signing keys. A store has no rules about them: it saves a decision if the keys have not changed since they were read.
 public protocol SigningKeyStore: Sendable {
-    /// All keys, in the order they were added, whatever `createdAt` is.
+    /// All keys, in the order of insertion, whatever `createdAt` is.
     func signingKeys() async throws(StoreError) -> [StoredSigningKey]
 
     /// Whether a key was revoked. False for an unknown key and for one that was only removed.
     func isRevokedSigningKey(_ id: String) async throws(StoreError) -> Bool
 
-    /// Saves a change and its event in one transaction. Of several callers that start from the same keys, one succeeds.
+    /// Saves a change and its event in one transaction. If several callers start from the same keys, one succeeds.
     ///
     /// - Returns: false if the stored keys are not exactly `SigningKeyChange.before`. Then nothing changes, and no event is
     ///   appended.

@@ -10,7 +10,7 @@ public struct StoreCheckResult: Sendable, Hashable {
         case failure
     }
 
-    /// The severity: it decides how `doctor` ends.
+    /// The severity, which determines the exit code of `doctor`.
     public let level: Level
     /// The name of the check: short and stable, such as `postgresql_version`.
     public let check: String

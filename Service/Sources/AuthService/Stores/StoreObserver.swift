@@ -10,7 +10,7 @@ public protocol StoreObserver: Sendable {
     ///   - failure: the code of the failure; nil if the store answered.
     func called(_ operation: StoreOperation, took: Duration, failure: StoreError.Code?)
 
-    /// Runs a call, which must then be reported to `called`. The default does only that; an observer that traces makes a span.
+    /// Runs a call, which must then be reported to `called`. The default does only that; an observer that traces creates a span.
     ///
     /// - Parameters:
     ///   - operation: the kind of the call.

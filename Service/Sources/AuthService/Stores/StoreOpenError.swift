@@ -30,7 +30,7 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
 
         /// The URL cannot be read.
         public static let malformedURL = Self(rawValue: "malformedURL")
-        /// No server that takes writes answers.
+        /// No server that accepts writes answers.
         public static let unreachable = Self(rawValue: "unreachable")
         /// A server answers and refuses: the password, the user, the database, TLS.
         public static let refused = Self(rawValue: "refused")
@@ -38,13 +38,13 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
         public static let unsupported = Self(rawValue: "unsupported")
         /// The tables do not exist, or are of an older version.
         public static let needsMigration = Self(rawValue: "needsMigration")
-        /// A right of the user is missing.
+        /// The user lacks a right.
         public static let notAllowed = Self(rawValue: "notAllowed")
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// What failed, where, and what to do.
+    /// The failure, its place, and the remedy.
     public let description: String
 
     /// An error with a description for a person.

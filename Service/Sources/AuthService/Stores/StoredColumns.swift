@@ -8,7 +8,7 @@ package protocol StoredColumns {
     /// A truth value. SQLite's rows of older versions have NULL where it is false. PostgreSQL's columns are never NULL.
     func bool(_ column: String) throws(StoreError) -> Bool
 
-    /// The reason of a demand to rotate whose row has none; nil: every row of a demand has a reason.
+    /// The reason of a demand to rotate whose row has none; nil: every demand has a reason.
     var reasonOfOldDemands: RotationReason? { get }
 }
 
@@ -33,7 +33,7 @@ extension StoredColumns {
         try parsed(column, text(column), parse)
     }
 
-    /// Reads a text with the parser of its type; nil if there is none.
+    /// Reads a text with the parser of its type; nil if there is no text.
     package func optional<Value>(_ column: String, _ parse: (String) throws -> Value?) throws(StoreError) -> Value? {
         guard let text = try optionalText(column) else { return nil }
         return try parsed(column, text, parse)

@@ -193,7 +193,7 @@ extension AuditChain {
     /// The number of the first event that does not continue the chain; nil if all do.
     ///
     /// - Parameters:
-    ///   - start: the last event before those that are checked.
+    ///   - start: the last event before the checked ones.
     ///   - step: reads and checks the next events after a link.
     package static func firstBrokenLink(
         after start: AuditLink, _ step: (AuditLink) async throws(StoreError) -> Step

@@ -1,8 +1,8 @@
-/// The permanent data of a deployment, as tables: `synheart-auth migrate-store` moves them from one engine to another, and a backup
-/// has them.
+/// The permanent data of a deployment, as tables: `synheart-auth migrate-store` copies them between engines, and a backup
+/// contains them.
 ///
-/// The tables and columns are those of the SQLite file's current version. Challenges and claims are not among them. A client
-/// that loses its challenge asks for a new one. After the move or the restore, the deployment refuses requests dated before it, as
+/// The tables and columns are those of the SQLite file's current version. Challenges and claims are not included: a client that
+/// loses its challenge asks for a new one, and after the copy or the restore the deployment refuses requests dated before it, as
 /// after any loss of history.
 ///
 /// Adding a table or a column: a row of an older backup lacks it, so make a new column optional.
@@ -21,7 +21,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case revokedSigningKeys = "revoked_signing_keys"
     /// Proofs that wait for their provider, sealed.
     case pendingProofs = "pending_proofs"
-    /// In the order in which it was kept.
+    /// Recordings of refusals, in the order in which they were kept.
     case evidence
     /// Counts of verdicts by time.
     case verdictCounts = "verdict_counts"
@@ -31,7 +31,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case auditArchives = "audit_archives"
     /// One row: the check values of the service key, separated by spaces.
     case keyChecks = "key_checks"
-    /// In the order of the chain. Moved last: a complete audit log shows that everything before it was moved too.
+    /// The audit log, in the order of the chain. Moved last: a complete log proves that everything else was moved too.
     case audit
 
     /// A column: its name, its type, and whether it may be null.

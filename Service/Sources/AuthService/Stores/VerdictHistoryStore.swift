@@ -17,21 +17,21 @@ public struct VerdictBatch: Sendable, Hashable {
     }
 }
 
-/// Which counts are summed, and how.
+/// Selects counts, and how they are summed.
 public struct VerdictQuery: Sendable, Hashable {
     /// The first second: the start of a slot.
     public var since: UnixTime
-    /// The second after the last one: the start of a slot.
+    /// The end of the last slot: the start of the next one.
     public var until: UnixTime
-    /// Seconds of a slot: one sum has the counts of one slot. Slots start at its multiples.
+    /// Seconds of a slot: each sum covers one slot. Slots start at multiples of the step.
     public var step: Int64
     /// The longest of ``VerdictHistory/steps`` that divides ``step``: its slots answer the query and are the fewest to read.
     public var keptStep: Int64 { VerdictHistory.steps.last { step % $0 == 0 } ?? VerdictHistory.minute }
-    /// The apps; nil: all, and what is counted for none of them.
+    /// The apps; nil: all, including counts without an app.
     public var apps: Set<AppID>?
     /// Only verdicts with these texts (``CountedVerdict/text(_:)``).
     public var only: [CountedVerdict.Member: String]
-    /// The members that sums are separate for.
+    /// The members by which sums are separated.
     public var groups: Set<CountedVerdict.Member>
     /// The largest number of sums.
     public var limit: Int
@@ -75,13 +75,13 @@ public struct VerdictSum: Sendable, Hashable {
 /// - A batch is added to the slots of all steps or to none, and only once, until its minute is removed.
 /// - Slots of different steps agree: removing minutes changes no sum of hours.
 public protocol VerdictHistoryStore: Sendable {
-    /// Adds the counts of a batch to the slot of each of ``VerdictHistory/steps`` that contains its minute, all or none. Does
-    /// nothing if the batch was added before.
+    /// Adds the counts of a batch to the slot of each of ``VerdictHistory/steps`` that contains its minute, either to all or to
+    /// none. Does nothing if the batch was added before.
     func add(_ batch: VerdictBatch) async throws(StoreError)
 
     /// Sums that are not 0, in the order of their slots, from the slots of ``VerdictQuery/keptStep``.
     ///
-    /// The service asks one question at a time. So the store stops its work on one before it throws, such as at its deadline.
+    /// The service runs one query at a time. So the store ends a query before it throws, such as at its deadline.
     func sums(_ query: VerdictQuery) async throws(StoreError) -> [VerdictSum]
 
     /// Removes the oldest slot of each step that ended by a time, and ids of batches of older minutes.
@@ -89,6 +89,6 @@ public protocol VerdictHistoryStore: Sendable {
     /// - Parameters:
     ///   - minutesBefore: the time for steps of less than ``VerdictHistory/hour``, and for ids.
     ///   - hoursBefore: the time for the other steps.
-    /// - Returns: whether there was such a slot.
+    /// - Returns: whether a slot was removed.
     func expire(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool
 }

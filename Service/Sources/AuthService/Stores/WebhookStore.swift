@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// A receiver of audit events, with its place in the audit log. The log itself is the queue.
+/// A receiver of audit events, with its position in the audit log. The log itself is the queue.
 public struct Webhook: Sendable, Hashable {
     /// 16 hexadecimal digits.
     public let id: String
@@ -8,7 +8,7 @@ public struct Webhook: Sendable, Hashable {
     public var url: String
     /// The apps whose events it gets. A webhook for all apps also gets the events of no app.
     public var scope: CredentialScope
-    /// The codes of the events that it gets; empty: all. A code of a newer version may be among them.
+    /// The codes of the events that it gets; empty: all. They may include codes of a newer version.
     public var codes: Set<String>
     /// Whether events are delivered.
     public var isEnabled: Bool
@@ -16,15 +16,15 @@ public struct Webhook: Sendable, Hashable {
     public let sealedSecret: [UInt8]
     /// When it was added.
     public let createdAt: UnixTime
-    /// The number of the last event that needs no delivery any more; all before it need none either.
+    /// The number of the last event that is delivered or needs no delivery, like all before it.
     public var position: Int64
-    /// Since when the next event could not be delivered; nil: it was not tried, or there is none.
+    /// The time since which the next event could not be delivered; nil: not tried, or no event waits.
     public var failingSince: UnixTime?
     /// Why the last delivery failed; nil: it did not.
     public var failure: String?
     /// The node that delivers; nil: none.
     public var leaseHolder: String?
-    /// Until when no other node delivers; nil: there is no lease.
+    /// The time until which no other node delivers; nil: there is no lease.
     public var leaseUntil: UnixTime?
     /// Counts changes.
     public internal(set) var version: Int64
@@ -51,11 +51,12 @@ public struct Webhook: Sendable, Hashable {
     }
 }
 
-/// A decision about a webhook: the webhook that it was made from, and the one that it makes.
+/// A decision about a webhook: the webhook before and after it.
 public struct WebhookChange: Sendable, Hashable {
     /// The webhook as it was read. Its version must still be the stored one.
     public let before: Webhook
-    /// The webhook after the change, with the same id; the stores keep its secret and count its version. Nil: it is removed.
+    /// The webhook after the change, with the same id; the stores keep its secret and increment its version. Nil: the webhook is
+    /// removed.
     public let after: Webhook?
     /// The audit event of the change; nil: the change has none.
     public let event: AuditEvent?
@@ -75,13 +76,13 @@ public protocol WebhookStore: Sendable {
     /// The webhook with this id; nil if there is none.
     func webhook(_ id: String) async throws(StoreError) -> Webhook?
 
-    /// Adds a webhook. If its id exists, throws and keeps the existing one. Throws if there are `Webhooks.maximum` already, also if
-    /// several are added at once. Returns false if an app that it names does not exist.
+    /// Adds a webhook. If its id exists, throws and keeps the existing one. Throws if there are already `Webhooks.maximum`, even
+    /// if several are added concurrently. Returns false if an app that it names does not exist.
     func insert(_ webhook: Webhook, recording event: AuditEvent) async throws(StoreError) -> Bool
 
-    /// Saves a change, and counts the version up. Of several callers that start from one version, one succeeds.
+    /// Saves a change, and increments the version. If several callers start from the same version, one succeeds.
     ///
-    /// - Returns: false if the stored webhook does not have the version of `WebhookChange.before`, or is not there.
+    /// - Returns: false if the stored webhook does not have the version of `WebhookChange.before`, or is absent.
     func save(_ change: WebhookChange) async throws(StoreError) -> Bool
 }
 

@@ -5,7 +5,7 @@ internal import StrictJSON
 enum SigningKeyCommand: Sendable {
     /// Adds this key if the signing key or the standby is missing.
     case complete(StoredSigningKey)
-    /// An operator makes this key the standby. The standby before it signs once it has been published for long enough.
+    /// An operator makes this key the standby. The previous standby signs once it has been published for long enough.
     case rotate(StoredSigningKey)
     /// An operator revokes the key with this id. `replacement` becomes the standby if one is needed.
     case revoke(String, replacement: StoredSigningKey)
@@ -22,7 +22,7 @@ package struct SigningKeyRing: Sendable {
     let keys: [StoredSigningKey]
 
     private static let publishedAhead = SigningKeys.cacheLife + 60
-    /// How far the clocks of two nodes may differ. The slower node signs with the old key for that much longer.
+    /// The largest clock difference between two nodes. The slower node signs with the old key for that much longer.
     private static let clockDifference: Int64 = 60
 
     /// The keys as they are stored.
@@ -49,7 +49,7 @@ package struct SigningKeyRing: Sendable {
         return began + TokenIssuer.maximumLife + Self.clockDifference
     }
 
-    /// The change that a command makes; nil: the keys are already as the command wants them, or there is no key with its id.
+    /// The change that a command makes; nil: the keys are already as the command requires, or no key has its id.
     func applying(_ command: SigningKeyCommand, at now: UnixTime, by actor: String) -> SigningKeyChange? {
         func change(
             to after: [StoredSigningKey], revoking revoked: String? = nil, _ code: AuditEvent.Code, _ detail: JSONObject
@@ -68,7 +68,7 @@ package struct SigningKeyRing: Sendable {
                 return nil
             }
             var after = keys
-            // The next key signs at once, even if it was published a moment ago: a retired key must not sign again.
+            // The next key signs at once, even if it was just published: a retired key must not sign again.
             if place == signing, after.indices.contains(place + 1) { after[place + 1].signsFrom = now }
             after.remove(at: place)
             // Without a new standby, a retired key would sign again.
@@ -86,7 +86,7 @@ package struct SigningKeyRing: Sendable {
         }
     }
 
-    /// The time from which a key may sign: when it has been published for long enough, or when the key before it was revoked.
+    /// The time from which a key may sign: when it has been published for long enough, or when the previous key was revoked.
     private static func signsFrom(_ key: StoredSigningKey) -> UnixTime {
         let published = key.createdAt + publishedAhead
         return key.signsFrom.map { min($0, published) } ?? published

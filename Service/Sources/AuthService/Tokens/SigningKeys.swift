@@ -9,7 +9,7 @@ public actor SigningKeys {
     private let key: ServiceKey
     private let clock: any ServiceClock
     private var cached: (keys: OpenedKeys, life: Range<UnixTime>)?
-    /// Counts changes, so that keys that were read before a change are not cached after it.
+    /// The number of changes, so that keys that were read before a change are not cached after it.
     private var invalidations = 0
 
     /// Seconds that the key set may be cached (`max-age`).
@@ -76,7 +76,7 @@ public actor SigningKeys {
         return JSONObject([("keys", .array(keys))])
     }
 
-    /// Creates a standby key and returns its id. The standby before it signs as soon as it has been published for long enough.
+    /// Creates a standby key and returns its id. The previous standby signs as soon as it has been published for long enough.
     public func rotate(actor: String) async throws(Refusal) -> String {
         var newest: String?
         for _ in 0..<ConcurrentChanges.maximumAttempts {
@@ -147,8 +147,8 @@ public actor SigningKeys {
         throw ConcurrentChanges(of: "the signing keys").refusal
     }
 
-    /// Removes keys whose last token has expired. If another change is faster, its keys are the result, and the next call removes
-    /// the spent ones.
+    /// Removes keys whose last token has expired. If another change is faster, returns that change's keys, and the next call
+    /// removes the spent ones.
     private func withoutSpent(_ ring: SigningKeyRing, now: UnixTime) async throws(Refusal) -> SigningKeyRing {
         guard let change = ring.applying(.removeSpent, at: now, by: "service") else { return ring }
         let isSaved = try await storeCall { () async throws(StoreError) in try await store.save(change) }

@@ -12,7 +12,7 @@ struct TokenIssuer: Sendable {
     static let maximumLife: Int64 = 600
     /// Seconds for which an identity token is valid: as long as one request takes.
     static let identityLife: Int64 = 60
-    /// The `typ` of identity tokens. No app can have it as its `token_type`, so neither passes for the other.
+    /// The `typ` of identity tokens. No app can have it as its `token_type`, so neither is accepted as the other.
     static let identityType = "synheart-identity+jwt"
 
     func issue(
@@ -32,8 +32,8 @@ struct TokenIssuer: Sendable {
 
     /// A token for a service behind the caller of `/verify`.
     ///
-    /// The app's own id is no audience of these: every backend of the app accepts that audience in device tokens, and one that does
-    /// not look at `typ` would take this token for the device.
+    /// The app's own id is not allowed as its audience: every backend of the app accepts that audience in device tokens, and a
+    /// backend that ignores `typ` would accept this token as a device token.
     func identityToken(
         for audience: String, of device: DeviceRecord, _ record: AppRecord, at now: UnixTime
     ) async throws(Refusal) -> String {

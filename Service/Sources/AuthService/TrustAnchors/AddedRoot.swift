@@ -8,10 +8,10 @@ internal import X509
 
 /// A root of Apple or Google that an operator trusts in addition to the built-in ones, also on channel `production`.
 ///
-/// It is the operator's decision that the certificate is the vendor's. So its label is in the assurance of each device that
-/// attested under it, and the audit log names it at each start and reload.
+/// Only the operator vouches that the certificate is the vendor's. So the assurance of each device that attested under it has its
+/// label, and the audit log names it at each start and reload.
 public struct AddedRoot: Sendable, Hashable {
-    /// What the root signs.
+    /// The use of the root.
     public enum Use: String, Sendable, Hashable, CaseIterable {
         /// Apple's App Attest attestations.
         case appleAttestations = "providers.apple_roots"
@@ -21,7 +21,7 @@ public struct AddedRoot: Sendable, Hashable {
         case googleKeyAttestations = "providers.google_roots"
     }
 
-    /// What it signs. The raw value is the setting that named it.
+    /// The use of the root. The raw value is the setting that named it.
     public let use: Use
     /// The subject, at most 256 characters.
     public let subject: String
@@ -31,7 +31,7 @@ public struct AddedRoot: Sendable, Hashable {
     public let notBefore: UnixTime
     /// The last second at which it is valid.
     public let notAfter: UnixTime
-    /// Whether its key is one of the built-in ones for this use. Such a root changes nothing, and can be removed from the file.
+    /// Whether its key is one of the built-in ones for this use. Such a root has no effect, and can be removed from the file.
     public let isBuiltIn: Bool
     /// The SHA-256 of the SubjectPublicKeyInfo.
     let keyDigest: [UInt8]
@@ -56,9 +56,9 @@ public struct AddedRoot: Sendable, Hashable {
 extension AddedRoot {
     /// Reads a certificate that may become a trust anchor. It may have expired.
     ///
-    /// The key, not the name, decides what the certificate is: each built-in key and each known software key is recognised.
+    /// The certificate is identified by its key, not its name: built-in keys and known software keys are recognised.
     ///
-    /// - Throws: `ContractError`, which says what was found and what to do.
+    /// - Throws: `ContractError`, with the finding and the remedy.
     init(der: [UInt8], for use: Use) throws(ContractError) {
         guard let certificate = try? Certificate(derEncoded: der), let subject = Self.text(certificate.subject),
             let keyDigest = BuiltInRoots.keyDigest(of: der)
@@ -74,7 +74,7 @@ extension AddedRoot {
         pem = PEM.encode(der, label: "CERTIFICATE")
         let builtIn = BuiltInRoots.use(ofKey: keyDigest)
         isBuiltIn = builtIn == use
-        // Also if it has expired: Google's list contains expired certificates of keys that are valid.
+        // Even if it has expired: Google's list contains expired certificates of valid keys.
         if isBuiltIn { return }
         if let builtIn {
             throw ContractError("\(subject): comes with the service as one of \(builtIn.rawValue): remove it here")
@@ -115,7 +115,7 @@ extension AddedRoot {
         }
     }
 
-    /// Refuses a certificate that names the other vendor. A name proves nothing; this only finds a mistake.
+    /// Refuses a certificate that names the other vendor. A name proves nothing; this check only finds mistakes.
     private static func requireVendor(
         of certificate: Certificate, _ subject: String, for use: Use
     ) throws(ContractError) {

@@ -4,7 +4,7 @@ internal import Bytes
 
 /// The roots that an operator trusts in addition to the built-in ones.
 public struct AddedRoots: Sendable, Hashable {
-    /// All of them, by setting and then as in the files. Those that are built in are among them.
+    /// All roots, by setting and then in the order of the files, including built-in ones.
     public private(set) var all: [AddedRoot] = []
     /// Expired roots that were left out. They are not trusted.
     public private(set) var expired: [AddedRoot] = []
@@ -60,13 +60,14 @@ public struct AddedRoots: Sendable, Hashable {
         }
     }
 
-    /// Whether a text is these blocks and white space. The parser skips other text, and with it a block whose marker is damaged.
+    /// Whether a text contains only these blocks and white space. The parser would skip other text, and with it a block with a
+    /// damaged marker.
     private static func has(_ text: String, only blocks: [[UInt8]]) -> Bool {
         func withoutSpace(_ text: String) -> [UInt8] { text.utf8.filter { ![0x09, 0x0A, 0x0D, 0x20].contains($0) } }
         return withoutSpace(text) == withoutSpace(blocks.map { PEM.encode($0, label: "CERTIFICATE") }.joined())
     }
 
-    /// What stays of these roots when others replace them, before the audit log names the others.
+    /// The roots that remain trusted when others replace these, before the audit log names the others.
     func keeping(_ others: AddedRoots) -> AddedRoots {
         var kept = AddedRoots()
         kept.all = all.filter { others.all.contains($0) }
@@ -93,7 +94,7 @@ public struct AddedRoots: Sendable, Hashable {
         return roots.isEmpty
             ? nil
             : TrustAnchors(pem: roots.map(\.pem).joined()).map {
-                // Only its roots of receipts are used.
+                // Only the roots for receipts are used.
                 ReceiptVerifier(trustAnchors: .apple.adding($0))
             }
     }

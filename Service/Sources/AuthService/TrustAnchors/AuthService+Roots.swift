@@ -4,10 +4,10 @@ extension AuthService {
     /// The roots of Apple and Google that are trusted in addition to the built-in ones.
     public var roots: AddedRoots { apps.roots }
 
-    /// Trusts these roots from now on, in place of the ones before, on every channel.
+    /// Trusts these roots from now on, instead of the former ones, on every channel.
     ///
-    /// A root that is no longer among them is not trusted any more, also if the audit log cannot be written. Devices that
-    /// attested under it stay registered. New roots are trusted once the audit log names them.
+    /// A root that is not among them is no longer trusted, even if the audit log cannot be written. Devices that attested under
+    /// it stay registered. New roots are trusted after the audit log has named them.
     ///
     /// - Throws: if the event cannot be written. Then no root is added. The next call's event names the removed ones.
     public func trust(_ roots: AddedRoots) async throws(StoreError) {
@@ -15,7 +15,7 @@ extension AuthService {
         let removed = kept.unrecorded
         apps.trust(kept)
         if !roots.added.isEmpty || !removed.isEmpty {
-            // Not a code of its own: a node of the version before could not read it.
+            // Not a separate code, which a node of the previous version could not read.
             try await verifier.audit.append(
                 AuditEvent(
                     .securityEvent, at: clock.now, actor: "service",

@@ -4,9 +4,9 @@ internal import AuthContract
 internal import Crypto
 internal import X509
 
-/// The keys of the roots that the verification libraries bring.
+/// The keys of the roots that are built into the verification libraries.
 enum BuiltInRoots {
-    /// The use of a key by its digest (SHA-256 of the SubjectPublicKeyInfo); nil: it is not built in.
+    /// The use of a key by its digest (SHA-256 of the SubjectPublicKeyInfo); nil: the key is not built in.
     static func use(ofKey digest: [UInt8]) -> AddedRoot.Use? { uses[digest] }
 
     /// The SHA-256 of the SubjectPublicKeyInfo as it is in the certificate; nil: it cannot be read.
@@ -34,7 +34,7 @@ enum BuiltInRoots {
     ///   - certificate: the root.
     ///   - pem: the same certificate.
     ///   - subject: its subject, for the error.
-    ///   - use: what it signs.
+    ///   - use: the use of the root.
     static func requireUsableKey(
         of certificate: Certificate, pem: String, _ subject: String, for use: AddedRoot.Use
     ) throws(ContractError) {

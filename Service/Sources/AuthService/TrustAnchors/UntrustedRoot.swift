@@ -7,7 +7,7 @@ internal import X509
 
 /// The root of a chain that ends in no trusted one. Nothing about it is proven.
 package struct UntrustedRoot: Sendable, Hashable {
-    /// Who would vouch, as in metrics.
+    /// The provider of the root, as in metrics.
     package enum Provider: String, Sendable, Hashable, CaseIterable {
         /// Apple's App Attest.
         case appAttest = "app_attest"
@@ -17,7 +17,7 @@ package struct UntrustedRoot: Sendable, Hashable {
 
     /// Who would vouch.
     package let provider: Provider
-    /// The name of the root as the last certificate of the chain has it, at most 256 characters. It is the sender's text.
+    /// The name of the root in the last certificate of the chain, at most 256 characters. The sender chose it.
     package let name: String
     /// The SHA-256 of the last certificate of the chain, hexadecimal. Apple's chains end below the root, and Google's may.
     package let lastCertificate: String

@@ -40,8 +40,7 @@ enum AccessTable {
         case refused(ErrorCode)
     }
 
-    /// The states of a device for a request by one of its keys, in the order in which they decide: its status, the key, the
-    /// key's age.
+    /// The states of a device for a request by one of its keys. They decide in this order: its status, the key, the key's age.
     struct States: Sendable, CustomStringConvertible {
         let status: State
         var key: State?
@@ -79,13 +78,13 @@ enum AccessTable {
         }
     }
 
-    /// The access that several states allow together: the first that refuses decides.
+    /// The access that several states allow together: the first state that refuses decides.
     static func access(_ states: States, _ operation: Operation) -> Access {
         narrower(
             narrower(access(states.status, operation), states.key, operation), states.age, operation)
     }
 
-    /// Refuses an operation that the states of a device do not allow. Whether a rotation is a repetition shows only in its body, so
+    /// Refuses an operation that the states of a device do not allow. Only the body shows whether a rotation is a repetition, so
     /// `RotationRules` decides that.
     @discardableResult
     static func require(
@@ -131,10 +130,10 @@ enum AccessTable {
     }
 }
 
-/// Which of a device's keys signed.
+/// The role of the key that signed.
 public enum SigningKeyRole: Sendable, Hashable {
     /// The current key.
     case current
-    /// The key before it, within the overlap.
+    /// The previous key, within the overlap.
     case previous
 }

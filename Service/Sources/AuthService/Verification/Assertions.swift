@@ -3,7 +3,7 @@
 extension RequestVerifier {
     /// Verifies the App Attest assertion over the bytes that the request signs, if there is one.
     ///
-    /// - Returns: the assertion that the app's policy demands on this path and that is missing; nil if none is.
+    /// - Returns: the assertion that the app's policy demands on this path and that is missing; nil if none is missing.
     func checkAssertion(
         _ verified: VerifiedRequest, _ verification: Verification?
     ) async throws(Refusal) -> AssertionDemand? {
@@ -67,8 +67,8 @@ struct AssertionPaths: Sendable {
 
     /// The demand on a request to this path; nil: none.
     ///
-    /// The signature covers escapes, case and repeated slashes unchanged. But the server behind may treat them as equal, so
-    /// `/%70ay` needs an assertion if `/pay` does. A path that two servers could read differently always needs one.
+    /// The signature covers escapes, case and repeated slashes unchanged. But the backend may treat them as equal, so `/%70ay`
+    /// needs an assertion if `/pay` does. A path that two servers could read differently always needs one.
     func demand(on path: RequestPath) -> AssertionDemand? {
         switch rule {
         case .none: return nil

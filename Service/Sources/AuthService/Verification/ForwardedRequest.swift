@@ -50,10 +50,10 @@ package struct ForwardedRequest: Sendable {
     /// The question that the gateway asks about the request.
     ///
     /// - Parameters:
-    ///   - bodies: what the gateway forwards of bodies.
+    ///   - bodies: the bodies that the gateway forwards.
     ///   - received: the body of the gateway's request. Only `whole` reads it.
-    /// - Throws: `INVALID_REQUEST` if the gateway does not describe the request as its form demands, or if the request has a
-    ///   body that did not arrive.
+    /// - Throws: `INVALID_REQUEST` if the gateway's headers do not describe the request in the required form, or if the request's
+    ///   body did not arrive.
     package func question(_ bodies: ForwardedBodies, received: [UInt8]) throws(Refusal) -> VerifyRequest {
         let (method, target) = if let line { line } else { try namedLine() }
         let scheme = try value(.forwardedProto) ?? scheme
@@ -71,7 +71,7 @@ package struct ForwardedRequest: Sendable {
 
     /// The method and the target that headers name.
     ///
-    /// A half of the second pair is refused too. The gateway sets only one pair, so the other header comes from the client.
+    /// Half of the second pair is refused too: the gateway sets only one pair, so a further header comes from the client.
     private func namedLine() throws(Refusal) -> (method: String, target: String) {
         let original = (try value(.originalMethod), try value(.originalURI))
         let forwarded = (try value(.forwardedMethod), try value(.forwardedURI))
@@ -86,7 +86,7 @@ package struct ForwardedRequest: Sendable {
         }
     }
 
-    /// The body to judge the request by.
+    /// The body with which the request is judged.
     private func body(
         _ bodies: ForwardedBodies, received: [UInt8], isRead: Bool
     ) throws(Refusal) -> VerifyRequest.Body {
@@ -113,14 +113,14 @@ package struct ForwardedRequest: Sendable {
             guard bodies == .digest else {
                 throw Self.malformed("this gateway forwards no bodies, so the request must have none")
             }
-            // The backend compares the body with Content-Digest. So the digest stands for the body, as in a question with
+            // The backend compares the body with Content-Digest. So the digest replaces the body, as in a question with
             // `body_sha256`. A malformed digest is refused with the other headers of scheme 2.
             let claimed = try? ContentDigest(field: headers.one(HeaderName.contentDigest))
             return .sha256(claimed?.sha256 ?? [])
         }
     }
 
-    /// What the gateway says about the body of the original request.
+    /// The gateway's description of the original request's body.
     private struct OriginalBody {
         /// Nil if the request had no length.
         let length: Int?

@@ -3,7 +3,7 @@ internal import StrictJSON
 
 /// A request as the listener received it, or as another service describes it to `/verify`.
 ///
-/// It is parsed once, on arrival. Its contents are not proven.
+/// It is parsed once, on arrival. Its contents are unverified.
 public struct IncomingRequest: Sendable {
     /// The method, as sent.
     public var method: String
@@ -45,7 +45,7 @@ public struct IncomingRequest: Sendable {
 }
 
 extension IncomingRequest {
-    /// Whether the body's `app_id` and `device_id` are these, if it has them. A body that is not a JSON object has neither.
+    /// Whether the body's `app_id` and `device_id`, if present, are these. A body that is not a JSON object has neither.
     func bodyNames(_ appID: AppID, _ deviceID: DeviceID) -> Bool {
         guard case .bytes(let body) = body, !body.isEmpty,
             let fields = try? JSONFields(JSONValue(parsing: body, limits: JSONValue.Limits(bytes: body.count)))
@@ -63,7 +63,7 @@ public struct RequestProvenance: Sendable, Hashable {
     public let address: ClientAddress
     /// `http` or `https`.
     public let scheme: String
-    /// Host and port as the client wrote them: a claim that scheme 2 compares with the configuration.
+    /// Host and port as sent by the client. Scheme 2 compares this claim with the configuration.
     public let authority: String
 
     /// Memberwise initializer.

@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// The judgement on a signed request: its result, and the facts that became known.
+/// The judgement on a signed request: its result, and the facts found on the way.
 public struct Judgement: Sendable {
     /// The accepted request, or the reason of the refusal.
     public let result: Result<VerifiedRequest, Refusal>
@@ -58,9 +58,9 @@ public struct Judgement: Sendable {
 public struct VerifiedRequest: Sendable {
     let request: SignedRequest
     let row: DeviceRow
-    /// Which of the device's keys signed.
+    /// The role of the key that signed.
     public let signedBy: SigningKeyRole
-    /// The assertion that policy demands and that no header has. Only the body of rotate-key may still have it.
+    /// The assertion that policy demands and that no header has. Only the body of rotate-key may still contain one.
     public internal(set) var missingAssertion: AssertionDemand?
 
     /// The app at the time of the judgement.

@@ -11,7 +11,7 @@ extension RequestVerifier {
             if ownOrigins.count == 1 { return ownOrigins }
             let received = try? RequestOrigin(request.provenance)
             guard ownOrigins.isEmpty else {
-                // Most requests are signed for the origin that they were sent to, so try it first.
+                // Most requests are signed for the origin that received them, so try it first.
                 return ownOrigins.filter { $0 == received } + ownOrigins.filter { $0 != received }
             }
             guard let received, received.isLoopback else { return [] }
@@ -26,8 +26,8 @@ extension RequestVerifier {
         return [received]
     }
 
-    /// Whether the client can use scheme 2. It cannot on the service's own routes at an authority that is not loopback, if no
-    /// origin is configured.
+    /// Whether the client can use scheme 2. If no origin is configured, it cannot on the service's own routes, except at
+    /// loopback.
     func canUseSchemeTwo(_ request: SignedRequest) -> Bool {
         if request.operation == .otherService || !ownOrigins.isEmpty { return true }
         return (try? RequestOrigin(request.incoming.provenance))?.isLoopback ?? false
@@ -71,8 +71,8 @@ extension RequestOrigin {
 }
 
 extension IncomingRequest {
-    /// The origins that the request itself names, which are not proven. They have the last element of each header and either
-    /// scheme, because a proxy may change the host, or lose the scheme.
+    /// The origins that the request itself names, which are not proven. From each header the last element is used, with both
+    /// schemes, because a proxy may change the host or lose the scheme.
     fileprivate var namedOrigins: [RequestOrigin] {
         let named = ["Host", "X-Forwarded-Host"].compactMap { name in
             self.headers.values(name).last?.split(separator: ",").last.map { $0.filter { $0 != " " && $0 != "\t" } }

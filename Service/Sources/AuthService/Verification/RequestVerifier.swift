@@ -35,7 +35,7 @@ struct RequestVerifier: Sendable {
                 throw Refusal(malformed: ContractError("the method must be letters"))
             }
             claimed = (headers.deviceID, false)
-            // Clients of another service have no address here. That service limits them itself.
+            // Clients of another service have no address here. That service limits their rate.
             if operation != .otherService {
                 try protection.admitUnproven(
                     headers.deviceID, from: address, mayExist: known.mayExist(headers.deviceID))
@@ -47,7 +47,7 @@ struct RequestVerifier: Sendable {
             let now = clock.now
             var stale: Refusal?
             do throws(Refusal) { try requireFresh(headers.timestamp, now: now, found) } catch {
-                // A verification that made its claims in time can be repeated for some time.
+                // A verification that made its claims in time can be repeated for a minute.
                 let age = now - headers.timestamp
                 guard verification != nil, age >= 0,
                     age <= found.record.signature.pastWindowSeconds + ClaimTag.life
@@ -66,7 +66,7 @@ struct RequestVerifier: Sendable {
                 cached, attempt, orAt: origins.dropFirst(), from: operation == .otherService ? nil : address)
             signed = judgement.signed
             if judgement.refusal?.code == .misdirectedRequest {
-                // The request makes no claims, so a copy of it uses up the device's rate instead.
+                // The request makes no claims, so copies are limited by the device's rate instead.
                 try await protection.admitDevice(attempt.deviceID)
             }
             var verified = try judgement.get()

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// A signed request with everything that it is judged by, except the device's row. Its contents are not proven.
+/// A signed request with all data for its judgement, except the device's row. Its contents are unverified.
 ///
 /// A class, because a dozen steps read it: as a struct, its copies took 6 % of the work without the signature.
 final class SignedRequest: Sendable {
@@ -13,7 +13,7 @@ final class SignedRequest: Sendable {
     let path: RequestPath
     /// The time of the judgement.
     let now: UnixTime
-    /// The bytes that the signature must sign.
+    /// The bytes that the signature must cover.
     let message: [UInt8]
     /// The thumbprint of the key that the signer names; scheme 2 only.
     let keyID: String?
@@ -75,7 +75,7 @@ final class SignedRequest: Sendable {
         }
     }
 
-    /// The same request, if it had been sent to this origin.
+    /// This request, as if it had been sent to another origin.
     func sent(to origin: RequestOrigin) throws(Refusal) -> SignedRequest {
         try SignedRequest(incoming, headers, of: app, for: operation, origin: origin, now: now)
     }
@@ -93,7 +93,7 @@ final class SignedRequest: Sendable {
         guard path.isBelow(prefix) else {
             throw Refusal(
                 setUp: .invalidRequest,
-                // The first segment: what follows may be a secret, such as the token of a link.
+                // Only the first segment: the rest may be a secret, such as the token of a link.
                 "the path begins with /\(path.text.split(separator: "/").first?.prefix(64) ?? ""), and "
                     + "signature.path_prefix_strip is \(prefix)")
         }

@@ -4,7 +4,7 @@ internal import Crypto
 /// A verification that another service may repeat after a timeout, within a minute and on any node: with the same credential,
 /// `verification_id` and content.
 struct Verification: Sendable, Hashable {
-    /// A digest of all three, which identifies the verification.
+    /// A digest of credential, id and content, which identifies the verification.
     let digest: [UInt8]
 
     init(of request: VerifyRequest, named id: String, by credential: String) {
@@ -26,7 +26,7 @@ extension RequestVerifier {
             tag: ClaimTag(of: step, counter, in: verification, by: request.deviceID))
     }
 
-    /// Whether the stored counter is that of this assertion, and the same verification raised it within the last minute.
+    /// Whether the stored counter equals this assertion's, and the same verification raised it within the last minute.
     ///
     /// - Throws: 503 if another call of the same verification may be raising it at this moment.
     func isRepeated(
@@ -56,8 +56,8 @@ extension Credential {
     /// The app of another service's request: the app that the request names. If the request does not name exactly one, it is the
     /// credential's only app.
     ///
-    /// A request that names its app twice or in a malformed way does not identify its app. Only a credential for one app does. The
-    /// request may name an app that the credential is not for.
+    /// A request that names its app twice or in a malformed way does not identify its app. Then only a credential for a single
+    /// app identifies it. The request may name an app that the credential is not for.
     ///
     /// - Throws: `ContractError` if there is no such app.
     public func app(claimedIn headers: HeaderFields) throws(ContractError) -> AppID {

@@ -2,7 +2,7 @@ internal import AuthServer
 internal import Bytes
 internal import Crypto
 
-/// The stylesheet and the script. Their names have the hash of their content, so that browsers may keep them for ever.
+/// The stylesheet and the script. Their names have the hash of their content, so that browsers may cache them forever.
 enum Assets {
     /// A file that pages name.
     struct Asset: Sendable {
@@ -11,7 +11,7 @@ enum Assets {
         let contentType: String
         let bytes: [UInt8]
 
-        /// As pages name it.
+        /// The path as pages use it.
         var path: String { PageRequest.base + name }
 
         fileprivate init(_ stem: String, _ ending: String, _ contentType: String, _ text: String) {

@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// A call of the admin API as people repeat it: with curl, and with the command line.
+/// A call of the admin API, in a form that people can repeat: with curl, and with the command line.
 struct CallCommands: Sendable, Hashable {
     let curl: String
     /// Nil: the command line has no command for it.

@@ -5,19 +5,19 @@ internal import StrictJSON
 struct Change: Sendable {
     /// The heading, such as "Revoke this device?".
     let title: String
-    /// What happens, one sentence each.
+    /// The consequences, one sentence each.
     let consequences: [String]
     /// The button, such as "Revoke the device".
     let verb: String
-    /// Whether it cannot be taken back, or ends access.
+    /// Whether the change cannot be undone, or ends access.
     var isDangerous = false
     var fields: [ChangeField] = []
     let call: AdminCall
     /// The `If-Match` of the call: the version that the page shows. Nil: none.
     var tag: String?
-    /// What the next page tells, such as "The device is revoked.".
+    /// The next page's message, such as "The device is revoked.".
     let done: String
-    /// The page after the change, and if the person changes their mind.
+    /// The page after the change, and the page to return to without it.
     let next: String
 }
 
@@ -35,12 +35,12 @@ struct ChangeField: Sendable {
 
     let name: String
     let label: String
-    /// What to know about it; nil: nothing.
+    /// A hint below the field; nil: none.
     var hint: String?
     let kind: Kind
     /// The value now. Of a check: `yes`, or empty.
     let value: String
-    /// Whether the page says that the value is not valid.
+    /// Whether the page marks the value as invalid.
     var isInvalid = false
 
     /// For the partial `fields`.
@@ -72,11 +72,11 @@ struct ChangeField: Sendable {
     }
 }
 
-/// A page that shows a change with its call, and makes it when the person confirms.
+/// A page that shows a change with its call, and makes the call when the person confirms.
 protocol ChangePage: ConsolePage {
-    /// The change with these fields: of the query when it is shown, of the form when it is confirmed.
+    /// The change with these fields: from the query when the page is shown, from the form when it is confirmed.
     func change(_ visit: Visit, _ fields: PageFields) async throws -> Change
-    /// A page with what no later call answers, such as a secret. Nil: the next page tells that the change is made.
+    /// A page for an answer that no later call returns, such as a secret. Nil: the next page reports the change.
     func result(_ answer: JSONValue, _ visit: Visit) -> Page?
 }
 
@@ -89,7 +89,7 @@ extension ChangePage {
 
     func submit(_ visit: Visit) async throws -> PageResult {
         let change = try await change(visit, visit.request.form)
-        // The person asked to see the call with other fields.
+        // The person asked for a preview of the call with other fields.
         if visit.request.form["preview"] != nil { return .page(Self.page(change, visit)) }
         do {
             let answer = try await visit.change(change.call, ifMatch: change.tag)

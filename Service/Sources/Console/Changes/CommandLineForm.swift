@@ -1,9 +1,9 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// The commands of `synheart-auth` that make the calls of the pages.
+/// The `synheart-auth` commands for the pages' calls.
 enum CommandLineForm {
-    /// The words after `synheart-auth`; nil: no command makes this very call.
+    /// The words after `synheart-auth`; nil: no command makes exactly this call.
     static func of(_ call: AdminCall) -> [String]? {
         let body = call.body ?? JSONObject()
         func option(_ name: String, _ member: String) -> [String] {

@@ -4,14 +4,14 @@ internal import StrictJSON
 
 /// One page of the console. All pages are in `Console.pages`.
 protocol ConsolePage: Sendable {
-    /// Its path below `/console`, with parameters in braces, such as `/devices/{app_id}/{device_id}`. Empty: the first page.
+    /// The path below `/console`, with parameters in braces, such as `/devices/{app_id}/{device_id}`. Empty: the first page.
     var path: String { get }
-    /// The call without which the page has nothing to show. A person who may not make it gets 403. Nil: none.
+    /// The call that the page depends on. A person who may not make it gets 403. Nil: none.
     var needs: AdminRoute? { get }
 
     /// The page.
     func show(_ visit: Visit) async throws -> Page
-    /// What a form of the page does. The console has checked the origin and the form's token.
+    /// The action of the page's form. The console has already checked the origin and the form's token.
     func submit(_ visit: Visit) async throws -> PageResult
 }
 
@@ -31,9 +31,9 @@ struct Page: Sendable {
     let template: String
     var values: [String: PageValue]
     var status = 200
-    /// Seconds after which the script reads the parts of the page marked `data-live` again; nil: it does not.
+    /// Seconds after which the script reloads the parts of the page marked `data-live`; nil: never.
     var refresh: Int?
-    /// A file in place of the page; nil: there is none.
+    /// A file instead of the page; nil: none.
     var download: Download?
 
     init(_ title: String, _ template: String, _ values: [String: PageValue], status: Int = 200, refresh: Int? = nil) {
@@ -59,16 +59,16 @@ struct Download: Sendable {
 /// The result of a form.
 enum PageResult: Sendable {
     case page(Page)
-    /// Go on to this path, which begins with `/console`.
+    /// Redirects to this path, which begins with `/console`.
     case redirect(String)
 }
 
-/// A page that says why there is none.
+/// A page that explains why the requested one is not shown.
 struct PageRefusal: Error, Hashable {
     let status: Int
     let title: String
     let message: String
-    /// Seconds after which to try again; nil: nothing is known.
+    /// Seconds until a retry may succeed; nil: unknown.
     var retryAfter: Int64?
 }
 

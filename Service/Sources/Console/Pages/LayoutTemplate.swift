@@ -67,7 +67,7 @@ extension Templates {
         </div>
         """#
 
-    /// The same list for a terminal, behind its entries.
+    /// The same list as a command, after its entries.
     static let listCommands = #"""
         {{#commands}}
         <details><summary>This list in a terminal</summary>

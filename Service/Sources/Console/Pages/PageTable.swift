@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import Foundation
 
-/// All pages, and how a path finds one.
+/// All pages, and the lookup by path.
 enum PageTable {
     /// Every page behind the sign-in.
     static let all: [any ConsolePage] =
@@ -15,14 +15,14 @@ enum PageTable {
         ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
         + WebhookAction.allCases.map { WebhookActionPage(change: $0) }
 
-    /// The links at the top, each shown to people who may make its call.
+    /// The links at the top, each shown only to people who may make its call.
     static let navigation: [(title: String, path: String, needs: AdminRoute?)] = [
         ("Now", "", nil), ("Apps", "/apps", .listApps), ("History", "/history", .showHistory),
         ("Refusals", "/refusals", .listRecordings), ("Devices", "/devices", .listDevices),
         ("Audit", "/audit", .queryAudit), ("Access", "/access", .listSigningKeys),
     ]
 
-    /// The page of a path, and the values of its parameters, decoded; nil: there is none.
+    /// The page of a path, and the values of its parameters, decoded; nil: no such page.
     ///
     /// - Parameter path: below `/console`, as sent.
     static func find(_ path: String) -> (page: any ConsolePage, parameters: [String: String])? {

@@ -7,7 +7,7 @@ internal import StrictJSON
 struct Visit: Sendable {
     let request: PageRequest
     let service: PageService
-    /// The person's credential as it is now.
+    /// The person's current credential.
     let credential: Credential
     let session: ConsoleSession
     let sessionID: String
@@ -39,7 +39,7 @@ struct Visit: Sendable {
         try await answer(call, ifMatch: tag).body
     }
 
-    /// The same, with the version of what was read, such as an app record.
+    /// As above, with the version of the answer's record.
     func answer(_ call: AdminCall, ifMatch tag: String? = nil) async throws(CallRefused) -> AdminAnswer {
         var call = call
         call.ifMatch = tag
@@ -48,7 +48,7 @@ struct Visit: Sendable {
         return answer
     }
 
-    /// Makes the call of the form that the person sent, once: not again for a second click or a reload.
+    /// Makes the call of a submitted form once: not again for a second click or a reload.
     ///
     /// - Throws: `CallRefused`, and `PageRefusal` for a form that was used before.
     func change(_ call: AdminCall, ifMatch tag: String? = nil) async throws -> JSONValue {
@@ -61,15 +61,15 @@ struct Visit: Sendable {
         do throws(CallRefused) {
             return try await self.call(call, ifMatch: tag)
         } catch {
-            // After another failure nobody knows whether the change was made.
+            // After other failures it is unknown whether the change was made.
             if error.status < 500 { sessions.giveBack(number, in: sessionID) }
             throw error
         }
     }
 
-    /// The version that the person decides about: of a form, the one that its page showed.
+    /// The version to which the person's decision applies: for a form, the one that its page showed.
     ///
-    /// - Parameter read: the answer about what is decided, as it is now.
+    /// - Parameter read: the current answer about that record.
     func seenVersion(of read: AdminAnswer) throws(PageRefusal) -> String? {
         guard request.method == "POST" else { return read.entityTag }
         guard let tag = request.form["tag"], tag.hasPrefix("\"") else {
@@ -124,12 +124,12 @@ struct Choice: Sendable, Hashable {
 
 /// Paths of pages.
 enum PagePath {
-    /// A path below `/console`, with each part percent-encoded, and a query of the values that are there.
+    /// A path below `/console`, with each part percent-encoded, and a query of the values that are not nil.
     static func of(_ parts: String..., query: [(String, String?)] = []) -> String {
         PageRequest.base + parts.map { "/" + encoded($0) }.joined() + Self.query(query)
     }
 
-    /// A query of the values that are there, with its question mark; empty if there are none.
+    /// A query of the values that are not nil, with its question mark; empty if there are none.
     static func query(_ query: [(String, String?)]) -> String {
         let pairs = query.compactMap { name, value in value.map { "\(encoded(name))=\(encoded($0))" } }
         return pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&")

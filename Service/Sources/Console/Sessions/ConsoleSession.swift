@@ -2,36 +2,36 @@ internal import AuthContract
 internal import Bytes
 internal import Crypto
 
-/// A person who signed in at this node.
+/// A person's session at this node.
 struct ConsoleSession: Sendable {
-    /// The credential of the person. It is read again for each request.
+    /// The credential of the person. It is re-read for each request.
     let credentialID: String
-    /// The first part of the token in each form of the session, so that no other page can send one.
+    /// The first part of the token in each form of the session. It prevents that other pages send forms.
     let formToken: String
     let startedAt: UnixTime
-    /// The last request of the person; refreshes by the pages' script do not count.
+    /// The time of the person's last request. Refreshes by the pages' script are ignored.
     var lastUsedAt: UnixTime
-    /// What the next page tells about the last change; nil: nothing.
+    /// The next page's message about the last change; nil: none.
     var notice: Notice?
-    /// The numbers of the last forms that made a change, the newest last.
+    /// The numbers of the last forms that made a change, newest last.
     fileprivate(set) var usedNumbers: [String] = []
 
-    /// The most used numbers that a session keeps.
+    /// The largest number of used numbers that a session keeps.
     static let maximumNumbers = 64
     /// Seconds without a request after which a session ends.
     static let idleLimit: Int64 = 30 * 60
-    /// Seconds after which a session ends in any case.
+    /// Seconds after which a session always ends.
     static let limit: Int64 = 12 * 3600
 
-    /// Whether the session has ended. A clock that was set back ends sessions too.
+    /// Whether the session has ended. If the clock is set back, sessions end too.
     func hasEnded(at now: UnixTime) -> Bool {
         !(0..<Self.idleLimit).contains(now - lastUsedAt) || !(0..<Self.limit).contains(now - startedAt)
     }
 
-    /// A token for the forms of one page: with a number, so that each form makes its change once.
+    /// A token for the forms of one page. It has a number, so that each form makes its change only once.
     func newToken() -> String { formToken + "." + String(UInt64.random(in: 0...(.max)), radix: 36) }
 
-    /// The number of a form that was made for this session; nil: it was not.
+    /// The number of a form of this session; nil: the form is of another session.
     func number(of token: String?) -> String? {
         guard let parts = token?.split(separator: ".", omittingEmptySubsequences: false), parts.count == 2,
             1...13 ~= parts[1].utf8.count, constantTimeEquals(Array(parts[0].utf8), Array(formToken.utf8))
@@ -40,20 +40,21 @@ struct ConsoleSession: Sendable {
     }
 }
 
-/// What a page tells about a change that was made.
+/// A page's message about a change that was made.
 struct Notice: Sendable, Hashable {
     let sentence: String
-    /// The same change, for a terminal.
+    /// The change as commands.
     let commands: CallCommands
 }
 
-/// The sessions of this node, in memory: a restart ends them, and signing out ends one at once.
+/// The sessions of this node, in memory: a restart ends all, and signing out ends one immediately.
 ///
-/// They are not sealed into the cookie for all nodes. A copied cookie would then live on after its person signed out.
+/// They are not sealed into a cookie for all nodes, because a copied cookie would then remain valid after the person
+/// signed out.
 final class ConsoleSessions: Sendable {
-    /// The most sessions of one credential. A further one ends the oldest.
+    /// The largest number of sessions of one credential. Another one ends the oldest.
     static let maximumOfCredential = 20
-    /// The most sessions altogether. Only holders of credentials fill them.
+    /// The largest number of sessions in total. Only holders of credentials can reach it.
     static let maximum = 1000
 
     private let sessions = Locked<[[UInt8]: ConsoleSession]>([:])
@@ -82,9 +83,10 @@ final class ConsoleSessions: Sendable {
         for (key, _) in mine.prefix(max(0, mine.count - maximum + 1)) { sessions[key] = nil }
     }
 
-    /// The session with this id, used now; nil: it has ended, or never was.
+    /// The session with this id, marked as used; nil: it has ended, or never existed.
     ///
-    /// - Parameter prolongs: whether the request is the person's, and takes the notice.
+    /// - Parameter prolongs: whether the request is the person's, so that it prolongs the session and receives the
+    ///   notice.
     func use(_ id: String, at now: UnixTime, prolongs: Bool) -> ConsoleSession? {
         sessions.withLock { sessions in
             let key = Self.key(id)
@@ -98,10 +100,10 @@ final class ConsoleSessions: Sendable {
         }
     }
 
-    /// Sets or takes away what the next page tells.
+    /// Sets or removes the next page's message.
     func tell(_ notice: Notice?, in id: String) { sessions.withLock { $0[Self.key(id)]?.notice = notice } }
 
-    /// Takes the number of a form that makes a change. False: it was taken before.
+    /// Uses up the number of a form that makes a change. False: it was used before.
     func take(_ number: String, in id: String) -> Bool {
         sessions.withLock { sessions in
             let key = Self.key(id)
@@ -111,7 +113,7 @@ final class ConsoleSessions: Sendable {
         }
     }
 
-    /// Gives back the number of a form whose change was refused.
+    /// Makes the number of a form usable again after its change was refused.
     func giveBack(_ number: String, in id: String) {
         sessions.withLock { $0[Self.key(id)]?.usedNumbers.removeAll { $0 == number } }
     }

@@ -1,10 +1,10 @@
 internal import AuthServer
 
 extension PageRequest {
-    /// Whether a page of this very origin sent the form. The listener has checked that `Host` is one of `operations.hosts`.
+    /// Whether a page of this origin sent the form. The listener has already checked that `Host` is one of `operations.hosts`.
     ///
-    /// Browsers send `Origin` with every form. A proxy may end TLS, so an unencrypted connection allows both schemes; the authority
-    /// is the one of the address bar in any case.
+    /// Browsers send `Origin` with every form. A proxy may end TLS, so an unencrypted connection allows both schemes; the
+    /// authority must always be the one in the address bar.
     var isFromOwnPage: Bool {
         if let fetchSite, fetchSite != "same-origin" { return false }
         guard let origin else { return fetchSite == "same-origin" }
@@ -12,8 +12,8 @@ extension PageRequest {
             || !isTLS && origin.lowercased() == "http://\(host)".lowercased()
     }
 
-    /// Whether a page of another origin led here, or names this page as an image or a script. It is never read with the session: a site of
-    /// the same domain sends the cookie.
+    /// Whether a page of another origin linked here, or uses this page as an image or a script. Then the session is not used,
+    /// because sites of the same domain send the cookie.
     var isReadFromElsewhere: Bool {
         method != "POST" && fetchSite.map { $0 != "same-origin" && $0 != "none" } ?? false
     }

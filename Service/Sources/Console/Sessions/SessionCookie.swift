@@ -10,7 +10,7 @@ enum SessionCookie {
         return values[0]
     }
 
-    /// Gives the browser an id, until it is closed.
+    /// Gives the browser an id, which it keeps until it is closed.
     static func set(_ id: String) -> (String, String) { ("Set-Cookie", "\(name)=\(id); \(attributes)") }
 
     /// Takes the id away.

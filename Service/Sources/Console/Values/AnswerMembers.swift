@@ -1,11 +1,11 @@
 internal import StrictJSON
 
-/// Members of the API's answers, read by their paths. An answer that lacks one shows nothing in its place.
+/// Members of the API's answers, read by their paths. An absent member is shown as nothing.
 extension JSONValue {
-    /// A member of an object; nil if this is no object, or lacks it.
+    /// A member of an object; nil if this is not an object or lacks the member.
     subscript(_ name: String) -> JSONValue? { object?[name] }
-    /// The elements; none if this is no list.
+    /// The elements; none if this is not a list.
     var elements: [JSONValue] { array ?? [] }
-    /// The members in their order; none if this is no object.
+    /// The members in their order; none if this is not an object.
     var pairs: [(name: String, value: JSONValue)] { object?.members.map { ($0.name, $0.value) } ?? [] }
 }

@@ -1,4 +1,4 @@
-/// A table as text with commas (RFC 4180).
+/// A table as CSV (RFC 4180).
 enum CSV {
     static let contentType = "text/csv; charset=utf-8; header=present"
 
@@ -16,7 +16,8 @@ enum CSV {
     }
 
     /// A cell, in quotes. Spreadsheets take text that begins with one of `=+-@` as a formula, and some of them split a cell at a
-    /// semicolon, a tab or a line end: a `'` before each such character stops that. Invisible characters are written out, as on pages.
+    /// semicolon, a tab or a line end: a `'` before each such character prevents that. Invisible characters are escaped, as on
+    /// pages.
     static func cell(_ text: String) -> String {
         var safe = ""
         var isAtStart = true

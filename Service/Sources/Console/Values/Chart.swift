@@ -1,8 +1,8 @@
 internal import AuthContract
 
-/// Counts over time as stacked bars. The page has the same numbers as a table.
+/// Counts over time as stacked bars. The page also has the numbers as a table.
 struct Chart: Sendable {
-    /// One series, from the bottom up.
+    /// One series. Series are stacked from the bottom.
     struct Series: Sendable {
         /// The class in the stylesheet: `good`, `bad` or `warn`.
         let tone: String
@@ -12,7 +12,7 @@ struct Chart: Sendable {
         var total: Int64 { counts.reduce(0, +) }
     }
 
-    /// What it shows, for readers who cannot see it.
+    /// The chart's title, for readers who cannot see it.
     let title: String
     let start: UnixTime
     /// Seconds of a step.

@@ -1,10 +1,10 @@
-/// The lines of two texts that differ, with a few that do not.
+/// The different lines of two texts, with a few common lines around them.
 enum LineDiff {
     /// The most lines of a text. Longer ones are not compared.
     private static let maximumLines = 5000
     private static let context = 2
 
-    /// A line and what became of it.
+    /// A line, and whether it was removed, added or kept.
     struct Line: Sendable, Hashable {
         enum Kind: String, Sendable {
             case added, removed, same
@@ -43,7 +43,7 @@ enum LineDiff {
         return lines
     }
 
-    /// For the partial `diff`. Lines far from a change are left out.
+    /// For the partial `diff`. Common lines far from a change are left out.
     static func value(from old: String, to new: String) -> PageValue {
         guard let lines = lines(from: old, to: new) else {
             return ["same": .flag(false), "long": .flag(true), "differs": .flag(false), "lines": []]

@@ -10,7 +10,7 @@ struct Moment {
         ["iso": .text(time.iso8601), "utc": .text(utc), "words": .text(words)]
     }
 
-    /// The value of a time in an answer of the API; nothing if there is none.
+    /// The value of a time in an answer of the API; nothing if the time is absent.
     static func value(_ iso8601: String?, now: UnixTime) -> PageValue {
         guard let text = iso8601, let time = try? UnixTime(iso8601: text) else { return .none }
         return Moment(time: time, now: now).value
@@ -19,7 +19,7 @@ struct Moment {
     /// `2026-11-26 21:14 UTC`.
     var utc: String { time.iso8601.prefix(16).replacing("T", with: " ") + " UTC" }
 
-    /// Such as `3 minutes ago` or `in 2 days`.
+    /// A text such as `3 minutes ago` or `in 2 days`.
     var words: String {
         let seconds = time - now
         let length = Self.length(abs(seconds))
@@ -34,7 +34,7 @@ struct Moment {
         let units: [(name: String, seconds: Int64)] = [
             ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1),
         ]
-        // Two of a unit say more than one of the next: 36 hours, not 1 day.
+        // A time is shown in the smaller unit until it has two of the larger one:
         let unit = units.first { seconds >= 2 * $0.seconds } ?? ("second", 1)
         let count = seconds / unit.seconds
         return "\(count) \(unit.name)\(count == 1 ? "" : "s")"

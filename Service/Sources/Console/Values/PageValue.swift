@@ -2,12 +2,13 @@ internal import AuthContract
 internal import Mustache
 internal import StrictJSON
 
-/// A value of a template. Text becomes visible text here, so that no page can forget it; the template library escapes it for HTML.
+/// A value of a template. It makes invisible characters visible, so that no page can forget that; the template library escapes
+/// text for HTML.
 enum PageValue: Sendable, Hashable {
-    /// Nothing: a section over it is left out. The library would look in the outer values for a name that is missing.
+    /// No value: its section is left out. For an absent name, the library would search the outer values.
     case none
     case text(String)
-    /// Text that is shown with its lines, such as a command.
+    /// Text that is shown with its line breaks, such as a command.
     case lines(String)
     case flag(Bool)
     case list([PageValue])
@@ -36,7 +37,7 @@ enum PageValue: Sendable, Hashable {
     /// A number with commas between groups of three digits.
     static func number(_ number: Int64) -> PageValue { .text(number.grouped) }
 
-    /// A value of an answer of the API, as people read it.
+    /// A value of an answer of the API, in readable form.
     init(_ json: JSONValue?) {
         switch json {
         case nil, .null: self = .none

@@ -1,11 +1,12 @@
 internal import AuthContract
 
-/// Counts over time by group, as stacked bars. Each group has a pattern besides its colour. The page has the same numbers as a table.
+/// Counts over time by group, as stacked bars. Each group has a pattern besides its colour. The page also has the numbers as a
+/// table.
 struct StackedChart: Sendable {
-    /// The groups that have a pattern of their own. One more pattern is for all others.
+    /// The largest number of groups with their own pattern. One more pattern is for all others.
     static let maximumGroups = 8
 
-    /// One group, from the bottom up.
+    /// One group. Groups are stacked from the bottom.
     struct Group: Sendable {
         let name: String
         let counts: [Int64]
@@ -15,18 +16,18 @@ struct StackedChart: Sendable {
         var total: Int64 { counts.reduce(0, +) }
     }
 
-    /// The part of its ids that other charts of the page do not have.
+    /// A prefix of its ids that no other chart of the page uses.
     let key: String
     let title: String
     let start: UnixTime
     /// Seconds of a step.
     let step: Int64
     let groups: [Group]
-    /// The highest sum that the chart has room for. Charts beside each other have the same.
+    /// The highest sum that fits into the chart. Charts next to each other use the same.
     let ceiling: Int64
-    /// The number of steps, also if there are no counts.
+    /// The number of steps, even if there are no counts.
     let length: Int
-    /// Times to mark. Those outside of the chart are left out.
+    /// Times to mark. Times outside the chart are left out.
     var markers: [HistoryMarkers.Marker] = []
 
     private static let width = 720.0
@@ -59,7 +60,7 @@ struct StackedChart: Sendable {
         ]
     }
 
-    /// The markers within the chart, with their places from 0 to 1.
+    /// The markers within the chart, with positions from 0 to 1.
     private var marked: [(number: Int, share: Double)] {
         let seconds = step * Int64(length)
         return markers.filter { (0..<seconds).contains($0.at - start) }
@@ -72,7 +73,7 @@ struct StackedChart: Sendable {
         return first == last ? " Marked: change \(first)." : " Marked: changes \(first) to \(last)."
     }
 
-    /// The numbers above the lines. Lines that are close have one label, such as `2–4`, because the chart may be narrow.
+    /// The numbers above the lines. Lines that are close share a label, such as `2–4`, because the chart may be narrow.
     private var labels: [PageValue] {
         var groups: [(first: Int, last: Int, share: Double)] = []
         for (number, share) in marked {
@@ -145,7 +146,7 @@ extension Templates {
         </figure>
         """#
 
-    /// The patterns of groups, once on a page with charts.
+    /// The patterns of groups, which a page with charts contains once.
     static let patterns = #"""
         <svg class="hidden" width="0" height="0" aria-hidden="true" focusable="false"><defs>
         <pattern id="pattern-0" width="8" height="8" patternUnits="userSpaceOnUse"><rect class="group-0" width="8" height="8"/></pattern>

@@ -1,11 +1,11 @@
-/// Text of other people, as a page shows it: every character can be seen.
+/// Text from other people, made safe for a page: every character is visible.
 enum VisibleText {
     /// The text with control characters, bidirectional controls and other invisible characters written as `\u{…}`.
     ///
-    /// A character of HTML's syntax is also kept from joining with its neighbours: the template library escapes whole grapheme
-    /// clusters, so that a quote with a combining mark after it would not be escaped.
+    /// A character of HTML's syntax is also separated from its neighbours: the template library escapes whole grapheme clusters,
+    /// so a quote followed by a combining mark would not be escaped.
     ///
-    /// - Parameter keepsLines: whether line feeds and tabs stay, for text that is shown with its lines.
+    /// - Parameter keepsLines: whether line feeds and tabs stay, for text that is shown with its line breaks.
     static func of(_ text: String, keepsLines: Bool = false) -> String {
         guard !isPlain(text) else { return text }
         var visible = ""
@@ -25,8 +25,8 @@ enum VisibleText {
         return visible
     }
 
-    /// JSON text, or a draft of it, as a page can show it so that the same JSON comes back. If it has a character that cannot be seen,
-    /// it is written with JSON's escapes.
+    /// JSON text, or a draft of it, that a page can show and get back as the same JSON. Invisible characters are replaced by JSON
+    /// escapes.
     static func ofJSON(_ text: String) -> String {
         guard of(text, keepsLines: true) != text else { return text }
         var escaped = ""

@@ -24,7 +24,8 @@ struct PostgreSQLAuditArchiveStore: AuditArchiveStore {
     }
 
     func add(_ archive: StoredAuditArchive) async throws(StoreError) -> Bool {
-        // Two nodes that add at once have the same first event, and the primary key lets one of them.
+        // If two nodes add concurrently, their archives have the same first event, and the primary key admits one of
+        // them.
         try await database.write { (connection) throws(StoreError) in
             try connection.change(
                 """

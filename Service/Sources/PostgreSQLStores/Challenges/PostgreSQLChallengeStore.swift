@@ -6,7 +6,7 @@ internal import Bytes
 enum ChallengeTable {
     static let keptAfterExpiry = Int(IssuedChallenge.keptAfterExpiry)
 
-    /// The ring's table for a challenge that expires at this time.
+    /// The table of the ring for a challenge with this expiry.
     static func slot(_ expiresAt: UnixTime) -> Int64 {
         let slot = (expiresAt.seconds / Int64(ClaimTable.stretch)) % Int64(ClaimTable.slots)
         return slot < 0 ? slot + Int64(ClaimTable.slots) : slot
@@ -43,7 +43,7 @@ final class PostgreSQLChallengeStore: ChallengeStore {
             count = (count + 1) % step
             return count == 0
         }
-        // Evicts more than the excess, so that in a flood not every insertion has to count.
+        // Evict more than the excess, so that not every insertion has to count during a flood.
         let eviction = Statement("SELECT evict_challenges($1, $2)", [.integer(maximum), .integer(step - 1)])
         try await database.write(isLasting: false) { (connection) throws(StoreError) in
             connection.finally(insertion)

@@ -99,7 +99,7 @@ extension Connection {
     }
 }
 
-/// libpq's key for cancelling a connection's statement. It has one owner, on the queue that sends it.
+/// libpq's key for cancelling a connection's statement. It has one owner, on the queue that sends the cancellation.
 ///
 /// Unchecked: `PQcancel` may be called from any thread, and the pointer is only used there.
 private final class CancelKey: @unchecked Sendable {

@@ -16,7 +16,7 @@ actor Connection {
         var columns: [String: Int32]?
     }
 
-    /// A cancellation on its way to the server.
+    /// A cancellation that is being sent.
     struct Cancellation {
         let isSent: Locked<Bool>
         /// The time until which the server may react.
@@ -46,7 +46,7 @@ actor Connection {
     var transaction: OpenTransaction?
     /// Whether the server stopped waiting for a replica.
     private let replication = ReplicationWarning()
-    /// Whether the last transaction failed after its commit was sent, so that it may have happened.
+    /// Whether the last transaction failed after its commit was sent, so that the change may have happened.
     var isOutcomeUnknown = false
 
     /// - Parameters:
@@ -141,8 +141,8 @@ actor Connection {
 
     /// Whether an idle connection has neither ended nor received data.
     ///
-    /// A server sends data to an idle connection only to say why it ends the connection. Reading that data is no failure yet,
-    /// and the end of the stream may come later. So any data means that the connection has ended. At worst, a connection is
+    /// A server sends data to an idle connection only as the reason why it ends the connection. Reading that data does not fail
+    /// yet, and the end of the stream may come later. So any data means that the connection has ended. At worst, a connection is
     /// opened again needlessly.
     private var isAlive: Bool {
         guard let handle, PQstatus(handle) == CONNECTION_OK else { return false }
@@ -176,7 +176,7 @@ actor Connection {
     }
 
     /// Throws if the server's timeline is older than one that the process has seen. A server that does not report its timeline
-    /// must be the only one.
+    /// must be the only configured one.
     private func joinLineage() throws(StoreError) {
         guard let timeline else { return }
         let answer: StatementResult?

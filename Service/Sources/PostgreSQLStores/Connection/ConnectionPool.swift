@@ -46,8 +46,8 @@ final class ConnectionPool: Sendable {
     /// The server processes of this pool's connections.
     var processes: Set<Int32> { state.withLock { $0.use.processes } }
 
-    /// Runs a body on a connection. The result goes to the caller unless the deadline or a cancellation came first. In that
-    /// case `late` is called if the body succeeds.
+    /// Runs a body on a connection. The caller gets the result unless the deadline or a cancellation came first. In that case
+    /// `late` is called if the body succeeds.
     func run<Value: Sendable>(
         late: (@Sendable () -> Void)? = nil,
         _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
@@ -60,8 +60,8 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    /// Reads the row that a statement finds by a key; nil: there is none. Look-ups that wait for a connection share a round
-    /// trip.
+    /// Reads the row that a statement finds by a key; nil: there is no such row. Look-ups that wait for a connection share a
+    /// round trip.
     func lookUp<Value: Sendable>(
         _ statement: Statement, _ read: @escaping @Sendable (StoredRow) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value? {
@@ -92,7 +92,7 @@ final class ConnectionPool: Sendable {
         return try result.get()
     }
 
-    /// Counts a deadline that came before the answer, whoever noticed it.
+    /// Counts a deadline that passed before the answer, whoever noticed it.
     private func note(_ error: StoreError) {
         if error.code == .tooSlow { timedOut.withLock { $0 &+= 1 } }
     }

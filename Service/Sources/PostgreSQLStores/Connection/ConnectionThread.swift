@@ -1,7 +1,7 @@
 internal import Bytes
 internal import Foundation
 
-/// The executor of one connection: a thread of its own, because libpq's calls and the wait for the socket block.
+/// The executor of one connection: a separate thread, because libpq's calls and the wait for the socket block.
 ///
 /// In addition to the actor's jobs, it runs blocks that may assume the actor's isolation. So the pool hands over work without a
 /// suspension.
@@ -19,7 +19,7 @@ final class ConnectionThread: SerialExecutor {
     }
 
     private let state = Locked(State())
-    /// Raised for new work. It also ends the wait for the socket.
+    /// Raised for new work. Also ends the wait for the socket.
     let signal: WakeSignal
 
     init(name: String) {

@@ -12,7 +12,7 @@ final class DeadlineWatch: @unchecked Sendable {
     private var isAsleep = false
     private var isFinished = false
 
-    /// How late a request may end, in seconds.
+    /// The largest delay, in seconds, with which a request is ended.
     private static var grain: Double { 0.02 }
 
     init() {

@@ -1,6 +1,6 @@
 internal import AuthService
 
-/// What a `PoolState` asks about a request.
+/// The properties of a request that a `PoolState` uses.
 protocol PooledRequest: Sendable {
     /// Whether the caller already has an answer, so that further work is useless.
     var isOver: Bool { get }
@@ -10,8 +10,8 @@ protocol PooledRequest: Sendable {
 
 /// The state of a `ConnectionPool`: which connection takes which request, and when a connection may try to open.
 ///
-/// A value without I/O. Each request that is not refused is taken once, by one connection, or is over. While requests wait, a
-/// connection is busy.
+/// A value without I/O. Each request is refused, or taken once by one connection, or ends before that. While requests wait, at
+/// least one connection is busy.
 struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
     enum Admission: Sendable {
         /// The connection's thread must call `woken`.
@@ -169,7 +169,7 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
             idle.append(resting)
         } else {
             idle.insert(resting, at: 0)
-            // The connection may not have tried to open: its request was over, or another connection took it. Let another
+            // The connection may not have tried to open: its request had ended, or another connection took it. Let another
             // request try.
             if let outage { self.outage?.nextAttempt = outage.nextAttempt ?? now }
         }

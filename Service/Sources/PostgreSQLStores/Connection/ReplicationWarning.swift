@@ -14,7 +14,7 @@ final class ReplicationWarning: Sendable {
         PQsetNoticeReceiver(handle, hear, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Whether there was a warning since the last call.
+    /// Whether a warning arrived since the last call.
     func take() -> Bool {
         isHeard.withLock { isHeard in
             defer { isHeard = false }

@@ -7,7 +7,7 @@ struct LookUp: Sendable {
     let take: @Sendable (Result<StatementResult, StoreError>) -> Void
 }
 
-/// A store's call while it passes through the pool.
+/// A store's call in the pool.
 final class Request: PooledRequest {
     enum Work: Sendable {
         case body(@Sendable (isolated Connection) -> Void)
@@ -65,7 +65,7 @@ final class Request: PooledRequest {
         }
     }
 
-    /// Ends the request after its work gave the answer.
+    /// Ends the request after its work has set the answer.
     func finish() {
         state.withLock { state in
             state.isOver = true

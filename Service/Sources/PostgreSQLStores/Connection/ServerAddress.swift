@@ -9,11 +9,11 @@ internal import Foundation
 struct ServerAddress: Sendable {
     /// One server.
     struct Server: Sendable {
-        /// libpq's parameters. They may hold a password.
+        /// libpq's parameters. They may contain a password.
         let parameters: [String: String]
         /// The host and the port, for error texts.
         let name: String
-        /// Whether it is on this machine: a socket or a loopback address.
+        /// Whether the server is on this machine: a socket or a loopback address.
         let isLocal: Bool
         /// Whether the connection is encrypted and the server's certificate and name are checked.
         let isVerified: Bool
@@ -97,7 +97,7 @@ struct ServerAddress: Sendable {
     ) throws(StoreOpenError) -> [Server] {
         let service = parameters["service"] ?? defaults["service"]
         var parameters = parameters
-        // A service file comes before the environment, and only libpq reads it.
+        // A service file takes precedence over the environment, and only libpq reads it.
         if service == nil {
             for name in ["host", "hostaddr"] where parameters[name] == nil { parameters[name] = defaults[name] }
             if parameters["port"] == nil, defaults["port"]?.contains(",") == true {

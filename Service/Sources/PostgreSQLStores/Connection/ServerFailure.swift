@@ -15,7 +15,7 @@ struct ServerFailure: Sendable {
         self.message = message
     }
 
-    /// The error that a result holds.
+    /// The error in a result.
     init(_ result: OpaquePointer) {
         func field(_ code: UnicodeScalar) -> String? {
             PQresultErrorField(result, Int32(code.value)).map { String(cString: $0) }
@@ -27,7 +27,7 @@ struct ServerFailure: Sendable {
     var isLost: Bool { state.isEmpty }
 
     /// Whether a new attempt of the same transaction may succeed: after a serialization failure, a deadlock, or a row that
-    /// another transaction inserted concurrently. The next attempt's checks see that row.
+    /// another transaction inserted concurrently. The next attempt's checks read that row.
     var isRetryable: Bool { ["40001", "40P01", "23505"].contains(state) || isStalePlan }
 
     /// Whether the connection has a prepared statement that no longer fits the tables, such as after a migration.

@@ -53,6 +53,6 @@ final class TimelineGuard: Sendable {
         count(from: before, to: place)
     }
 
-    /// Whether the process has seen no other position than this one.
+    /// Whether the process has seen no other position.
     func isNewest(_ place: PrimaryPlace) -> Bool { newest.withLock { $0.map { $0 == place } ?? true } }
 }

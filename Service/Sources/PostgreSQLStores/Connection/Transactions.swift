@@ -33,7 +33,7 @@ extension Connection {
         return Array(try run([Self.begin] + statements).dropFirst())
     }
 
-    /// Runs a statement as a transaction of its own, without `BEGIN` and `COMMIT`.
+    /// Runs a statement as its own transaction, without `BEGIN` and `COMMIT`.
     func alone(_ statement: Statement) throws(StoreError) -> StatementResult {
         guard transaction?.isBegun == false else { return try rows(statement.sql, statement.parameters) }
         transaction?.isCommitSent = true
@@ -41,7 +41,7 @@ extension Connection {
         return result
     }
 
-    /// Runs statements as a whole transaction with `BEGIN` and `COMMIT`, in one round trip.
+    /// Runs statements as a complete transaction with `BEGIN` and `COMMIT`, in one round trip.
     func whole(_ statements: [Statement]) throws(StoreError) -> [StatementResult] {
         transaction?.isCommitSent = true
         let results = try run([Self.begin] + statements + [Self.commit])
@@ -98,7 +98,7 @@ extension Connection {
         guard results.last?.command == "COMMIT" else { throw Self.rolledBack }
     }
 
-    /// Rolls back with its own deadline, because the request may be over. If that fails, closes the connection.
+    /// Rolls back with its own deadline, because the request may have ended. If that fails, closes the connection.
     private func rollBack() {
         guard isInTransaction else { return }
         withOwnTime(.milliseconds(500)) { connection in

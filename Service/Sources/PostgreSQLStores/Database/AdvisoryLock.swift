@@ -19,7 +19,7 @@ enum AdvisoryLock: Int {
     /// The number of webhooks.
     case webhooks = 10
 
-    /// "SyAu" in ASCII: separates these locks from those of other programs.
+    /// The key space of these locks, "SyAu" in ASCII, which separates them from those of other programs.
     private static let space = 0x5379_4175
 
     /// The two keys of the lock.
@@ -33,7 +33,8 @@ enum AdvisoryLock: Int {
 
     /// A statement that takes the lock for one app.
     func statement(of app: String) -> Statement {
-        // The app's hash is part of the second key. If two apps have the same key, they only wait for each other.
+        // The app's hash is part of the second key. If two apps have the same key, the only effect is that they wait
+        // for each other.
         Statement("SELECT pg_advisory_xact_lock(\(Self.space) + \(rawValue), hashtext($1))", [.text(app)])
     }
 }

@@ -5,7 +5,7 @@ internal import AuthService
 struct Diagnosis: Sendable {
     let address: ServerAddress
     let connections: Int
-    /// Where this node keeps its claims.
+    /// The store in which this node keeps its claims.
     let claims: ClaimPlace
     let clock: any ServiceClock
 
@@ -257,7 +257,7 @@ struct Diagnosis: Sendable {
             )
     }
 
-    /// The result for a server that has no connection left. The server reports that only in its message.
+    /// The result for a server that has no free connection. The server reports that only in its message.
     private func connectionsExhausted(_ sentence: String) -> StoreCheckResult? {
         let words = ["too many clients", "connection slots are reserved", "too many connections for"]
         guard words.contains(where: sentence.contains) else { return nil }

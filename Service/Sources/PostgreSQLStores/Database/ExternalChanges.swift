@@ -21,7 +21,7 @@ final class ExternalChanges: Sendable {
     private let settings: [Statement]
     private let timeline: TimelineGuard
     private let logger: Logger
-    /// Whether this process is a node of the service, and holds the lock that shows it to other processes.
+    /// Whether this process is a node of the service, and holds the lock by which other processes detect it.
     private let holdsServiceLock: Bool
     /// The payload of this node's own notifications, which are ignored.
     private let node: NodeID
@@ -56,7 +56,7 @@ final class ExternalChanges: Sendable {
     /// Signals to the listeners that something changed.
     func announce() { listeners.announce() }
 
-    /// Ends the connection if nothing listens.
+    /// Ends the connection if there are no listeners.
     private func stop() {
         let ended = connection.withLock { current -> Connection? in
             guard listeners.isEmpty else { return nil }

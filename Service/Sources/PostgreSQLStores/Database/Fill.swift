@@ -7,9 +7,10 @@ extension PostgreSQLStores {
     /// Fills an empty database with the rows of another engine, in one transaction. Creates the tables if they do not exist.
     ///
     /// - Parameters:
-    ///   - url: the database. It must hold no app, device, event or key check.
+    ///   - url: the database. It must have no app, device, event or key check.
     ///   - export: visits every row, in the order of `StoredTable`. It runs on the thread of the connection, and may block it.
-    ///   - lastReading: a reading of the clock of before, such as the time of a backup; nil: the rows are the other engine's latest.
+    ///   - lastReading: an earlier reading of the clock, such as the time of a backup; nil: the rows are the other engine's
+    ///     latest.
     ///   - progress: called with a table and the number of its rows so far, to show progress.
     /// - Returns: the number of rows of each table.
     /// - Throws: `StoreOpenError` if the database cannot be used or is not empty, and errors of `export`. In these cases
@@ -31,7 +32,8 @@ extension PostgreSQLStores {
                 "UPDATE claim_history SET identity = 'moved from another engine', clock = greatest(clock, $1)",
                 [.integer(lastReading?.seconds ?? 0)])
             if lastReading != nil { _ = try connection.rows(oldRecordsLoss) }
-            // A Redis of before knows another id, so it records a loss too, and forgets which primary was the newest.
+            // A Redis that kept the claims before has another id, so it records a loss too, and forgets which primary was the
+            // newest.
             _ = try connection.rows(
                 """
                 UPDATE claim_keeper SET id = replace(gen_random_uuid()::text, '-', ''), place = NULL, renewed_at = NULL
@@ -96,7 +98,7 @@ extension StoredTable {
     /// The name of the table in PostgreSQL.
     var place: String { self == .keyChecks ? "facts" : rawValue }
 
-    /// The table with the condition of its rows, to follow `FROM`.
+    /// The table with the condition of its rows, for use after `FROM`.
     var rows: String { self == .keyChecks ? "\(place) WHERE name = '\(ServiceKeyCheck.fact)'" : place }
 
     fileprivate var extraNames: String {

@@ -22,15 +22,15 @@ public struct PostgreSQLUse: Sendable, Hashable {
     public let timeouts: UInt64
     /// Failovers that this process has met: newer timelines of the primary.
     public let failovers: UInt64
-    /// The replay claims by the size of their tables, with expired ones that are not removed yet; nil: PostgreSQL does not
-    /// keep them, or the size is not known yet.
+    /// The number of replay claims, estimated from the size of their tables and including expired ones; nil: PostgreSQL does not
+    /// keep them, or the size is unknown.
     public let claims: Int64?
     /// Whether this node is notified of other nodes' changes. If not, its cached rows expire by age.
     public let isListening: Bool
 }
 
 extension PostgreSQLStores {
-    /// Seconds by which a node's clock may differ from the server's.
+    /// The largest allowed difference between a node's clock and the server's, in seconds.
     public static let maximumClockDifference = ClaimHistory.clockTolerance
 
     /// The current use of the connections.

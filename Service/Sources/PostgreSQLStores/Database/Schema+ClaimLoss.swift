@@ -4,8 +4,8 @@ internal import AuthService
 extension Schema {
     /// Records the dates around each reading: the last recorded one, this node's and the server's.
     ///
-    /// If the server's clock fell back, its readings since it was last correct were wrong. The runs with such readings are
-    /// lost, `purged_to` goes back, and the tables with claims of the future are freed.
+    /// If the server's clock fell back, its readings since it was last correct were wrong. The runs with such readings are lost,
+    /// `purged_to` goes back, and the tables with claims dated in the future are freed.
     ///
     /// - Parameters:
     ///   - lease: seconds for which nodes may have used another keeper after the loss, as SQL over the former `history`.

@@ -48,8 +48,9 @@ extension Schema {
         """,
     ]
 
-    /// When a device ended, and whether it was forgotten. Nodes of the previous version do not date what they end: such a device counts
-    /// from when it is first seen. They cannot read a forgotten device, so `devices.forget_days` is for the time after their upgrade.
+    /// When a device ended, and whether it was forgotten. Nodes of the previous version do not record when a device ends: the
+    /// time when it is first seen is used instead. They cannot read a forgotten device, so set `devices.forget_days` only after
+    /// their upgrade.
     static let endedDevices = [
         "ALTER TABLE devices ADD COLUMN ended_at bigint",
         "ALTER TABLE devices ADD COLUMN forgotten boolean NOT NULL DEFAULT FALSE",

@@ -12,8 +12,8 @@ extension Schema {
 
     /// A loss of all claims.
     ///
-    /// It refuses the dates since the clock's last jump, because these readings may turn out to be wrong. The claims that had
-    /// expired are gone too, so a clock that steps back must not find them free.
+    /// It refuses the dates since the clock's last jump, because these readings may turn out to be wrong. Expired claims are gone
+    /// too, so they must not seem free if the clock steps back.
     static let totalLosses = [
         noteClaimLoss(
             lease: keeperLease, noting: notingKeeper,
@@ -43,7 +43,8 @@ extension Schema {
             CASE WHEN EXISTS (SELECT 1 FROM devices) THEN \(serverClock) END
           FROM claim_history
         """,
-        // The keeper's id is new whenever the history may begin again. As part of the identity, it changes the identity too.
+        // The keeper's id changes whenever the history may have been lost. It is part of the identity, so the identity changes
+        // too.
         """
         CREATE OR REPLACE FUNCTION claim_identity() RETURNS text LANGUAGE sql STABLE AS $$
           SELECT concat_ws(':', (pg_control_system()).system_identifier,
@@ -77,7 +78,7 @@ extension Schema {
         "DROP FUNCTION take_claims(uuid[], bigint, bigint, bigint, bigint, bigint)",
         // A node with a wrong clock writes nothing: its claims would occupy tables that the other nodes need.
         //
-        // The function reads the tables first. That prevents their truncation, so `purged_to` is consistent with the rows.
+        // The function reads the tables first, which prevents their truncation, so `purged_to` is consistent with the rows.
         """
         CREATE FUNCTION take_claims(
           wanted uuid[], stamp bigint, expiry bigint, clock bigint, future bigint, tolerance bigint,

@@ -72,8 +72,8 @@ extension Schema {
             ) PARTITION BY LIST (slot)
             """
         ] + (0..<slots).map { "CREATE TABLE claims_\($0) PARTITION OF claims FOR VALUES IN (\($0))" } + [
-            // The stretch of expiry times that a table of the ring currently holds; NULL: the table is free. `left_at` is when
-            // expired rows last could not be removed; NULL: there are no such rows.
+            // The range of expiry times that a table of the ring currently has; NULL: the table is free. `left_at` is the last
+            // time at which expired rows could not be removed; NULL: there are no such rows.
             "CREATE TABLE claim_slots (slot bigint PRIMARY KEY, stretch bigint, left_at bigint)",
             "INSERT INTO claim_slots (slot) SELECT generate_series(0, \(slots - 1))",
             // The claims that may be missing from the tables: claims that expired before `purged_to`, and claims of dates from
@@ -106,7 +106,7 @@ extension Schema {
             "INSERT INTO claim_history (identity, clock, purged_to) VALUES (claim_identity(), 0, 0)",
             // A node with a wrong clock writes nothing: its claims would occupy tables that the other nodes need.
             //
-            // The function reads the tables first. That prevents their truncation, so `purged_to` is consistent with the rows.
+            // The function reads the tables first, which prevents their truncation, so `purged_to` is consistent with the rows.
             """
             CREATE FUNCTION take_claims(
               wanted uuid[], stamp bigint, expiry bigint, clock bigint, future bigint, tolerance bigint,
@@ -181,7 +181,7 @@ extension Schema {
             // wrong.
             //
             // Expired rows do no harm: a request that they could refuse is refused by `purged_to`. So a table whose rows cannot
-            // be removed is freed all the same.
+            // be removed is freed anyway.
             """
             CREATE FUNCTION sweep_claims(reading bigint, most_bytes bigint, tolerance bigint) RETURNS bigint
             LANGUAGE plpgsql AS $$

@@ -1,7 +1,7 @@
 internal import AuthService
 
-/// Second claims: the mark of the keeper's row, and the functions of nodes that make them. `SecondClaim` says why no request is
-/// accepted twice.
+/// Second claims: the mark of the keeper's row, and the functions of nodes that make them. `SecondClaim` explains why no request
+/// is accepted twice.
 extension Schema {
     static let secondClaims = [
         // `mark` is the latest reading of the server's clock that a node may have used. It never decreases. Until `settles_at`, a node
@@ -13,15 +13,16 @@ extension Schema {
           ADD COLUMN settles_at bigint NOT NULL DEFAULT 0, ADD COLUMN ruled_id text COLLATE "C",
           ADD COLUMN server_start timestamptz
         """,
-        // Files are replaced while the server is stopped. Before this statement, no second claim was made in this database.
+        // Files are only replaced while the server is stopped. Before this statement, no second claim was made in this database.
         "UPDATE claim_keeper SET server_start = pg_postmaster_start_time()",
-        // A node of the previous version may run now. If none ever renewed its lease, and no device exists, none made a claim.
+        // A node of the previous version may be running. If none ever renewed its lease, and no device exists, none made a claim.
         """
         UPDATE claim_keeper SET settles_at = \(settlement)
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
         """,
-        // Nodes of the previous version read the id by this function. It records that before they get the id, so whoever replaces the id
-        // later sees it. An earlier record that is still good is in the version of the row that was read, or in an earlier one.
+        // Nodes of the previous version read the id by this function. It records the call before they get the id, so a later
+        // replacement of the id sees the record. An earlier record that is still recent enough is in the version of the row that
+        // was read, or in an earlier one.
         """
         CREATE OR REPLACE FUNCTION read_claim_keeper(
           mine text, OUT named text, OUT kept_in text, OUT renewed bigint, OUT present bigint
@@ -42,7 +43,7 @@ extension Schema {
           END IF;
         END $$
         """,
-        // They name a new id by an UPDATE, and claim under it at once.
+        // They set a new id by an UPDATE, and make claims under it at once.
         """
         CREATE FUNCTION unsettle_claim_keeper() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
@@ -55,9 +56,9 @@ extension Schema {
           FOR EACH ROW WHEN (NEW.id <> OLD.id AND NEW.ruled_id IS DISTINCT FROM NEW.id)
           EXECUTE FUNCTION unsettle_claim_keeper()
         """,
-        // `marked` is on the primary's disk before the node gets it, so no crash takes it from the row that a later id is named in. A
-        // node whose clock is wrong makes no claims, and must not raise the mark: it never decreases again. Nor does such a node record
-        // the server's start, because the server's clock may be behind.
+        // `marked` is on the primary's disk before the node gets it, so no crash can remove it from the row in which a later id
+        // is set. A node with a wrong clock makes no claims, and must not raise the mark, which never decreases again. Nor does
+        // such a node record the server's start, because the server's clock may be behind.
         """
         CREATE FUNCTION read_claim_keeper(
           mine text, reading bigint, tolerance bigint,
@@ -126,7 +127,7 @@ extension Schema {
           IF FOUND THEN PERFORM note_claim_loss(reading); END IF;
         END $$
         """,
-        // `take_claims` without the question which store is the keeper. The tables, their bound and their removal are the same.
+        // `take_claims` without the check which store is the keeper. The tables, their bound and their removal are the same.
         """
         CREATE FUNCTION take_second_claims(
           wanted uuid[], stamp bigint, expiry bigint, clock bigint, future bigint, tolerance bigint,
@@ -187,10 +188,10 @@ extension Schema {
         """,
     ]
 
-    /// The recorded identity as it is while another store is the keeper.
+    /// The recorded identity while another store is the keeper.
     private static let identityElsewhere = "regexp_replace(history.identity, '[^:]*$', 'elsewhere')"
 
-    /// The end of the time that begins now. Nodes of the previous version record it every 10 s, and the first node that reads the id after a
-    /// start of the server does so once.
+    /// The end of the settling time that begins now. Nodes of the previous version record it every 10 s; after a start of the
+    /// server, the first node that reads the id records it once.
     private static let settlement = "\(serverClock) + \(SecondClaim.settling + 10)"
 }

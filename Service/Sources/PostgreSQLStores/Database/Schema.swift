@@ -23,7 +23,7 @@ enum Schema {
     /// The table that records the version of the tables.
     static let table = "synheart_auth_schema"
 
-    /// The tables whose rows are not permanent data (`StoredTable`), or follow from it.
+    /// The tables whose rows are not permanent data (`StoredTable`), or can be derived from them.
     static let tablesOfNoBackup: Set = [
         "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots", "claims", "device_counts",
         "verdict_batches",
@@ -39,7 +39,7 @@ enum Schema {
         )
         """
 
-    /// What a gateway forwards. Null, as in rows of nodes of the previous version, means `headers`.
+    /// The bodies that a gateway forwards. Null, as in rows of nodes of the previous version, means `headers`.
     private static let forwardedBodies = ["ALTER TABLE credentials ADD COLUMN bodies text"]
 
     /// The lists of one status over all apps, such as the pending devices, newest first.
@@ -178,7 +178,7 @@ enum Schema {
         CREATE TRIGGER deleted_devices_are_counted AFTER DELETE ON devices
           FOR EACH ROW EXECUTE FUNCTION count_devices()
         """,
-        // Every key that is or ever was bound. The primary key makes a key unique across apps, for good.
+        // Every key that is or ever was bound. The primary key makes a key unique across apps, forever.
         """
         CREATE TABLE keys (
           thumbprint text COLLATE "C" PRIMARY KEY,

@@ -1,16 +1,16 @@
 package import AuthService
 
 extension PostgreSQLStores {
-    /// Gives a body the end of the audit log and a function that visits every row, both of one snapshot. Nodes may run.
+    /// Gives a body the end of the audit log and a function that visits every row, both from one snapshot. Nodes may run.
     ///
-    /// The rows come in the types and the order of `StoredTable`. Events that wait for their place in the chain follow the others,
-    /// with the hashes that they have in this order. So they come after the end that the body gets.
+    /// The rows have the types and the order of `StoredTable`. Events that are not yet in the chain follow the others, with the
+    /// hashes that result from this order. So they come after the end that the body gets.
     package func snapshot(_ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void) async throws {
         try await database.chainAll()
         try await snapshotWithoutChaining(body)
     }
 
-    /// A snapshot in which events may wait for their place in the chain.
+    /// A snapshot that may include events that are not yet in the chain.
     func snapshotWithoutChaining(
         _ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void
     ) async throws {

@@ -38,14 +38,14 @@ final class StoreDatabase: Sendable {
         chainer = AuditChainer(pool: pool, logger: logger)
     }
 
-    /// Runs a read. Each statement sees what is committed.
+    /// Runs a read. Each statement sees all committed changes.
     func read<Value: Sendable>(
         _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
         try await observer.observing(.read) { () async throws(StoreError) in try await pool.run(body) }
     }
 
-    /// Reads the row that a statement finds by a key; nil: there is none.
+    /// Reads the row that a statement finds by a key; nil: there is no such row.
     func lookUp<Value: Sendable>(
         _ statement: Statement, _ read: @escaping @Sendable (StoredRow) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value? {
@@ -78,10 +78,10 @@ final class StoreDatabase: Sendable {
     /// Appends every committed event to the chain of the audit log.
     func chainAll() async throws(StoreError) { try await chainer.chainAll() }
 
-    /// From now on, changes are refused unless this key seals. Each transaction checks it.
+    /// Refuses later changes unless this is the sealing key. Each transaction checks this.
     func allowWrites(whileSealing key: ServiceKeyCheck) { keys.withLock { $0.command = key } }
 
-    /// From now on, sealed writes are refused unless this key is one of the database's.
+    /// Refuses later sealed writes unless this key is one of the database's.
     func allowSealing(whileListing key: ServiceKeyCheck) { keys.withLock { $0.service = key } }
 
     func close() async {
@@ -95,7 +95,7 @@ final class StoreDatabase: Sendable {
         _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
         let keys = keys.withLock { $0 }
-        // A change whose caller got a failure may still have happened, and the caller may have re-read the rows before it did.
+        // A change whose caller got a failure may have happened later, after the caller had already re-read the rows.
         let late: @Sendable () -> Void = { [externalChanges] in externalChanges.announce() }
         return try await pool.run(late: late) { [chainer] (connection) throws(StoreError) in
             defer { if connection.isOutcomeUnknown { late() } }

@@ -36,10 +36,10 @@ final class Sweeper: Sendable {
         }
     }
 
-    /// The number of claims after the last round, also one that another node swept; nil: PostgreSQL does not keep them, or
-    /// there was no round yet.
+    /// The number of claims after the last round, of this node or another; nil: PostgreSQL does not keep them, or there was no
+    /// round yet.
     ///
-    /// The size of the tables says it. To count the rows would read all of them.
+    /// It is estimated from the size of the tables, because counting would read all rows.
     var claims: Int64? { size.withLock { $0 } }
 
     func finish() { task.withLock { $0?.cancel() } }

@@ -21,10 +21,10 @@ enum DeviceListing {
         }
         if let app = query.appID { require({ "app_id = \($0)" }, .text(app.text)) }
         if let status = query.status { require({ "status = \($0)" }, .text(status.rawValue)) }
-        // Without this, a plan for any parameters does not use the partial index.
+        // Without this condition, a generic plan does not use the partial index.
         if query.listsUnregisteredOfAllApps { conditions.append("status <> 'registered'") }
         if let platform = query.platform { require({ "platform = \($0)" }, .text(platform.rawValue)) }
-        // The time of a forgotten device is 0, so an index is not read as far as those.
+        // A forgotten device has the time 0, so this keeps the index scan from reading forgotten devices.
         require({ "registered_at >= \($0)" }, .integer(max(query.registeredFrom?.seconds ?? 1, 1)))
         if let before = query.registeredBefore { require({ "registered_at < \($0)" }, .time(before)) }
         if let after = query.after {

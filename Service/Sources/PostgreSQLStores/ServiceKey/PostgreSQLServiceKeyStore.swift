@@ -73,7 +73,7 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
         }
     }
 
-    /// The texts of the check values. No other transaction can change them until this one ends.
+    /// The texts of the check values, locked: no other transaction can change them until this one ends.
     private static func held(_ connection: isolated Connection) throws(StoreError) -> [String] {
         let row = try connection.results([
             Statement("SELECT \(AdvisoryLock.serviceKey.sharedSQL)"),

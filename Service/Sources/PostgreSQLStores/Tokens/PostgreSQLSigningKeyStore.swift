@@ -21,7 +21,7 @@ struct PostgreSQLSigningKeyStore: SigningKeyStore {
 
     func save(_ change: SigningKeyChange) async throws(StoreError) -> Bool {
         try await database.write(sealing: !change.added.isEmpty) { (connection) throws(StoreError) in
-            // Changes are serialized, so that each sees the keys of the one before.
+            // Changes are serialized, so that each sees the previous one's keys.
             _ = try connection.rows("SELECT \(AdvisoryLock.signingKeys.sql)")
             guard try Self.keys(connection) == change.before else { return false }
             connection.finally(

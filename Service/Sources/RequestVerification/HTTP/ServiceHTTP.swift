@@ -54,7 +54,8 @@ final class ServiceHTTP: Sendable {
 
     /// Returns after the timeout, or throws as soon as the task is cancelled.
     ///
-    /// `Task.sleep` would leave a timer of Dispatch behind for each exchange, until the timeout. A timer of the event loop ends with it.
+    /// `Task.sleep` would leave a timer of Dispatch behind for each exchange, until the timeout. A timer of the event loop ends
+    /// with the exchange.
     private func waitForDeadline() async throws {
         let timer = client.eventLoopGroup.any().scheduleTask(in: .nanoseconds(timeout.wholeNanoseconds)) {}
         await withTaskCancellationHandler {

@@ -6,14 +6,14 @@ public enum IdentityHeader {
     /// The header of an identity token.
     public static let token = "X-Synheart-Identity"
 
-    /// Whether a header would claim an identity: `X-Synheart-Verified-…` and `X-Synheart-Identity`, in any case, also with another
-    /// character for `-`, such as `_` or `.`, which some frameworks read as the same name.
+    /// Whether a header would claim an identity: `X-Synheart-Verified-…` and `X-Synheart-Identity`, in upper or lower case, even
+    /// with another character for `-`, such as `_` or `.`, which some frameworks read as the same name.
     public static func isReserved(_ name: String) -> Bool {
         let name = folded(name)
         return name.hasPrefix("x-synheart-verified-") || name == "x-synheart-identity"
     }
 
-    /// A name as servers that follow CGI compare it: in lower case, with `-` for every byte that is no letter and no digit.
+    /// A name as CGI servers compare it: in lower case, with `-` for every byte that is not a letter or a digit.
     package static func folded(_ name: String) -> String {
         String(
             decoding: name.utf8.map { byte in
@@ -25,7 +25,7 @@ public enum IdentityHeader {
             }, as: UTF8.self)
     }
 
-    /// Whether the service is asked with the header. Cookies and other credentials of the client are not told.
+    /// Whether a header is passed on to the service. Cookies and other credentials of the client are not.
     static func isTold(_ name: String) -> Bool {
         let lower = String(decoding: name.utf8.map(lowerCased), as: UTF8.self)
         if lower.utf8.starts(with: "x-synheart-".utf8) { return !isReserved(name) }

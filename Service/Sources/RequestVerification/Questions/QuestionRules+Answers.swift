@@ -2,7 +2,7 @@ internal import AuthContract
 internal import StrictJSON
 
 extension QuestionRules {
-    /// What an answer of the service means for a request.
+    /// The result for a request, from an answer of the service.
     ///
     /// - Parameter id: the id of the question.
     package func answer(
@@ -22,7 +22,7 @@ extension QuestionRules {
                 let reason =
                     "the service refuses this backend's credential (\(code)): see `synheart-auth credentials list`, and create "
                     + "one of role service for the app"
-                // A request of another app is forbidden, while those of the credential's app pass.
+                // The credential is not for the request's app, but other apps' requests may pass.
                 return unavailable(
                     id, reason, retryAfter: 30, isOutage: code == ErrorCode.unauthorized.rawValue)
             }
@@ -37,7 +37,7 @@ extension QuestionRules {
             retryAfter: response.retryAfter, isOutage: !(400..<500 ~= response.status))
     }
 
-    /// The verdict of a 200; nil if it is none.
+    /// The verdict of a 200; nil if it has none.
     private func passed(_ fields: JSONFields, _ request: ReceivedRequest) -> VerificationAnswer? {
         if (try? fields.bool("verified")) == false {
             // The code may be one of a newer service.
@@ -52,14 +52,14 @@ extension QuestionRules {
         return .accepted(identity)
     }
 
-    /// Whether a text can be a JWT, and so the value of a header.
+    /// Whether a text can be a JWT, and so a header's value.
     private static func isJWT(_ text: String) -> Bool {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         return parts.count == 3 && text.utf8.count <= TokenRules.maximumLength
             && parts.allSatisfy { !$0.isEmpty && Base64.url.isText($0) }
     }
 
-    /// A code of the form that codes have; nil for any other value.
+    /// A code in the form of codes; nil for any other value.
     private func code(_ fields: JSONFields, _ name: String) -> String? {
         guard let text = try? fields.string(name), 1...64 ~= text.utf8.count, text.utf8.allSatisfy(Self.isOfCode) else {
             return nil
@@ -74,7 +74,7 @@ extension QuestionRules {
         }
     }
 
-    /// A verdict of the service for the client: what it needs to recover, and nothing else of the answer.
+    /// A verdict of the service for the client: the parts that it needs to recover, and nothing else of the answer.
     private func relayed(
         _ response: ServiceResponse, _ fields: JSONFields, code: String, _ id: String
     ) -> RefusalAnswer {

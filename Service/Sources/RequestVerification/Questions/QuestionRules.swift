@@ -2,7 +2,7 @@ package import AuthContract
 internal import Bytes
 internal import StrictJSON
 
-/// What the service is asked about a request. No I/O.
+/// The questions to the service about requests. No I/O.
 package struct QuestionRules: Sendable {
     private enum Source: Sendable {
         case origin(RequestOrigin)
@@ -47,7 +47,7 @@ package struct QuestionRules: Sendable {
     /// The question about a request.
     ///
     /// - Parameter id: a new UUID. A repeated question has the same id.
-    /// - Throws: the answer to a request about which the service is not asked.
+    /// - Throws: the answer to a request that needs no question to the service.
     package func question(about request: ReceivedRequest, id: String) throws(RefusalAnswer) -> VerifyRequest {
         guard isFramed(request) else {
             throw refusal(.invalidRequest, "The body is not framed as the headers say.", id)
@@ -73,7 +73,7 @@ package struct QuestionRules: Sendable {
         }
     }
 
-    /// Whether the headers name one length, and it is the body's. Two framings are how requests are smuggled.
+    /// Whether the headers name one length, and it is the body's. Ambiguous framing allows request smuggling.
     private func isFramed(_ request: ReceivedRequest) -> Bool {
         let lengths = request.headers.values("Content-Length")
         guard let length = lengths.first else { return true }
@@ -120,7 +120,7 @@ package struct QuestionRules: Sendable {
             ErrorBody(code: code.rawValue, message: message, requestID: id, serverTimestamp: now()))
     }
 
-    /// The answer where there is no verdict: the request does not pass.
+    /// The answer without a verdict: the request does not pass.
     ///
     /// - Parameter isOutage: whether other requests would get no verdict either.
     func unavailable(

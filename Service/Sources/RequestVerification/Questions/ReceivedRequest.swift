@@ -3,12 +3,12 @@ public import HTTPTypes
 
 /// A request as the server received it.
 public struct ReceivedRequest: Sendable {
-    /// The body, or what stands for it.
+    /// The body, or its digest.
     public enum Body: Sendable, Hashable {
         /// The bytes as received, before any decoding.
         case bytes([UInt8])
-        /// The SHA-256 of a body that is still to be read, 32 bytes: for ``ReceivedRequest/usesSchemeTwo`` alone. The caller must
-        /// compare the body with it before the request takes effect.
+        /// The SHA-256 of an unread body, 32 bytes: only with ``ReceivedRequest/usesSchemeTwo``. The caller must compare the body
+        /// with it before the request takes effect.
         case sha256([UInt8])
     }
 
@@ -24,9 +24,9 @@ public struct ReceivedRequest: Sendable {
 
     /// The method.
     public var method: String
-    /// The path, and `?` and the query where there is a query, as on the wire: not decoded.
+    /// The path with its query, if any, as sent: not decoded.
     public var target: String
-    /// Every header line in its order, repeated ones too.
+    /// Every header line in its order, including repeated ones.
     public var headers: HeaderFields
     /// The body.
     public var body: Body
@@ -54,7 +54,7 @@ public struct ReceivedRequest: Sendable {
         headers.contains(HeaderName.signatureInput) && !headers.contains(HeaderName.signatureVersion)
     }
 
-    /// The SHA-256 that `Content-Digest` names, 32 bytes; nil unless the field stands once and names nothing else.
+    /// The SHA-256 that `Content-Digest` names, 32 bytes; nil unless the field occurs once and names nothing else.
     public var contentDigest: [UInt8]? {
         guard let value = try? headers.one(HeaderName.contentDigest) else { return nil }
         return (try? ContentDigest(field: value))?.sha256

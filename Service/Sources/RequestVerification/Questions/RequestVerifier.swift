@@ -12,7 +12,7 @@ public final class RequestVerifier: Sendable {
     private let rules: QuestionRules
     private let attempts: Int
     private let logger: Logger
-    /// Has the credential. A closure, so that no dump of the verifier shows it.
+    /// Contains the credential. A closure, so that no dump of the verifier shows the credential.
     private let asking: @Sendable (_ question: [UInt8]) -> ServiceRequest
     private let exchange: Exchange
     private let pause: @Sendable (Duration) async throws -> Void
@@ -51,7 +51,7 @@ public final class RequestVerifier: Sendable {
     /// Closes the connections. Afterwards every answer is ``VerificationAnswer/unavailable(_:reason:)``.
     public func shutdown() async { await http.shutdown() }
 
-    /// Judges a request. Call it once for each request: a second question about one request is a replay.
+    /// Judges a request. Call it once for each request: a second call for the same request is refused as a replay.
     public func verify(_ request: ReceivedRequest) async -> VerificationAnswer {
         let id = Self.newID()
         let question: VerifyRequest
@@ -62,7 +62,7 @@ public final class RequestVerifier: Sendable {
         case .failure(let failure):
             answer = rules.unavailable(id, "the service did not answer: \(failure.reason)", isOutage: true)
         }
-        // A caller that left is no fault of the service.
+        // A cancelled caller is not the service's failure.
         if case .unavailable(_, let reason) = answer, !Task.isCancelled {
             logger.error("a request could not be verified", metadata: ["reason": "\(reason)"])
         }
@@ -76,7 +76,7 @@ public final class RequestVerifier: Sendable {
         let reason: String
     }
 
-    /// Asks until there is an answer that settles it. The id of the question makes it safe to ask again.
+    /// Asks until there is a final answer. The question's id makes it safe to ask again.
     private func ask(_ question: ServiceRequest) async -> Result<ServiceResponse, NoAnswer> {
         var last = Result<ServiceResponse, NoAnswer>.failure(NoAnswer(reason: "cancelled"))
         for attempt in 0..<attempts {
@@ -85,7 +85,7 @@ public final class RequestVerifier: Sendable {
             do {
                 let response = try await exchange(question)
                 last = .success(response)
-                // Where the service says when to come back, that is later than a client waits here.
+                // A Retry-After is longer than a client waits here.
                 if response.status < 500 || response.retryAfter != nil { break }
             } catch {
                 if Task.isCancelled { break }

@@ -7,7 +7,7 @@ public struct RequestVerifierConfiguration: Sendable {
     public var service: String
     /// The service credential of this backend. It is never logged.
     public var credential: String
-    /// What tells the scheme and the authority of requests.
+    /// The source of the scheme and the authority of requests.
     public var source: RequestSource
     /// The largest body that is verified, in bytes: 1 MiB by default.
     public var bodyLimit = 1024 * 1024
@@ -21,7 +21,7 @@ public struct RequestVerifierConfiguration: Sendable {
     public var allowsPlainHTTP = false
     /// The maximum number of connections to the service: 64 by default.
     public var connections = 64
-    /// The logger, for what an operator must mend.
+    /// The logger, for problems that an operator must solve.
     public var logger = Logger(label: "synheart-auth.request-verification")
 
     /// A configuration with the defaults.
@@ -32,7 +32,7 @@ public struct RequestVerifierConfiguration: Sendable {
     }
 }
 
-/// What tells the scheme and the authority of a request. The request itself proves neither.
+/// The source of the scheme and the authority of a request, because the request itself proves neither.
 public enum RequestSource: Sendable, Hashable {
     /// Clients send their requests to this origin, such as `https://api.example.com`.
     case origin(String)
@@ -43,7 +43,7 @@ public enum RequestSource: Sendable, Hashable {
 
 /// A configuration that cannot work.
 public struct VerifierConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What was expected, and what was found. It never has the credential.
+    /// The expected and the found value. It never contains the credential.
     public let description: String
 
     init(_ description: String) { self.description = description }

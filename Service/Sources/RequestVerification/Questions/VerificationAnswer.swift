@@ -17,7 +17,7 @@ public enum VerificationAnswer: Sendable, Hashable {
         if case .accepted(let identity) = self { identity } else { nil }
     }
 
-    /// The code that observe mode let pass.
+    /// The code of a refusal in observe mode.
     public var observedCode: String? {
         if case .observed(let code) = self { code } else { nil }
     }
@@ -41,7 +41,7 @@ public struct RefusalAnswer: Error, Sendable, Hashable {
     public let headers: HeaderFields
     /// The JSON. The answer to HEAD leaves it out.
     public let body: [UInt8]
-    /// Whether other requests would get no verdict either: the service is away, or refuses the credential.
+    /// Whether other requests would get no verdict either: the service is unreachable, or refuses the credential.
     package internal(set) var isOutage = false
 
     init(status: Int, _ error: ErrorBody, _ further: [(String, String)] = []) {

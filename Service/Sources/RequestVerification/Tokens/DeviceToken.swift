@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// What a verified token says. It is a bearer token: whoever has it can use it until it expires.
+/// The content of a verified token. It is a bearer token: any holder can use it until it expires.
 public struct DeviceToken: Sendable, Hashable {
     /// The device that the service issued it to (`sub`).
     public let deviceID: DeviceID
@@ -12,7 +12,7 @@ public struct DeviceToken: Sendable, Hashable {
     public let channel: String
     /// The platform of the device.
     public let platform: Platform
-    /// What the device has proven.
+    /// The device's proven assurance.
     public let assurance: Assurance
     /// When it was issued.
     public let issuedAt: UnixTime

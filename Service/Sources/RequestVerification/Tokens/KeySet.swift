@@ -3,16 +3,16 @@ internal import Crypto
 internal import Logging
 internal import StrictJSON
 
-/// The service's published keys: kept for their max-age, and read once more for an unknown `kid`, at most once a minute.
+/// The service's published keys: kept for their max-age, and fetched again for an unknown `kid`, at most once a minute.
 ///
-/// One reading serves all tokens that wait for it. A token whose key is known and fresh never waits.
+/// All waiting tokens share one fetch. A token with a known, fresh key never waits.
 actor KeySet {
     /// A set is kept for its max-age, within these bounds, in seconds.
     private static let lifeBounds: ClosedRange<Int64> = 60...3600
     private static let lifeWithoutMaximumAge: Duration = .seconds(300)
-    /// How long the keys count beyond their life while they cannot be read.
+    /// How long expired keys are still used while new ones cannot be fetched.
     private static let staleLife: Duration = .seconds(3600)
-    /// Between two readings: after a failure, and for a `kid` that is unknown.
+    /// The pauses between two fetches: after a failure, and for an unknown `kid`.
     private static let pauseAfterFailure: Duration = .seconds(5)
     private static let pauseForUnknown: Duration = .seconds(60)
 
@@ -44,7 +44,7 @@ actor KeySet {
 
     /// The key with this id; nil if it is not published.
     ///
-    /// - Throws: `TokenError.unavailable` if there are no keys that still count.
+    /// - Throws: `TokenError.unavailable` if there are no keys that may still be used.
     func key(_ id: String) async throws(TokenError) -> P256.Signing.PublicKey? {
         let now = uptime()
         let isOld = loaded.map { now - $0.readAt >= $0.life } ?? true
@@ -53,13 +53,13 @@ actor KeySet {
         return loaded.keys[id]
     }
 
-    /// Reads the keys, or waits for the reading that runs, unless the last one is too recent.
+    /// Fetches the keys, or waits for the running fetch, unless the last one is too recent.
     private func read(at now: Duration, isOld: Bool) async {
         if reading == nil {
             let pause = hasFailed ? Self.pauseAfterFailure : isOld ? .zero : Self.pauseForUnknown
             if let askedAt, now - askedAt < pause { return }
             askedAt = now
-            // A task of its own, so that a caller that leaves does not end the reading for the others.
+            // A separate task, so that a caller that leaves does not end the fetch for the others.
             reading = Task { await load(at: now) }
         }
         await reading?.value
@@ -92,7 +92,7 @@ actor KeySet {
         return lifeWithoutMaximumAge
     }
 
-    /// The keys that can sign tokens; nil if this is no key set. Keys of other kinds are left out.
+    /// The keys that can sign tokens; nil if this is not a key set. Keys of other types are skipped.
     static func keys(in bytes: [UInt8]) -> [String: P256.Signing.PublicKey]? {
         guard let set = (try? JSONValue(parsing: bytes))?.object, let listed = set["keys"]?.array else { return nil }
         var keys: [String: P256.Signing.PublicKey] = [:]

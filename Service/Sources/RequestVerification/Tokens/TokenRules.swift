@@ -2,7 +2,7 @@ internal import AuthContract
 internal import Crypto
 internal import StrictJSON
 
-/// What makes a token valid, beside its key. No I/O.
+/// The rules for a valid token, besides its key. No I/O.
 struct TokenRules: Sendable {
     let issuer: String
     let audience: String

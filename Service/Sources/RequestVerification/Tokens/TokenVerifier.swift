@@ -1,6 +1,6 @@
 package import AuthContract
 
-/// Verifies tokens of one issuer without asking about each. Create one for each process and share it.
+/// Verifies tokens of one issuer, without a request for each. Create one for each process and share it.
 public final class TokenVerifier: Sendable {
     private let rules: TokenRules
     private let keys: KeySet
@@ -35,7 +35,7 @@ public final class TokenVerifier: Sendable {
         self.http = http
     }
 
-    /// Closes the connection. Afterwards the keys that are known count as long as they may.
+    /// Closes the connection. Afterwards the known keys are used until they expire.
     public func shutdown() async { await http.shutdown() }
 
     /// Verifies a token.

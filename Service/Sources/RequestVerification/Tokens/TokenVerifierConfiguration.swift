@@ -39,7 +39,7 @@ public struct TokenVerifierConfiguration: Sendable {
         }
         let origin = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
         let url = keySetURL ?? origin + Route.keySet.rawValue
-        // A plain http URL is judged as if it were https: it must be as well formed.
+        // A plain http URL is checked as if it were https, because it must be equally well-formed.
         let isPlain = url.utf8.starts(with: "http://".utf8)
         guard SecureURL.isSecure(url) || (allowsPlainHTTP && isPlain && SecureURL.isSecure("https" + url.dropFirst(4)))
         else {

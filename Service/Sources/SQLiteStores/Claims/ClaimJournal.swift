@@ -14,7 +14,7 @@ final class ClaimJournal: ReplayStore {
     struct Settings: Sendable {
         var maximumClaims = 24_000_000
         var deadline: Duration = .seconds(2)
-        /// The longest time that a record is only in the operating system's memory.
+        /// The longest time that a record may be only in the operating system's memory.
         var syncInterval: Duration = .milliseconds(50)
         /// The pause before another attempt to create a segment.
         var retryInterval: Duration = .milliseconds(250)
@@ -24,7 +24,7 @@ final class ClaimJournal: ReplayStore {
         var segmentSeconds: Int64 = 60
         var segmentRecords = 50_000
 
-        /// Room for twice the records, so that claims can continue until the next segment exists.
+        /// Room for twice that many records, so that claims can continue until the next segment exists.
         var segmentCapacity: Int { SegmentHeader.size + 2 * segmentRecords * ClaimRecord.size }
     }
 
@@ -56,7 +56,7 @@ final class ClaimJournal: ReplayStore {
         } catch {
             throw StoreOpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")
         }
-        // Only now, because their replacement is on the disk.
+        // Remove them only now that their replacement is on the disk.
         if let damaged = recovery.damaged { folder.putAside(damaged) }
         for sequence in recovery.obsolete { folder.remove(sequence) }
 
@@ -70,7 +70,7 @@ final class ClaimJournal: ReplayStore {
     /// The note about the journal that the database must record.
     var note: JournalNote { state.note }
 
-    /// The number of live claims, and of the slots that they use.
+    /// The number of live claims, and of the slots that claims occupy.
     var size: (live: Int, slots: Int) { state.size }
 
     func claim(

@@ -69,8 +69,8 @@ struct ClaimRecord {
         return nil
     }
 
-    /// Writes the record over zeros. The expiry and the checksum are written last, in one store. So a killed process leaves
-    /// either a complete record or one whose last word is zero.
+    /// Writes the record over zeros. The expiry and the checksum are written last, by one store instruction. So a killed process
+    /// leaves either a complete record or one whose last word is zero.
     ///
     /// - Parameter place: 24 bytes, aligned to 8.
     func write(to place: UnsafeMutableRawPointer, seed: UInt64) {

@@ -2,7 +2,7 @@ internal import AuthService
 
 /// All live claims: open addressing in many small tables with 20 bytes a slot. A claim is in exactly one of the tables.
 ///
-/// A shard is rebuilt without its expired claims when it is full. Expiry needs no other work, and no pause is long.
+/// A shard is rebuilt without its expired claims when it is full. Expiry needs no other work, and each rebuild is short.
 struct ClaimTable {
     /// Slots in use, including those of expired claims.
     private(set) var used = 0

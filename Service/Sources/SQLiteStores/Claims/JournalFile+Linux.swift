@@ -5,7 +5,7 @@
         // Bytes stored in a shared mapping are part of the file at once.
         static func synchronizeData(_ descriptor: Int32, _: UnsafeRawBufferPointer?) -> Int32 { fdatasync(descriptor) }
 
-        // Open file description locks (fcntl(2)). glibc names them only under _GNU_SOURCE.
+        // Open file description locks (fcntl(2)). glibc declares them only under _GNU_SOURCE.
         private static let getLock: Int32 = 36
         private static let setLock: Int32 = 37
 

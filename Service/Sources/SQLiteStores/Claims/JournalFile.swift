@@ -21,8 +21,8 @@ final class JournalFile: @unchecked Sendable {
         return file
     }
 
-    /// Whether a service holds the lock at this path. The query must not take the lock, not even for a moment, because a
-    /// starting service would find it taken. So it queries the separate mark.
+    /// Whether a service holds the lock at this path. Taking the lock for the query, even briefly, could stop a starting service.
+    /// So the query reads the separate mark.
     static func isLocked(_ path: String) -> Bool {
         guard let file = try? JournalFile(descriptor: Foundation.open(path, O_RDONLY | O_CLOEXEC)) else { return false }
         return JournalFile.isMarked(file.descriptor)

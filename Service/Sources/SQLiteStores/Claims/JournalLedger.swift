@@ -15,7 +15,7 @@ struct JournalLedger {
     /// Complete segments with live claims, oldest first.
     private var closed: [ClosedSegment]
     private var deletable: [UInt64] = []
-    /// Whether there is anything to bring to the disk.
+    /// Whether there is anything to write to the disk.
     var isDirty = false
     /// Whether maintenance must be told that there is work.
     var wakesMaintenance = false
@@ -26,9 +26,9 @@ struct JournalLedger {
     private var recordedReading = Int64.min
     /// The latest reading whose record is on the disk.
     private var durableReading: Int64
-    /// Claims that expire later are dropped; nil: none are dropped.
+    /// Claims that expire later than this are dropped; nil: none are.
     private var latestKept: Int64?
-    /// Whether the segment has no room for the losses that a wrong reading revealed.
+    /// Whether the segment lacks room for the losses that a wrong reading revealed.
     private var mustSwitch = false
 
     private let settings: ClaimJournal.Settings
@@ -102,7 +102,7 @@ struct JournalLedger {
             segment.append(.claim(claim, expiry: expiry))
             counter.add(1, expiry: expiry)
         }
-        // Claims that find the state dirty need not wake maintenance.
+        // Claims that find the state already dirty need not wake maintenance.
         if !isDirty { wakesMaintenance = true }
         isDirty = true
         return nil
@@ -210,8 +210,8 @@ struct JournalLedger {
 
     /// Records that everything up to a reading of the clock is on the disk.
     ///
-    /// - Parameter falls: the number of the clock's falls by then. A sync that began before a fall says nothing about readings
-    ///   after it.
+    /// - Parameter falls: the number of the clock's falls by then. A sync that began before a fall does not cover readings after
+    ///   the fall.
     mutating func synchronized(to reading: Int64, falls: Int) {
         if falls == self.falls { durableReading = max(durableReading, reading) }
     }

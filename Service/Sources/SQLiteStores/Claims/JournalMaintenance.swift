@@ -73,7 +73,7 @@ private struct MaintenanceRounds: Sendable {
         }
     }
 
-    /// Stops after the work that was due when it was called.
+    /// Stops after the work that is due now.
     private mutating func end(_ work: JournalState.MaintenanceWork) {
         if state.endsInOrder {
             // Delete the unused segment: recovery would take it as the newest and find no seal.
@@ -101,7 +101,7 @@ private struct MaintenanceRounds: Sendable {
         do throws(SystemError) {
             try work.retired?.synchronize()
             if work.isDirty { try work.current.synchronize() }
-            // A failure only costs disk space.
+            // If this fails, the only cost is disk space.
             try? work.retired?.trim()
             return nil
         } catch {

@@ -48,7 +48,7 @@ struct JournalNote: Sendable, Hashable {
 enum JournalExpectation: Sendable, Hashable {
     /// There never was a journal.
     case nothing
-    /// There was a journal. An older version recorded only that.
+    /// There was a journal. Older versions recorded only this.
     case kept
     case note(JournalNote)
     /// The record is unreadable.

@@ -37,9 +37,9 @@ struct JournalRecovery {
         contents.table.reserve(folder.recordCount(sequences))
 
         var last: UInt64?
-        // A segment without its first records does not tell what was lost, so it is never treated as the newest.
+        // A segment without its first records does not show what was lost, so it is never treated as the newest.
         var newest: SegmentContents?
-        // But if it is of another boot, there may be later claims that never reached the disk.
+        // But if that segment is of another boot, there may be later claims that never reached the disk.
         var isOvertaken = false
         let reader = SegmentReader(folder: folder, boot: opening.boot, now: opening.now)
         for sequence in sequences {
@@ -83,7 +83,7 @@ struct JournalRecovery {
         return recovery
     }
 
-    /// Restores a journal that is complete, or was complete until the power was lost.
+    /// Restores a journal that is complete, or was complete until a loss of power.
     private mutating func finish(_ contents: JournalContents, powerLost: Bool, _ opening: Opening) {
         (table, counter, history) = (contents.table, contents.counter, contents.history)
         let (last, now) = (contents.lastReading, opening.now)

@@ -7,8 +7,8 @@ struct SegmentContents {
     let header: SegmentHeader
     var latestExpiry: Int64 = .min
     var isSealed = false
-    /// Whether the segment has all its first records. Otherwise it was never used: it has no claims, and the segments before it
-    /// still hold everything.
+    /// Whether the segment has all its first records. Otherwise it was never used: it has no claims, and the earlier segments
+    /// still have everything.
     var isBegun: Bool
     /// The readings of the clock at the start of the segment.
     var clock = ClockHistory()
@@ -41,7 +41,7 @@ struct JournalContents {
         case boot(BootIdentity)
     }
 
-    /// Adds a reading of a segment. The journal already records what it reveals about earlier readings.
+    /// Adds a reading of a segment. The journal already has the wrong readings that it reveals.
     mutating func recall(_ wall: Int64, monotonic: Int64, boot: BootIdentity, version: UInt64) {
         let (source, monotonic) = version == 1 ? (.none, wall) : (Source.boot(boot), monotonic)
         measure(from: source, monotonic)
@@ -64,7 +64,7 @@ struct JournalContents {
         (source, lastReading) = (.boot(boot), latest)
     }
 
-    /// Takes a claim from the journal.
+    /// Restores a claim from the journal.
     mutating func restore(_ claim: ReplayClaim, expiry: UInt32, now: Int64) {
         guard Int64(expiry) > now else {
             expiredTo = max(expiredTo, Int64(expiry))
@@ -103,7 +103,7 @@ struct SegmentReader {
         journal.history.purged(to: UnixTime(contents.header.purgedTo))
         journal.history.add(contents.header.loss)
         var offset = SegmentHeader.size
-        // The offset after the valid records, and the bytes there.
+        // The offset after the valid records, and the bytes at that offset.
         var end: Int?
         while true {
             let filled = try read(file, buffer, at: offset)

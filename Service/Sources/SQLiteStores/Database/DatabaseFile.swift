@@ -51,8 +51,8 @@ enum DatabaseFile {
     /// connection can roll a transaction back.
     private static let needsRecovery: [ResultCode] = [.SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_BUSY]
 
-    /// Rolls back an unfinished transaction of a killed process, and marks the file as the service's in a transaction of its
-    /// own. From then on the file is recognised, wherever the process ends.
+    /// Rolls back an unfinished transaction of a killed process, and marks the file as the service's in a separate transaction.
+    /// From then on the file is recognised, wherever the process ends.
     private static func claim(_ path: String) throws {
         let queue = try DatabaseQueue(path: path, configuration: configuration(.seconds(10)))
         defer { try? queue.close() }

@@ -30,7 +30,7 @@ public struct DatabaseInspection: Sendable, Hashable {
         }
     }
 
-    /// The service holds the journal's lock while it runs.
+    /// The service holds the journal's lock while it runs. This checks that lock.
     private static func isServed(_ path: String) -> Bool {
         JournalFile.isLocked(path + "-claims/lock")
     }

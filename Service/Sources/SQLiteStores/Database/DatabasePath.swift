@@ -4,7 +4,7 @@ internal import Foundation
 
 /// The path of a database file with every symbolic link resolved.
 ///
-/// The key, the claim journal and the service's lock are beside the file, so their names must follow from the file itself.
+/// The key, the claim journal and the service's lock are next to the file, so their names must be derived from the file itself.
 /// Under a second name of the file, a second service would have a separate lock and journal.
 enum DatabasePath {
     /// The number of links that Linux follows.

@@ -3,10 +3,10 @@ internal import GRDB
 
 extension StoreDatabase {
     private static let journal = "claim_journal"
-    /// The value that older versions wrote: it only says that there was a journal.
+    /// The value that older versions wrote: it only states that there was a journal.
     private static let kept = "kept"
 
-    /// The recorded state of the claim journal beside this file. If the journal is missing or older, claims were lost.
+    /// The recorded state of the claim journal next to this file.
     func journalExpectation() throws(StoreOpenError) -> JournalExpectation {
         let text = try writeNow { database in
             try String.fetchOne(database, sql: "SELECT value FROM facts WHERE name = ?", arguments: [Self.journal])

@@ -5,7 +5,7 @@ internal import Foundation
 /// Asks the file system for its free bytes, on a separate thread and with a deadline.
 ///
 /// A file system that hangs, such as a network mount whose server is gone, blocks the thread that asks it. So at most one such
-/// thread exists, and further callers wait for its answer. The threads that run deadlines stay free.
+/// thread exists, and further callers wait for its answer. The threads for deadlines stay free.
 final class FreeSpace: Sendable {
     private typealias Waiter = OnceValue<Result<Int64?, StoreError>>
 
@@ -31,7 +31,7 @@ final class FreeSpace: Sendable {
         let waiter = Waiter()
         waiter.fail(after: deadline, "the file system did not report its free space in time")
         let isFirst = state.withLock { state in
-            // Do not collect waiters that have given up while the file system hangs.
+            // Do not accumulate waiters whose deadline has passed while the file system hangs.
             state.waiting.removeAll(where: \.isGiven)
             state.waiting.append(waiter)
             defer { state.isAsking = true }

@@ -5,16 +5,16 @@ internal import Foundation
 internal import GRDB
 
 extension SQLiteStores {
-    /// Makes a new database from exported rows. It appears at its path when it is complete and checked, and not before.
+    /// Makes a new database from exported rows. It appears at its path only when it is complete and checked.
     ///
-    /// The first service on it records a loss of history: the claims of before are not known, even if a claim journal is beside
-    /// the file.
+    /// The first service on it records a loss of history: earlier claims are unknown, even if a claim journal is next to the
+    /// file.
     ///
     /// - Parameters:
     ///   - path: the database's own path (`resolvedPath`). Neither it nor a log of it may exist.
-    ///   - lastReading: a reading of the clock of before, such as the time of a backup.
+    ///   - lastReading: an earlier reading of the clock, such as the time of a backup.
     ///   - now: the time of the restore.
-    ///   - export: visits every row. It runs on a thread that it may block.
+    ///   - export: visits every row. It may block its thread.
     ///   - check: checks and completes the new database, which is opened for administration.
     /// - Throws: `StoreOpenError` if the file exists or cannot be written, and errors of `export` and `check`. Then there is no new
     ///   file.
@@ -35,14 +35,14 @@ extension SQLiteStores {
             throw error
         }
         await stores.close()
-        // Only the database itself is moved to its place.
+        // Only the database file itself is moved, so it must have no logs.
         guard !logs.contains(where: { DatabasePath.hasContent(temporary + $0) }) else {
             throw StoreOpenError(.inUse, "\(temporary) is used by another process. Try again.")
         }
         try publish(temporary, as: path)
     }
 
-    /// The files beside a database that SQLite would apply to a new file of that name.
+    /// The files next to a database that SQLite would apply to a new file of that name.
     private static let logs = ["-wal", "-shm", "-journal"]
 
     /// Throws if there is a database or a part of one at the path, or a service that uses it.
@@ -60,7 +60,7 @@ extension SQLiteStores {
         defer { try? pool.close() }
         do {
             try pool.write { database in
-                // The log of a backup may begin after its archives. `export` checks its chain.
+                // The log of a backup may begin after its archives. The check of `export` covers the chain.
                 let gaps = try String.fetchOne(
                     database, sql: "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name = 'audit_has_no_gaps'"
                 )
@@ -100,8 +100,8 @@ extension SQLiteStores {
 extension JournalNote {
     /// The note of a restored database: newer than any journal, so that the first start records a loss.
     ///
-    /// The app records may be older than a wider future window under which requests were accepted. So the refusal ends no
-    /// earlier than the widest window after the restore.
+    /// Requests may have been accepted under a wider future window than the restored app records have. So requests are refused at
+    /// least until the widest window after the restore has passed.
     static func restored(at now: UnixTime, lastReading: UnixTime) -> JournalNote {
         var loss = HistoryLoss()
         loss.add(

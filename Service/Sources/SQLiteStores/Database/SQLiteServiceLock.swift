@@ -3,8 +3,8 @@ internal import Foundation
 
 /// The lock of the service that uses a database, for commands.
 ///
-/// It is the lock of the claim journal, which a service takes when it opens the database. A command holds it without the mark
-/// of a running service, so a service that starts meanwhile waits until the change is done.
+/// It is the lock of the claim journal, which a service takes when it opens the database. A command holds it without the mark of
+/// a running service, so a service that starts meanwhile waits for the end of the change.
 public struct SQLiteServiceLock: ServiceLock {
     private let database: String
 
@@ -49,7 +49,7 @@ public struct SQLiteServiceLock: ServiceLock {
         defer { close(folder) }
         let lock = openat(folder, "lock", O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard lock >= 0 else {
-            // A service created it meanwhile.
+            // A starting service created it meanwhile.
             guard errno == EEXIST else { throw .current }
             return
         }

@@ -22,8 +22,8 @@ extension Schema {
         ALTER TABLE devices ADD COLUMN app_version TEXT;
         """
 
-    /// Adds the slots of 5 and 15 minutes and of 6 and 24 hours. Until then, minutes were joined to hours once they were old. Now every
-    /// count is in the slots of all steps.
+    /// Adds the slots of 5 and 15 minutes and of 6 and 24 hours. Before this version, old minutes were merged into hours. Now
+    /// every count is in the slots of all steps.
     static let historySteps = [(60, 300), (60, 900), (60, 3600), (3600, 21_600), (3600, 86_400)].map { from, step in
         """
         INSERT INTO verdict_counts (step, at, app_id, kind, platform, code, scheme, version, verdicts)

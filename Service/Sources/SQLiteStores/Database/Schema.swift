@@ -2,7 +2,7 @@ internal import GRDB
 
 /// The tables. A released migration never changes: the next version adds one.
 enum Schema {
-    /// "SyAu" in ASCII: the program `file` and this code recognise the service's databases by it.
+    /// The application id, "SyAu" in ASCII, by which the program `file` and this code recognise the service's databases.
     static let applicationID: Int32 = 0x5379_4175
     /// The migrator's table of applied migrations.
     static let migrations = "grdb_migrations"
@@ -32,13 +32,14 @@ enum Schema {
         return migrator
     }
 
-    /// What a gateway forwards. Null, as in older rows, means `headers`.
+    /// The bodies that a gateway forwards. Null, as in older rows, means `headers`.
     private static let forwardedBodies = "ALTER TABLE credentials ADD COLUMN bodies TEXT;"
 
     /// The version of a device's row, which must be unchanged when a decision is saved.
     private static let deviceVersions = "ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;"
 
-    /// The time from which a key signs after its predecessor was revoked, and the revoked keys: a revocation may be repeated.
+    /// The time from which a key signs after its predecessor was revoked, and the revoked keys, so that a revocation can be
+    /// repeated.
     private static let signingKeyRevocations = """
         ALTER TABLE signing_keys ADD COLUMN signs_from INTEGER;
         CREATE TABLE revoked_signing_keys (
@@ -48,7 +49,7 @@ enum Schema {
 
         """
 
-    /// An index of the devices that a switch to mode `enforce` must hold, so that each step reads no other rows.
+    /// An index of the devices that a switch to mode `enforce` must make pending, so that each step reads no other rows.
     private static let observedDevices = """
         CREATE INDEX devices_observed ON devices (app_id)
           WHERE status = 'registered' AND admitted_under_observation <> 0;
@@ -57,7 +58,7 @@ enum Schema {
     /// The reason of an operator's demand to rotate. Null, as in older rows, means `scheduled`.
     private static let rotationReason = "ALTER TABLE devices ADD COLUMN must_rotate_reason TEXT;"
 
-    /// Whether the attestation of an App Attest key carried an extension map. If a label names its category, it did.
+    /// Whether the attestation of an App Attest key carried an extension map. It did if a label names the category.
     private static let attestedExtensions = """
         ALTER TABLE devices ADD COLUMN attested_extensions INTEGER;
         UPDATE devices SET attested_extensions = 1
@@ -67,7 +68,7 @@ enum Schema {
               ELSE FALSE END;
         """
 
-    /// Each registration of a pending device counts them by assurance. The index covers that query.
+    /// Each registration of a pending device counts the pending devices by assurance. The index covers that query.
     private static let pendingDevices = """
         CREATE INDEX devices_pending ON devices (app_id, status, assurance) WHERE status = 'pending';
         """

@@ -23,7 +23,7 @@ extension SQLiteStores {
 
 extension StoreDatabase {
     private static let probe = "write_probe"
-    /// About as much as a registration writes: its device, its keys and its audit event.
+    /// About as much as a registration writes: a device, its keys and its audit event.
     private static let probeBytes = 12 * 1024
 
     fileprivate func probeWrite() async throws(StoreError) {

@@ -37,7 +37,8 @@ final class StoreDatabase: Sendable {
         }
     }
 
-    /// Reads much in one consistent snapshot. Statements are interrupted at the deadline, so none is running when this returns.
+    /// Reads many rows in one consistent snapshot. Statements are interrupted at the deadline, so none is running when this
+    /// returns.
     func readUntilDeadline<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
@@ -62,18 +63,18 @@ final class StoreDatabase: Sendable {
         let sealingKey = sealingKey.withLock { $0 }
         return try await answered(.write) { [externalChanges] pool, answer in
             pool.asyncWrite { database in
-                // After the deadline, the caller was told that the change failed. So the change must not begin now.
+                // After the deadline, the caller was told that the change failed, so the change must not begin now.
                 guard !answer.isGiven else { throw StoreError(.tooSlow, "not begun within its deadline") }
                 if let sealingKey { try SQLiteServiceKeyStore.check(sealingKey, seals: database) }
                 return try body(database)
             } completion: { _, result in
-                // The caller was told that this change failed, and may have re-read the rows before it happened.
+                // The caller was told that this change failed, and may have re-read the rows before the change happened.
                 if !answer.resume(with: result), case .success = result { externalChanges.announce() }
             }
         }
     }
 
-    /// From now on, changes are refused unless this key seals. Each transaction checks it.
+    /// From now on, changes are refused unless this key seals. Each transaction checks this.
     func allowWrites(whileSealing key: ServiceKeyCheck) { sealingKey.withLock { $0 = key } }
 
     /// A number that changes when another process commits. Commits of this process do not change it, because they all use the
@@ -117,8 +118,8 @@ final class StoreDatabase: Sendable {
 
     func close() async {
         externalChanges.finish()
-        // Closing waits for the connections to finish. Those that only read close first: if one of them were the last, changes would
-        // stay in the log, and whoever copies the file alone would lose them.
+        // Closing waits for the connections to finish. Readers close first: if the last connection is a reader, changes stay in
+        // the log, and a copy of the file alone lacks them.
         await offloading { [pool] in
             pool.releaseMemory()
             try? pool.close()
@@ -147,7 +148,7 @@ final class StoreDatabase: Sendable {
 }
 
 extension OnceValue {
-    /// Gives a failure after a time, unless another value was given before.
+    /// Fails with an error after a time, unless another result was given before.
     func fail<Success>(after deadline: Duration, _ reason: String) where Value == Result<Success, StoreError> {
         let limit = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
         DispatchQueue.global().asyncAfter(deadline: limit) { [weak self] in
@@ -155,7 +156,7 @@ extension OnceValue {
         }
     }
 
-    /// Resumes with what the database returned or threw. Returns false if the deadline came first.
+    /// Resumes with the database's result or error. Returns false if the deadline came first.
     @discardableResult
     fileprivate func resume<Success>(with result: Result<Success, any Error>) -> Bool
     where Value == Result<Success, StoreError> {

@@ -3,8 +3,8 @@ internal import AuthService
 internal import Foundation
 internal import GRDB
 
-/// A row whose columns are read by type. GRDB's typed subscripts trap on a value of another type. The file comes from outside
-/// the process, so here such a value is an error.
+/// A row whose columns are read by type. GRDB's typed subscripts trap on a value of another type. The file's content is external
+/// input, so such a value is an error here.
 struct StoredRow: StoredColumns {
     private let row: Row
 
@@ -21,7 +21,7 @@ struct StoredRow: StoredColumns {
     /// NULL is false: rows of older versions have NULL in `attested_extensions`.
     func bool(_ column: String) throws(StoreError) -> Bool { try optionalInteger(column) ?? 0 != 0 }
 
-    /// A version without reasons wrote these rows.
+    /// These rows come from a version that stored no reasons.
     var reasonOfOldDemands: RotationReason? { .scheduled }
 
     private func value<Value>(_ column: String) throws(StoreError) -> Value? {

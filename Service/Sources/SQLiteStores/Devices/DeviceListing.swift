@@ -22,10 +22,10 @@ enum DeviceListing {
         }
         if let app = query.appID { require("app_id = ?", [app.text]) }
         if let status = query.status { require("status = ?", [status.rawValue]) }
-        // Without this, SQLite does not see that a partial index has the rows.
+        // Without this condition, SQLite does not use the partial index.
         if query.listsUnregisteredOfAllApps { conditions.append("status <> 'registered'") }
         if let platform = query.platform { require("platform = ?", [platform.rawValue]) }
-        // The time of a forgotten device is 0, so an index is not read as far as those.
+        // A forgotten device has the time 0, so this keeps the index scan from reading forgotten devices.
         require("registered_at >= ?", [max(query.registeredFrom?.seconds ?? 1, 1)])
         if let before = query.registeredBefore { require("registered_at < ?", [before.seconds]) }
         if let after = query.after {

@@ -7,7 +7,7 @@ struct SQLiteReceiptStore: ReceiptStore {
     let database: StoreDatabase
 
     func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt? {
-        // Usually nothing is due, and reading takes no lock.
+        // Usually no receipt is due, and reading takes no lock.
         guard try await database.read({ try $0.nextDue(at: now) }) != nil else { return nil }
         return try await database.write { database in
             guard var device = try database.nextDue(at: now) else { return nil }

@@ -62,7 +62,7 @@ struct SQLiteHistoryStore: VerdictHistoryStore {
                 ).map { (step, $0) }
             }
         }
-        // Usually nothing is old enough, and reading takes no lock.
+        // Usually no slot is old enough, and reading takes no lock.
         guard try await !database.read(due).isEmpty else { return false }
         return try await database.write { database in
             try database.execute(

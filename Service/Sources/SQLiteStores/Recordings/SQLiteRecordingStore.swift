@@ -74,7 +74,7 @@ struct SQLiteRecordingStore: RecordingStore {
     }
 
     func eraseRecordings(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
-        // Usually nothing has expired, and reading takes no lock.
+        // Usually no recording has expired, and reading takes no lock.
         let isDue = try await database.read { database in
             try Bool.fetchOne(
                 database, sql: "SELECT EXISTS (SELECT 1 FROM evidence WHERE expires_at <= ?)", arguments: [now.seconds])

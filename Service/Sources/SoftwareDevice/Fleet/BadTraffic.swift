@@ -6,16 +6,16 @@ package enum BadTraffic: String, Sendable, Hashable, CaseIterable {
     case replay
     /// A request whose signature is of another path.
     case signature
-    /// A request of a device that the service does not know.
+    /// A request of a device that is unknown to the service.
     case stranger
     /// A request that is dated an hour back.
     case clock
     /// A request whose nonce is malformed.
     case malformed
-    /// A registration with an attestation that is none.
+    /// A registration with an invalid attestation.
     case attestation
 
-    /// The code that the service must refuse it with. A spent bucket may refuse it first, with `RATE_LIMITED`.
+    /// The code with which the service must refuse it. An empty bucket may refuse it first, with `RATE_LIMITED`.
     package var code: ErrorCode {
         switch self {
         case .replay: .nonceReplay
@@ -37,7 +37,7 @@ package struct BadShares: Sendable, Hashable {
     /// Percentages of all requests; empty: no bad ones.
     package init(percent: [BadTraffic: Double] = [:]) { self.percent = percent.filter { $0.value > 0 } }
 
-    /// The percentage of all kinds together.
+    /// The percentage of all kinds in total.
     package var total: Double { percent.values.reduce(0, +) }
 
     /// The kind of a request; nil: it is a good one. Bad requests are spread evenly over the numbers, and the kinds over them.

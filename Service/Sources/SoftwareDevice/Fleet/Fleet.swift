@@ -25,7 +25,7 @@ package struct Fleet: Sendable {
         package var appID: AppID
         /// The number of devices.
         package var count: Int
-        /// The kinds of the devices. Device n has the n-th kind, beginning again after the last.
+        /// The kinds of devices, assigned in turn: device n has the n-th kind, starting over after the last.
         package var kinds: [Kind]
         /// The authority that attests iOS devices.
         package var apple: AppleAuthority
@@ -34,7 +34,7 @@ package struct Fleet: Sendable {
         /// The largest number of operations that run concurrently.
         package var concurrency: Int
 
-        /// Memberwise initializer. Team and package are those of the record that `apps example` prints.
+        /// Memberwise initializer. Team and package are those in the record that `apps example` prints.
         package init(
             url: String, appID: AppID, count: Int, kinds: [Kind], apple: AppleAuthority, google: GoogleAuthority,
             concurrency: Int
@@ -107,10 +107,10 @@ package struct Fleet: Sendable {
     package struct Outcome: Sendable, Hashable {
         /// The number of operations that succeeded.
         package internal(set) var succeeded = 0
-        /// The number of bad requests that the service refused as it must.
+        /// The number of bad requests that the service refused correctly.
         package internal(set) var refused = 0
-        /// The number of operations that failed, and of bad requests that were not refused as they must be. Retries of one
-        /// operation are not counted.
+        /// The number of failed operations, and of bad requests that were not refused correctly. Retries of one operation are not
+        /// counted.
         package internal(set) var failed = 0
         /// The duration of the phase.
         package internal(set) var elapsed = Duration.zero
@@ -139,8 +139,8 @@ package struct Fleet: Sendable {
         init(_ hasSucceeded: Bool) { self = hasSucceeded ? .succeeded : .failed }
     }
 
-    /// Makes the registered devices send requests and rotate their keys. If the load has bad requests, a tenth of the devices sends
-    /// only these: a device whose signatures fail is refused for a while, whatever it sends.
+    /// Makes the registered devices send requests and rotate their keys. If the load has bad requests, a tenth of the devices
+    /// sends only bad ones, because a device whose signatures fail is refused for a while, whatever it sends.
     package func work(_ load: Load) async -> Outcome {
         let registered = devices.filter(\.isRegistered)
         guard !registered.isEmpty else { return Outcome() }

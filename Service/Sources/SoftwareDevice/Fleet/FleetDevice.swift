@@ -96,7 +96,7 @@ struct FleetDevice: Sendable {
         ).status == 200
     }
 
-    /// Sends a bad request. Returns whether the service refused it as it must.
+    /// Sends a bad request. Returns whether the service refused it correctly.
     func sendBad(
         _ kind: BadTraffic, _ question: Fleet.Load.Question, dueAt due: ContinuousClock.Instant
     ) async -> Bool {
@@ -144,7 +144,7 @@ struct FleetDevice: Sendable {
     /// A signed request.
     ///
     /// - Parameters:
-    ///   - question: what the request is for.
+    ///   - question: the kind of request.
     ///   - signedPath: the path that is signed; nil: the one that is sent.
     ///   - changes: other values of signature headers.
     private func request(
@@ -172,7 +172,7 @@ struct FleetDevice: Sendable {
         }
     }
 
-    /// The code of a refusal, also of one that is only observed; nil: the request was accepted.
+    /// The code of a refusal, also of an observed one; nil: the request was accepted.
     private static func code(of answer: TransportAnswer, _ question: Fleet.Load.Question) -> String? {
         if case .verify = question, case .observed(let code, _)? = try? VerifyResponse(parsing: answer.body) {
             return code.rawValue
@@ -189,7 +189,7 @@ struct FleetDevice: Sendable {
     }
 }
 
-/// Throws instead of pausing before a retry: a fleet counts each failure at once.
+/// Throws instead of pausing before a retry, because a fleet counts each failure immediately.
 private struct ImpatientSleeper: Sleeper {
     func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws {
         guard purpose != .retry else { throw CancellationError() }

@@ -33,10 +33,10 @@ package final class FleetLog: Sendable {
     /// The exchanges so far, by route, without the bad requests.
     package var routes: [Route: Line] { lines.withLock { $0.routes } }
 
-    /// The bad requests so far. Those that were refused as they must are errors too, by code.
+    /// The bad requests so far. Correctly refused ones are errors too, by code.
     package var bad: [BadTraffic: Line] { lines.withLock { $0.bad } }
 
-    /// Records an answer to a request of this route, or to a bad one of this kind.
+    /// Records an answer to a request of this route, or to a bad request of this kind.
     func answered(_ route: Route, _ kind: BadTraffic? = nil, after duration: Duration, code: String?) {
         change(route, kind) { line in
             line.latencies.note(duration)

@@ -1,7 +1,7 @@
 /// A histogram of durations from a microsecond to an hour, in bounded memory, with the buckets of HdrHistogram for three digits. A
 /// bucket is at most a 1024th of its value wide, so a percentile is at most 0.1 percent too high.
 package struct LatencyHistogram: Sendable, Hashable {
-    /// One bucket for each microsecond up to 2048, then 1024 buckets for each doubling.
+    /// The first 2048 buckets have one microsecond each. After that, each doubling has 1024 buckets.
     private static let linear: UInt64 = 2048
     private static let perDoubling = 1024
     private static let longest: UInt64 = 3_600_000_000
@@ -25,7 +25,7 @@ package struct LatencyHistogram: Sendable, Hashable {
         maximum = max(maximum, .microseconds(Int64(clamping: microseconds)))
     }
 
-    /// The duration that this share of the recorded ones did not exceed (0.5 is the median); zero if nothing was recorded.
+    /// The duration that this share of the recorded durations did not exceed (0.5 is the median); zero if nothing was recorded.
     package func percentile(_ share: Double) -> Duration {
         guard count > 0 else { return .zero }
         let rank = max(1, UInt64((Double(count) * min(max(share, 0), 1)).rounded(.up)))

@@ -4,9 +4,9 @@ package import AuthContract
 package struct LoadMeasures: Sendable {
     /// The latencies of good requests, by operation.
     package var latencies: [String: LatencyHistogram]
-    /// The operations that belong to the load, not to the registrations before it.
+    /// The operations of the load, without the registrations before it.
     package var operationsOfLoad: Set<String>
-    /// The number of operations, registrations included, that did not end as they must.
+    /// The number of operations, registrations included, that did not end correctly.
     package var failed: Int
     /// The number of all operations, registrations included.
     package var count: Int
@@ -31,7 +31,7 @@ package struct LoadExpectation: Sendable, Hashable, CustomStringConvertible {
     package let description: String
 
     private enum Metric: Hashable {
-        /// A share of 1, of one operation; nil: of all operations of the load.
+        /// The latency of a share (up to 1) of one operation; nil: of all operations of the load.
         case latency(share: Double, operation: String?)
         case errors, errorPercent, rate
     }
@@ -123,7 +123,7 @@ package struct LoadExpectation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether it holds. Where nothing was measured it does not.
+    /// Whether the condition holds. Without measurements it does not.
     package func holds(in measures: LoadMeasures) -> Bool {
         guard let value = value(in: measures) else { return false }
         return switch comparison {
@@ -134,7 +134,7 @@ package struct LoadExpectation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether it says how many operations may fail.
+    /// Whether the condition bounds the number of failures.
     package var isAboutErrors: Bool { metric == .errors || metric == .errorPercent }
 
     /// The unit of the measured value.

@@ -15,7 +15,7 @@ struct LoggedTransport: HTTPTransport {
 
     /// Sends a request. Its latency begins when the request was due, so time spent waiting for a free slot is part of it.
     ///
-    /// - Parameter kind: the kind of a bad request; nil: it is a good one.
+    /// - Parameter kind: the kind of a bad request; nil: a good request.
     func send(
         _ request: TransportRequest, _ kind: BadTraffic? = nil, dueAt: ContinuousClock.Instant
     ) async throws(TransportError) -> TransportAnswer {
@@ -34,7 +34,7 @@ struct LoggedTransport: HTTPTransport {
         }
     }
 
-    /// The code of a refusal; nil: the answer is none.
+    /// The code of a refusal; nil: the answer is not a refusal.
     static func code(of answer: TransportAnswer) -> String? {
         guard !(200..<300).contains(answer.status) else { return nil }
         return (try? ErrorBody(parsing: answer.body))?.code ?? "HTTP_\(answer.status)"

@@ -3,7 +3,7 @@ internal import Bytes
 internal import Crypto
 package import SynheartAuth
 
-/// Records in memory: they end with the process.
+/// Records in memory, which end with the process.
 package final class VolatileStorage: RecordStorage {
     private let records = Locked<[RecordName: [UInt8]]>([:])
     private let locks = Locked<Set<String>>([])

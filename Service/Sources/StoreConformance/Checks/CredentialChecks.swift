@@ -163,7 +163,7 @@ extension StoreConformance {
                     let credential = samples.credential(scope: .apps([samples.app, other.app]))
                     try await stores.add(credential, samples)
                     async let first: Void = stores.remove(samples.app, samples)
-                    // Both apps, or one of them and a revocation.
+                    // Remove both apps, or remove one of them and revoke the credential.
                     async let second: Void =
                         round.isMultiple(of: 2)
                         ? stores.remove(other.app, other) : stores.revoke(credential.id, samples)
@@ -201,7 +201,7 @@ extension Samples {
         return CredentialChange(from: credential, to: after, recording: event(.credentialRevoked))
     }
 
-    /// The change of a credential that loses an app.
+    /// The change of a credential that loses an app: it is narrowed, or revoked if it names no other app. Nil: it loses none.
     fileprivate func loss(of app: AppID, to credential: Credential) -> CredentialChange? {
         let rest = credential.scope.named.subtracting([app])
         guard credential.loses(app) else { return nil }
@@ -222,14 +222,14 @@ extension Samples {
 }
 
 extension StoresUnderTest {
-    /// Inserts a credential, whose apps are provided.
+    /// Inserts a credential, and adds its apps.
     fileprivate func add(_ credential: Credential, _ samples: Samples) async throws {
         for app in credential.scope.named { try await provide(app, samples) }
         let inserted = try await credentials.insert(credential, recording: samples.event(.credentialCreated))
         try expect(inserted, "the credential was not inserted")
     }
 
-    /// Removes an app. Decides again as often as another change is faster.
+    /// Removes an app. Decides again whenever another change was faster.
     fileprivate func remove(_ app: AppID, _ samples: Samples) async throws {
         while true {
             let known = try unwrap(try await apps.app(app), "app to remove")

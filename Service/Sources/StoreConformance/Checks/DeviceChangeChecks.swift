@@ -37,7 +37,7 @@ extension StoreConformance {
                 try expect(try await stores.devices.save(unknown), is: .conflict, "of an unknown device")
             },
             ConformanceCheck("A stream of external changes stays open while its listener reads") { stores in
-                // Two listeners: none may end, nor take the other one's place.
+                // Two listeners: neither may end, or replace the other.
                 let ended = try await withThrowingTaskGroup(of: Bool.self) { group in
                     for _ in 0..<2 {
                         let changes = stores.devices.externalChanges()
@@ -47,7 +47,7 @@ extension StoreConformance {
                         }
                     }
                     group.addTask {
-                        // A stream that ends at once has ended long before these are done.
+                        // A stream that ends at once has ended long before these inserts are done.
                         let samples = try Samples(stores)
                         for _ in 0..<8 { try await stores.add(samples.device(), samples) }
                         for _ in 0..<1000 { await Task.yield() }

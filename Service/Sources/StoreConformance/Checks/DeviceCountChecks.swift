@@ -46,7 +46,7 @@ extension StoreConformance {
             },
             ConformanceCheck("A list of one status has the devices of all apps with it, newest first") { stores in
                 let apps = [try Samples(stores), try Samples(stores)]
-                // No other check has devices of this time.
+                // No other check uses devices registered at this time.
                 let start = stores.now + Int64.random(in: 1_000_000...1_000_000_000)
                 var devices: [DeviceRecord] = []
                 for age in 0..<3 {

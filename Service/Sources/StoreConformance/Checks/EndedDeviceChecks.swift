@@ -23,7 +23,7 @@ extension StoreConformance {
                     { all += count }
                     return all
                 }
-                // It ended in this second.
+                // The device ended in this second.
                 _ = try await forget(endedBefore: samples.now)
                 try expect(try await stores.stored(device).key, is: current.key, "the key of what was not forgotten")
                 let count = try await forget(endedBefore: samples.now + 1)
@@ -59,7 +59,7 @@ extension StoreConformance {
                     let saved = try await stores.devices.save([samples.change(device) { $0.status = status }])
                     try expect(saved, is: [.saved], "the outcome of a change")
                 }
-                // Rejected for a moment, and admitted again.
+                // Rejected briefly, then admitted again.
                 let rejected = samples.change(devices[0], .deviceRejected) { $0.status = .rejected }
                 _ = try await stores.devices.save([rejected])
                 let admitted = samples.change(rejected.saved, .deviceApproved) { $0.status = .registered }

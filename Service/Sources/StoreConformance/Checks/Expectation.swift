@@ -1,4 +1,4 @@
-/// A check found that its guarantee does not hold.
+/// A guarantee that a check found broken.
 struct Unmet: Error {
     let found: String
 }

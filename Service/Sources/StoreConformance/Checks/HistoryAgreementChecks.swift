@@ -23,14 +23,14 @@ extension StoreConformance {
     }
 }
 
-/// Random batches of three days in random order, and what a store must answer about them.
+/// Random batches of three days in random order, and the required answers of a store.
 private struct CountedBatches {
     private static let day: Int64 = 86_400
     private static let days: Int64 = 3
 
-    /// Slots of less than an hour that ended by then are removed.
+    /// Slots of less than an hour that ended by this time are removed.
     private(set) var minutesBefore: UnixTime
-    /// The other slots that ended by then are removed.
+    /// Other slots that ended by this time are removed.
     private(set) var hoursBefore: UnixTime
     private let start: UnixTime
     private let verdicts: [CountedVerdict]
@@ -50,7 +50,7 @@ private struct CountedBatches {
         }
     }
 
-    /// A new batch. Its minute is not removed yet: the service sends no other.
+    /// A new batch. Its minute has not been removed, because the service only sends such batches.
     mutating func addBatch() -> VerdictBatch {
         let first: Int64 = (minutesBefore - start + 59) / 60
         let minute = Int64.random(in: first..<Self.days * Self.day / 60)

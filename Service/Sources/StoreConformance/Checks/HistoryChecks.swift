@@ -106,7 +106,7 @@ extension StoreConformance {
     }
 }
 
-/// Verdicts of an app that no other check uses, at times long before the present, which no other check uses either.
+/// Verdicts of an app and at times that no other check uses. The times are long past.
 private struct HistorySamples {
     let app: AppID
     /// The start of an hour.

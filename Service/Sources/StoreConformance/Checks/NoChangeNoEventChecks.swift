@@ -81,7 +81,7 @@ extension StoreConformance {
 extension StoresUnderTest {
     fileprivate typealias Change = (StoresUnderTest, AuditEvent) async throws -> Bool
 
-    /// Makes changes that must all be refused, and expects that the log stays as it is.
+    /// Makes changes that must all be refused, and expects an unchanged log.
     fileprivate func expectNoEvent(_ samples: Samples, _ changes: [(what: String, change: Change)]) async throws {
         let before = try await codes(samples)
         for (what, change) in changes {

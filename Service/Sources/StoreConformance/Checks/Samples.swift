@@ -3,7 +3,7 @@ internal import AuthService
 internal import Crypto
 internal import StrictJSON
 
-/// Ids, keys and records that no other check uses.
+/// Ids, keys and records that only one check uses.
 struct Samples: Sendable {
     let app: AppID
     let now: UnixTime
@@ -103,7 +103,7 @@ struct Samples: Sendable {
 }
 
 extension StoresUnderTest {
-    /// Adds an app unless it is there. Its audit event has another app id, so that a check counts only its own events.
+    /// Adds an app unless it exists. Its audit event has another app id, so that a check counts only its own events.
     func provide(_ app: AppID, _ samples: Samples) async throws {
         _ = try await apps.insert(
             Samples.record(of: app), recording: samples.event(.appAdded, app: Samples.appID()))

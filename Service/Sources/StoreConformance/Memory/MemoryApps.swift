@@ -42,7 +42,8 @@ extension MemoryStores: AppStore {
         return .saved
     }
 
-    /// Whether the stored record is this one. As bytes: texts that are only canonically equivalent are different records.
+    /// Whether the stored record is this one, compared as bytes: texts that are only canonically equivalent are different
+    /// records.
     func isStored(_ app: StoredApp) -> Bool {
         appRecords[app.appID].map { $0.sealedJSON.utf8.elementsEqual(app.sealedJSON.utf8) } ?? false
     }

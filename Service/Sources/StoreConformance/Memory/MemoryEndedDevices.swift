@@ -1,7 +1,7 @@
 public import AuthContract
 public import AuthService
 
-/// What is left of a forgotten device, beside the bindings of its keys.
+/// The remains of a forgotten device, besides the bindings of its keys.
 struct Tombstone: Sendable {
     let appID: AppID
     let attestedKeyID: [UInt8]?

@@ -46,7 +46,7 @@ extension MemoryStores: WebhookStore {
 }
 
 extension Webhook {
-    /// The changeable members of another value, with this one's secret and the next version.
+    /// The changeable members of another webhook, with this one's secret and the next version.
     fileprivate func replaced(by other: Webhook, secret: [UInt8]? = nil, version: Int64? = nil) -> Webhook {
         Webhook(
             id: id, url: other.url, scope: other.scope, codes: other.codes, isEnabled: other.isEnabled,

@@ -4,30 +4,30 @@ internal import Crypto
 package import Foundation
 package import StrictJSON
 
-/// An object of App Attest with what it is compared with. What is nil is not compared.
+/// An App Attest object with its expected values. A nil value is not compared.
 package struct AppAttestEvidence: Sendable {
     /// One of App Attest's three.
     package let format: EvidenceFormat
-    /// The object; nil: a line has none.
+    /// The object; nil: the line has none.
     package let object: [UInt8]?
-    /// What it is compared with. No App ID matches a text that is none.
+    /// The expected values. No App ID matches a malformed text.
     package var expected = AppAttestExpectations()
-    /// Whether all of the object is the receipt. Receipts in collections may be followed by other bytes of their attestation.
+    /// Whether the receipt is the complete object. In collections, other bytes of the attestation may follow a receipt.
     package var isWholeReceipt = false
     /// The line's own policy.
     private(set) var ownPolicy: JSONValue?
 
-    /// An object that is compared with nothing yet.
+    /// An object without expected values.
     package init(_ format: EvidenceFormat, _ object: [UInt8], at date: Date? = nil) {
         self.format = format
         self.object = object
         expected.date = date
     }
 
-    /// The receipt: the object, or what comes before other bytes.
+    /// The receipt: the object, without trailing bytes.
     package var receipt: [UInt8]? { isWholeReceipt ? object : object.map { Receipt.prefix(of: $0) } }
 
-    /// The number of bytes after the receipt; nil: there are none.
+    /// The number of bytes after the receipt; nil: none.
     package var trailingBytes: Int? {
         guard let object, let receipt, receipt.count < object.count else { return nil }
         return object.count - receipt.count
@@ -66,7 +66,7 @@ extension AppAttestEvidence {
         let names = Self.members(format, isTrusted: isTrusted)
         let line = try JSONFields(
             .object(JSONObject(names.compactMap { name in line.optionalValue(name).map { (name, $0) } })))
-        // The object and the key id come from a device. A wrong text makes the verdict a refusal, not the line unreadable.
+        // The object and the key id come from a device. A wrong text causes a refusal, not an unreadable line.
         object = try line.optionalString("object").map { Base64.url.decode(Base64.normalized($0)) ?? [] }
         expected.appIDs = try line.optionalString("app_id").map { text in Set([AppleAppID(text)].compactMap(\.self)) }
         expected.keyID = try line.optionalString("key_id").map {
@@ -92,7 +92,7 @@ extension AppAttestEvidence {
 
     private static func clientDataHash(_ line: JSONFields) throws(JSONError) -> ClientDataHash? {
         guard let clientData = try line.optionalBase64("client_data") else {
-            // A line has the one or the other, by its format.
+            // A line has one of the two, depending on its format.
             let attested = try line.optionalBase64("client_data_hash")
             let inReceipt = try line.optionalBase64("client_hash_b64")
             return (attested ?? inReceipt).map { ClientDataHash($0) }
@@ -120,7 +120,7 @@ extension AppAttestEvidence {
         return (clientData, check)
     }
 
-    /// The line that is read as this evidence, of an object that the service verified.
+    /// The input line for this evidence, whose object the service judged.
     package var line: JSONObject {
         var line = JSONObject(format)
         line.set("object", base64: object)
@@ -141,7 +141,7 @@ extension AppAttestEvidence {
 // MARK: Audits
 
 extension AppAttestEvidence {
-    /// Makes the steps of the verification of an attestation object.
+    /// Runs the steps of the verification of an attestation object.
     package func auditAttestation(
         under options: VerificationOptions
     ) throws -> AppAttestAudit<AttestationObject> {
@@ -151,13 +151,13 @@ extension AppAttestEvidence {
         return verifier.audit(object, against: expected)
     }
 
-    /// Makes the steps of the verification of an assertion.
+    /// Runs the steps of the verification of an assertion.
     package func auditAssertion(under options: VerificationOptions) throws -> AppAttestAudit<AssertionObject> {
         let (object, asked, expected) = try prepare(options)
         return AssertionVerifier(policy: asked.policy).audit(object, against: expected)
     }
 
-    /// Makes the steps of the verification of a receipt. The chain is judged at the receipt's creation, and the age at the time of
+    /// Runs the steps of the verification of a receipt. The chain is judged at the receipt's creation, and the age at the time of
     /// the check.
     package func auditReceipt(under options: VerificationOptions) throws -> AppAttestAudit<Receipt> {
         let prepared = try prepare(options)
@@ -168,7 +168,7 @@ extension AppAttestEvidence {
         return verifier.audit(receipt ?? prepared.object, against: expected)
     }
 
-    /// The object, the policy, and what the line and the policies expect of the object.
+    /// The object, the policy, and the expected values of the line and the policies.
     private func prepare(
         _ options: VerificationOptions
     ) throws(NothingVerified) -> (object: [UInt8], asked: AppAttestOptions, expected: AppAttestExpectations) {

@@ -4,7 +4,7 @@ package import Crypto
 package import Foundation
 package import StrictJSON
 
-/// A chain of Android's key attestation with what it is compared with. What is nil is not compared.
+/// A chain of Android's key attestation with its expected values. A nil value is not compared.
 package struct KeyAttestationEvidence: Sendable {
     /// The chain in PEM, leaf first; nil: a line has none.
     private let pem: String?
@@ -31,7 +31,7 @@ package struct KeyAttestationEvidence: Sendable {
         ownPolicy = line.ownPolicy
     }
 
-    /// The line that is read as this evidence.
+    /// The input line for this evidence.
     package var line: JSONObject {
         var line = JSONObject(.keyAttestation)
         line["chain_pem"] = pem.map { .string($0) }
@@ -42,7 +42,7 @@ package struct KeyAttestationEvidence: Sendable {
         return line
     }
 
-    /// Makes the steps of the verification.
+    /// Runs the steps of the verification.
     package func audit(under options: VerificationOptions) throws(NothingVerified) -> KeyAttestationAudit {
         guard let pem else { throw .missing("chain_pem") }
         var verifier = KeyAttestationVerifier(policy: .audit, statusList: nil)

@@ -2,14 +2,14 @@ package import Foundation
 package import PlayIntegrity
 package import StrictJSON
 
-/// A token of Play Integrity with what it is compared with. What is nil is not compared.
+/// A Play Integrity token with its expected values. A nil value is not compared.
 ///
-/// Classic tokens are decoded with response keys. A standard token, which only Google can decode, could not be checked.
+/// Classic tokens are decoded with response keys. A standard token, which only Google can decode, yields `could-not-check`.
 package struct PlayIntegrityEvidence: Sendable {
-    /// The token; nil: a line has none.
+    /// The token; nil: the line has none.
     private let token: String?
     private var expected = PlayIntegrityExpectations()
-    /// The verdict in the token as the service knows it.
+    /// The verdict in the token, as the service knows it; nil: not known.
     private let verdict: IntegrityVerdict?
     /// The line's own policy.
     private var ownPolicy: JSONValue?
@@ -49,7 +49,7 @@ package struct PlayIntegrityEvidence: Sendable {
         ownPolicy = line.optionalValue("policy")
     }
 
-    /// The verdict that the service recorded, for a token that cannot be decoded here.
+    /// The recorded verdict of the service, for a token that cannot be decoded here.
     private static func recordedVerdict(_ line: JSONFields) throws(JSONError) -> IntegrityVerdict? {
         guard let recorded = try line.optionalObject("recorded_verdict") else { return nil }
         guard let payload = try recorded.value("payload").object else {
@@ -58,7 +58,7 @@ package struct PlayIntegrityEvidence: Sendable {
         return IntegrityVerdict(payload: payload, decodedBy: try recorded.choice("decoded_by"))
     }
 
-    /// The line that is read as this evidence.
+    /// The input line for this evidence.
     package var line: JSONObject {
         var line = JSONObject(.playIntegrity)
         line["token"] = token.map { .string($0) }
@@ -75,7 +75,7 @@ package struct PlayIntegrityEvidence: Sendable {
         return line
     }
 
-    /// Makes the steps of the verification.
+    /// Runs the steps of the verification.
     package func audit(under options: VerificationOptions) throws(NothingVerified) -> PlayIntegrityAudit {
         guard let token else { throw .missing("token") }
         let policy = try NothingVerified.unlessReadable("policy") {

@@ -3,8 +3,8 @@ internal import StrictJSON
 
 /// The policy for one line of App Attest.
 ///
-/// `--policy` has the members of an app record's `ios` object, under that name or by themselves. Members that say nothing
-/// about an object are ignored. Unknown members are errors.
+/// `--policy` has the members of an app record's `ios` object, under that name or by themselves. Members that do not concern an
+/// object are ignored. Unknown members are errors.
 struct AppAttestOptions {
     var policy: AppAttestPolicy
     var receiptPolicy = ReceiptVerifier.Policy()
@@ -37,7 +37,7 @@ struct AppAttestOptions {
         }
     }
 
-    /// Members of an app record that say nothing about an object.
+    /// Members of an app record that do not concern an object.
     private static let namesBesidePolicy = [
         "assertions_required_on", "assertions_required_except", "flag_risk_metric_above",
     ]

@@ -9,14 +9,13 @@ package enum PolicyKind: String, Sendable, CaseIterable {
     /// The member of an app record with the platform.
     package var platform: String { self == .ios ? "ios" : "android" }
 
-    /// A policy of this kind as a policy file has it: its members under the kind's name.
+    /// A policy of this kind in the form of a policy file: its members under the kind's name.
     package func file(_ members: JSONObject) -> JSONValue { .object(JSONObject([(rawValue, .object(members))])) }
 
-    /// Members that are ignored: notes for people, and members of an app record that say nothing about one object.
+    /// Ignored members: notes for people, and members of an app record that do not concern one object.
     private static let ignored: Set = ["description", "note", "trust_anchors", "status_list", "keys"]
 
-    /// The members of a policy of this kind, without the ignored ones. Nil if a policy of several kinds says nothing about this
-    /// kind.
+    /// The members of a policy of this kind, without the ignored ones. Nil if a policy of several kinds lacks this kind.
     ///
     /// - Throws: if `policy` is not an object, or has an unknown member next to its kinds.
     func members(of policy: JSONValue, path: String = "policy") throws(JSONError) -> JSONFields? {
@@ -45,7 +44,7 @@ enum PolicyLayer {
     /// `--policy`.
     case option(JSONFields?)
 
-    /// The members of the policy; nil if it says nothing about the kind.
+    /// The members of the policy; nil if it lacks the kind.
     var members: JSONFields? {
         switch self {
         case .line(let members), .option(let members): members
@@ -71,7 +70,7 @@ extension VerificationOptions {
     ///   - policy: the default.
     ///   - kind: its kind.
     ///   - own: the line's member `policy`.
-    ///   - others: members of an app record beside the policy, which are ignored.
+    ///   - others: members of an app record besides the policy, which are ignored.
     func overriding<Policy: JSONPolicy>(
         _ policy: Policy, _ kind: PolicyKind, with own: JSONValue?, ignoring others: [String] = []
     ) throws(JSONError) -> Policy {
@@ -84,7 +83,7 @@ extension VerificationOptions {
 }
 
 extension JSONFields {
-    /// The policy in an input line. A text there names a policy that is kept elsewhere, and is ignored.
+    /// The policy in an input line. If the member is a text, it names a policy stored elsewhere, and is ignored.
     var ownPolicy: JSONValue? {
         optionalValue("policy").flatMap { $0.string == nil ? $0 : nil }
     }

@@ -27,7 +27,7 @@ extension Administration {
         try Self.success(try await answer(call), of: call.route)
     }
 
-    /// What is to be changed, and its version for `AdminCall.ifMatch`; nil: the service names none.
+    /// The record to change, and its version for `AdminCall.ifMatch`; nil: the service names none.
     func read(
         _ route: AdminRoute, _ parameters: [String: String]
     ) async throws -> (object: JSONObject, version: String?) {
@@ -43,7 +43,7 @@ extension Administration {
         guard let fields = try? JSONFields(answer.body), let error = try? ErrorBody(fields) else {
             throw CommandFailure(.impossible, "the answer, with status \(answer.status), is not the admin API's")
         }
-        // Every operations listener knows the paths without parameters.
+        // Every operations listener knows the paths without parameters, so a 404 there is another server's.
         if error.code == ErrorCode.notFound.rawValue, !route.template.contains("{") {
             throw CommandFailure(.impossible, "there is no admin API there: --url names the operations listener")
         }
@@ -58,7 +58,7 @@ extension Administration {
     /// At most `limit` elements of a paged list, over any number of pages.
     ///
     /// - Parameters:
-    ///   - cursor: the query parameter that a page starts from, and the response member with the start of the next page.
+    ///   - cursor: the query parameter for the start of a page, and the response member with the start of the next page.
     ///   - start: the start of the first page; nil: the newest element.
     func list(
         _ route: AdminRoute, _ member: String, limit: Int, cursor: (parameter: String, next: String),
@@ -81,7 +81,7 @@ extension Administration {
         }
     }
 
-    /// The specific part of an error, without the sentence that every error of its code has.
+    /// The specific part of an error, without the sentence that all errors of its code share.
     private static func sentence(_ error: ErrorBody) -> String {
         guard let general = ErrorCode(rawValue: error.code)?.message, error.message.hasPrefix(general) else {
             return error.message

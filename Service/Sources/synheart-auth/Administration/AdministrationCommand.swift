@@ -47,7 +47,7 @@ struct AdministrationOptions: ParsableArguments {
 /// A command that works on the store, directly or over HTTP.
 protocol AdministrationCommand: AsyncParsableCommand {
     var options: AdministrationOptions { get }
-    /// Whether it creates the database if there is none.
+    /// Whether the command creates a missing database.
     static var makesDatabase: Bool { get }
 
     func perform(_ administration: any Administration, _ output: OutputOptions) async throws

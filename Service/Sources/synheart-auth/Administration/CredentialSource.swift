@@ -10,8 +10,8 @@ enum CredentialSource {
     /// The credential in the file, else in the environment, else in the file that the environment names.
     ///
     /// - Parameters:
-    ///   - user: the flag or command that needs it, for the error.
-    ///   - role: the role that it needs, for the error.
+    ///   - user: the flag or command that needs the credential, for the error.
+    ///   - role: the required role, for the error.
     static func credential(
         file: String?, environment: [String: String], for user: String = "--url", role: String = "admin"
     ) throws -> Secret {

@@ -32,7 +32,7 @@ extension AppsCommand {
             }
         }
 
-        /// A production record with placeholders that fit no real app.
+        /// A production record whose placeholders must be replaced.
         static func productionRecord(app: AppID) throws -> JSONObject {
             let record: JSONValue = [
                 "app_id": .string(app.text), "name": .string(app.text),
@@ -45,7 +45,7 @@ extension AppsCommand {
             return try AppRecord(JSONFields(record)).json(secrets: .plain)
         }
 
-        /// A staging record that trusts these authorities. Its only secret is the test kit's.
+        /// A staging record that trusts these authorities. Its only secret is that of the test kit.
         static func record(
             app: AppID, _ authorities: AuthorityOptions, allowsDevelopment: Bool = false
         ) throws -> JSONObject {

@@ -4,7 +4,7 @@ import AuthService
 import StrictJSON
 import Verification
 
-/// What one object is compared with.
+/// The expected values for one object.
 struct ExpectationOptions: ParsableArguments {
     @Option(name: .customLong("app-id"), help: "Apple: team id and bundle id.") var appID: String?
     @Option(name: .customLong("key-id"), help: "Apple: the key id, base64.") var keyID: String?
@@ -71,7 +71,7 @@ struct ExpectationOptions: ParsableArguments {
         }
     }
 
-    /// The given options that only some formats use: their names, and those formats.
+    /// The given options that apply only to some formats: their names, and those formats.
     var limited: [(option: String, formats: [EvidenceFormat])] {
         let withKey: [EvidenceFormat] = [.assertion, .receipt, .keyAttestation]
         let options: [(isGiven: Bool, option: String, formats: [EvidenceFormat])] = [
@@ -82,7 +82,7 @@ struct ExpectationOptions: ParsableArguments {
         return options.filter(\.isGiven).map { ($0.option, $0.formats) }
     }
 
-    /// The key that was given.
+    /// The given key.
     func givenKey() throws -> DevicePublicKey? {
         if let publicKey { return try DevicePublicKey(given: Array(publicKey.utf8), by: "--public-key") }
         return try publicKeyFile.map { path in

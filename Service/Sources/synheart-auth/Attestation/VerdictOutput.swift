@@ -11,9 +11,9 @@ extension Verdict {
 }
 
 extension OutputOptions {
-    /// Prints the verdict on one object, and what a program stores of a verified one: the key and the counter.
+    /// Prints the verdict on one object, and the values of a verified object that a program stores: the key and the counter.
     ///
-    /// - Parameter key: the key that is attested, or that the object was verified with; nil: nothing is verified, or there is none.
+    /// - Parameter key: the attested key, or the key that verified the object; nil: not verified, or no key.
     func show(_ verdict: Verdict, of format: String, provenBy key: DevicePublicKey?) throws(CommandFailure) {
         guard !json else {
             let forms = key.map { JSONObject($0.forms + [("pem", .string($0.pem))]) }

@@ -51,7 +51,7 @@ extension AttestationCommand {
             help: "With --batch: a line's own policy, environment and app ids win over --policy.")
         var linePolicies = false
         @Option(
-            // The second name is the first that it had. It works in 1.x.
+            // The second name is the original one, which also works in 1.x.
             name: [.customLong("save-recording"), .customLong("save-evidence")],
             help: "If the object is refused, write a recording to this file: everything that the refusal depends on.")
         var recording: String?
@@ -61,7 +61,7 @@ extension AttestationCommand {
         var receipt: String?
         @OptionGroup var output: OutputOptions
 
-        /// The given options that only some formats use.
+        /// The given options that apply only to some formats.
         private var limited: [(option: String, formats: [EvidenceFormat])] {
             expectations.limited + (receipt == nil ? [] : [("--save-receipt", [.attestation])])
         }

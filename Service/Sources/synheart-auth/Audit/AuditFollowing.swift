@@ -4,10 +4,10 @@ import AuthService
 import StrictJSON
 
 extension Administration {
-    /// Hands over events as they are appended, until the command is stopped. Each call waits for the next events.
+    /// Passes on events as they are appended, until the command is stopped. Each call waits for the next events.
     ///
-    /// Before the first answer, every failure ends the command. Later, a service that cannot be reached or cannot answer now is
-    /// asked again with back-off, and no event is lost or repeated.
+    /// Before the first answer, every failure ends the command. Later failures of the connection or the service are retried with
+    /// back-off, and no event is lost or repeated.
     ///
     /// - Parameters:
     ///   - after: only after the event with this number; nil: only later events.
@@ -18,7 +18,7 @@ extension Administration {
     ) async throws {
         var (after, failures, hasAnswered) = (after, 0, false)
         while true {
-            // A reader that has gone is noticed here, because there may be no event for a long time.
+            // Checks for a closed output here, because there may be no event for a long time.
             try StandardOutput.check()
             let call = AdminCall(
                 .followAudit,
@@ -42,7 +42,7 @@ extension Administration {
             guard let next = page["next_after"]?.integer else {
                 throw CommandFailure(.impossible, "the answer has no next_after")
             }
-            // A service with too many followers answers at once.
+            // With too many followers, the service answers at once, so wait here.
             if hasAnswered, events.isEmpty { try await Task.sleep(for: .milliseconds(250)) }
             (after, failures, hasAnswered) = (next, 0, true)
         }

@@ -8,11 +8,11 @@ import Glibc
 struct BackupFile: Sendable {
     let path: String
 
-    /// Writes a new file, reads it again, and gives it its name if all of it is good.
+    /// Writes a new file, reads it again, and gives it its name if it is valid.
     ///
     /// - Parameters:
     ///   - key: must have the key that seals the backup.
-    ///   - fill: gets a function that takes the bytes of the file.
+    ///   - fill: gets a function that writes bytes to the file.
     func create(
         key: ServiceKey, _ fill: (@escaping @Sendable ([UInt8]) throws -> Void) async throws -> Void
     ) async throws -> BackupSummary {

@@ -2,21 +2,21 @@ import AuthContract
 import AuthService
 import StrictJSON
 
-/// The last steps of a restore: they check the audit log of the new database, and add the restore to it.
+/// The last steps of a restore: check the new database's audit log, and append the restore to it.
 struct Restoration: Sendable {
     let contents: BackupContents
     let key: ServiceKey
     /// The folder with the archives of the audit log; nil: it is not configured.
     let archive: AuditArchiveFolder?
 
-    /// What a restore made.
+    /// The result of a restore.
     struct Outcome: Sendable {
         /// The seconds for which the restored service refuses current requests after its first start.
         var refusal: Int64 = 0
-        /// The files of archives that are not there, so that the restore did not check them.
+        /// The missing archive files, which the restore could not check.
         var unchecked: [String] = []
 
-        /// The lines about the files that were not checked, to follow the others; empty: there are none.
+        /// The lines about unchecked files, after the others; empty: all were checked.
         var warning: String {
             guard let first = unchecked.first else { return "" }
             let rest = unchecked.count - 1
@@ -37,7 +37,7 @@ struct Restoration: Sendable {
         var service = AuthService(stores: stores.all, key: key)
         service.auditTrail.folder = archive
         let missing = try await service.auditTrail.missingArchives()
-        // Reading the backup checked that the archives join the log, and their last seal.
+        // Reading the backup already checked that the archives connect to the log, and their last seal.
         let finding =
             missing.isEmpty
             ? try await service.auditTrail.verify(against: contents.head)

@@ -72,7 +72,7 @@ struct RestoreCommand: AsyncParsableCommand {
                 outcome = try await restoration.complete(
                     stores, else: ". The PostgreSQL database has its rows already: empty it before another attempt")
             }
-            // The clocks of two nodes at one Redis may differ by so much.
+            // The largest difference between the clocks of two nodes at one Redis.
             let apart = ClaimHistory.nodesApart + ClaimHistory.lease
             outcome.refusal += redis == nil ? SignaturePolicy.maximumFutureWindow : apart
         }
@@ -105,7 +105,7 @@ struct RestoreCommand: AsyncParsableCommand {
             """)
     }
 
-    /// What the backup cannot know, and what follows.
+    /// The history that the backup cannot contain, and the consequences.
     private static func unknown(_ refusal: Int64) -> [(String, String)] {
         [
             ("claims", "the service refuses requests of before its first start, and all for about \(refusal) s: 503"),

@@ -48,7 +48,7 @@ extension ServiceConfiguration {
             key.rawValue, "\(failure.sentence)" + (failure.advice.map { " (\($0))" } ?? ""))
     }
 
-    /// The key that signs receipt requests; nil: none is configured.
+    /// The key that signs receipt requests; nil: not configured.
     func deviceCheckKey() async throws(ConfigurationError) -> DeviceCheckKey? {
         guard let team = text(.appleTeamID), let id = text(.appleKeyID), let pem = secret(.appleKey) else { return nil }
         do throws(ContractError) {
@@ -58,9 +58,10 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The roots that the settings add to the built-in ones. The files are read anew.
+    /// The roots that the settings add to the built-in ones. The files are re-read.
     ///
-    /// - Parameter leavesOutExpired: whether an expired root is left out instead of refused. It must not end the service.
+    /// - Parameter leavesOutExpired: whether an expired root is left out instead of refused, because it must not end a running
+    ///   service.
     func addedRoots(leavingOutExpired leavesOutExpired: Bool = false) throws(ConfigurationError) -> AddedRoots {
         var roots = AddedRoots()
         for use in AddedRoot.Use.allCases {

@@ -67,7 +67,7 @@ extension ArgumentHelp {
 }
 
 extension ServiceConfiguration {
-    /// The configuration file of the flag, else of the environment; nil: there is none.
+    /// The configuration file from the flag, else from the environment; nil: none.
     fileprivate static func path(_ flag: String?) -> String? {
         flag ?? ProcessInfo.processInfo.environment[ConfigurationKey.prefix + "CONFIG"]
     }
@@ -81,7 +81,7 @@ extension ServiceConfiguration {
             let file = try path(config).map { try ConfigurationFile(path: $0) }
             return try ServiceConfiguration(file: file, environment: environment, flags: flags, for: scope)
         } catch let error as ConfigurationError {
-            // `serve` is refused. Any other command could not run.
+            // The error says that `serve` refused, or that another command could not run.
             throw CommandFailure(scope == .service ? .refused : .impossible, error.description)
         }
     }

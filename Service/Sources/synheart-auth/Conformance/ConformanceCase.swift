@@ -4,7 +4,7 @@ struct ConformanceCase: ListedCase {
     let id: String
     /// The heading of `docs/protocol.md` that has the rule.
     let section: String
-    /// What is true if the case holds.
+    /// The statement that the case checks.
     let sentence: String
     /// Plays the case. Returns if the rule holds, and throws a `CaseEnd` if it does not.
     let run: @Sendable (Stage) async throws -> Void
@@ -24,11 +24,11 @@ struct ConformanceCase: ListedCase {
     ].flatMap { $0 }
 }
 
-/// The end of a case that does not hold.
+/// The end of a case that failed or was skipped.
 enum CaseEnd: Error {
     /// The rule does not hold.
     case fails(String)
-    /// The case cannot be played here.
+    /// The case is not possible here.
     case skipped(String)
 }
 
@@ -37,14 +37,14 @@ struct CaseResult: Sendable {
     enum State: String, Sendable { case holds, fails, skipped }
 
     let state: State
-    /// Why it fails or was skipped; empty if it holds.
+    /// Why the case failed or was skipped; empty if it passed.
     let reason: String
-    /// What was sent and what came; empty unless it fails.
+    /// The requests and answers; empty unless the case failed.
     let exchanges: [Exchange]
 }
 
 extension ConformanceCase {
-    /// Plays the case on a stage of its own. An error that is not a `CaseEnd` means that an answer did not come.
+    /// Plays the case on its own stage. An error other than `CaseEnd` means that an answer did not arrive.
     func result(on stage: Stage) async -> CaseResult {
         let stage = stage.forOneCase
         do {

@@ -1,16 +1,16 @@
 import StrictJSON
 
-/// A case as a list or a report shows it.
+/// A case in a list or a report.
 protocol ListedCase: Sendable {
     /// The name on the command line and in results. It does not change between versions.
     var id: String { get }
     /// The heading of `docs/protocol.md` that has the rule.
     var section: String { get }
-    /// What is true if the case holds.
+    /// The statement that the case checks.
     var sentence: String { get }
 }
 
-/// Prints the results of cases when they are known, and counts them.
+/// Prints the results of cases as they are known, and counts them.
 struct ConformanceReport {
     private let output: OutputOptions
     private let width: Int
@@ -34,7 +34,7 @@ struct ConformanceReport {
         for row in rows { try StandardOutput.print(json: JSONValue.object(row).text()) }
     }
 
-    /// Prints a result: a line, and below it what went wrong.
+    /// Prints a result: a line, and below it the failure.
     mutating func tell(_ item: any ListedCase, _ result: CaseResult) throws {
         counts[result.state, default: 0] += 1
         guard !output.json else {

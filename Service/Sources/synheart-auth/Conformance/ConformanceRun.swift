@@ -2,16 +2,16 @@ import AuthContract
 import StrictJSON
 import SynheartAuth
 
-/// Plays cases against a service, one after another, and gives every phone up at the end.
+/// Plays cases against a service, one after another, and deregisters every phone at the end.
 struct ConformanceRun {
     private var stage: Stage
 
     /// The longest time for giving the phones up.
     private static let farewell: Duration = .seconds(60)
-    /// The most seconds that this machine's clock may be wrong: a year.
+    /// The largest error of this machine's clock, in seconds: a year.
     private static let clockLimit: Int64 = 366 * 86_400
 
-    /// Finds out what the service and the app are.
+    /// Finds out the properties of the service and the app.
     ///
     /// - Throws: a `CommandFailure` if no service answers, or if it does not have the app.
     init(_ stage: Stage) async throws {
@@ -20,7 +20,7 @@ struct ConformanceRun {
         do { answer = try await stage.send(WireRequest(method: "GET", target: Route.status.rawValue)) } catch {
             throw CommandFailure(.impossible, "cannot reach \(stage.options.url): \(error)")
         }
-        // A phone corrects its clock the same way.
+        // Corrects the clock as a phone does.
         if let time = answer.json["server_timestamp"]?.integer.map({ UnixTime($0) }) {
             let offset = time - stage.now
             let isUsable = !(-2...2 ~= offset) && -Self.clockLimit...Self.clockLimit ~= offset
@@ -42,7 +42,7 @@ struct ConformanceRun {
     /// The platforms on which phones register.
     var platforms: [Platform] { stage.platforms }
 
-    /// Plays the cases, and tells each result when it is known.
+    /// Plays the cases, and reports each result when it is known.
     func play(_ cases: [ConformanceCase], _ tell: (ConformanceCase, CaseResult) throws -> Void) async throws {
         for item in cases {
             let result = await item.result(on: stage)
@@ -53,7 +53,7 @@ struct ConformanceRun {
 
     /// Deregisters every phone, also after Ctrl-C.
     ///
-    /// - Returns: the number of those that may be left.
+    /// - Returns: the number of phones that may be left.
     static func leave(_ stage: Stage) async -> Int {
         await Task {
             var left = 0
@@ -70,9 +70,9 @@ struct ConformanceRun {
 }
 
 extension Stage {
-    /// Deregisters a phone under scheme 1, or under scheme 2 if it has signed under that.
+    /// Deregisters a phone under scheme 1, or under scheme 2 if the phone has used scheme 2.
     ///
-    /// - Returns: whether it is gone.
+    /// - Returns: whether the phone is deregistered.
     fileprivate func deregisters(_ phone: Phone) async -> Bool {
         let gone = [ErrorCode.notRegistered, .deviceRevoked].map(\.rawValue)
         let path = Route.device.rawValue

@@ -6,7 +6,7 @@ import Foundation
 import SoftwareDevice
 import StrictJSON
 
-/// What is in a registration, and what is wrong with it. A case changes one thing.
+/// The content of a registration, and its faults. A case changes one thing.
 struct Enrolment: Sendable {
     /// The key that is registered.
     var key = P256.Signing.PrivateKey()
@@ -14,7 +14,7 @@ struct Enrolment: Sendable {
     var attested: P256.Signing.PrivateKey?
     /// The key that signs `key_proof`; nil: `key`.
     var prover: P256.Signing.PrivateKey?
-    /// The challenge that the evidence is about; nil: the one in the body.
+    /// The challenge in the evidence; nil: the one in the body.
     var attestedChallenge: [UInt8]?
     var appleKey = AppleAttestKey()
     var appleApp: AppleApp
@@ -22,16 +22,16 @@ struct Enrolment: Sendable {
     var attestation = AppleAttestationOptions()
     var token = PlayTokenOptions()
     var chain = KeyAttestationOptions()
-    /// Whether the certificate chain of Android's hardware is sent; nil: where it belongs, for Android.
+    /// Whether the certificate chain of Android's hardware is sent; nil: only for Android.
     var sendsChain: Bool?
-    /// `proof`, in place of everything above.
+    /// `proof`, replacing the values above.
     var proof: String?
-    /// `public_key`, in place of the key's text.
+    /// `public_key`, replacing the key's text.
     var keyText: String?
 }
 
 extension Stage {
-    /// The body of a registration. It is valid unless `change` makes it wrong.
+    /// The body of a registration. It is valid unless `change` makes it invalid.
     func enrolment(
         _ platform: Platform, challenge: [UInt8], _ change: (inout Enrolment) -> Void = { _ in }
     ) throws -> (parts: Enrolment, request: WireRequest) {
@@ -80,7 +80,7 @@ extension Stage {
         return challenge
     }
 
-    /// Registers a phone that does nothing wrong.
+    /// Registers a phone correctly.
     func register(_ platform: Platform? = nil) async throws -> Phone {
         let platform = try platform ?? ordinary
         let (parts, request) = try enrolment(platform, challenge: try await challenge())

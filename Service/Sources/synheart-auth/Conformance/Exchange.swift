@@ -3,7 +3,7 @@ import Bytes
 import StrictJSON
 import SynheartAuth
 
-/// A request as it goes on the wire. A case may change everything in it after it was signed.
+/// A request as sent. A case may change any part of it after it was signed.
 struct WireRequest: Sendable {
     var method: String
     /// Path and query, as on the request line.
@@ -13,7 +13,7 @@ struct WireRequest: Sendable {
     /// Whether the body is sent in chunks, without its length.
     var isChunked = false
 
-    /// The same request with other values of these headers. Nil removes a header.
+    /// This request with other values of these headers. Nil removes a header.
     func with(_ changes: [(String, String?)]) -> WireRequest {
         var request = self
         for (name, value) in changes {
@@ -23,14 +23,14 @@ struct WireRequest: Sendable {
         return request
     }
 
-    /// The same request with another path or query on the wire.
+    /// This request, sent to another path or query.
     func to(_ target: String) -> WireRequest {
         var request = self
         request.target = target
         return request
     }
 
-    /// The same request with another body on the wire.
+    /// This request, sent with another body.
     func with(body: [UInt8]) -> WireRequest {
         var request = self
         request.body = body
@@ -49,7 +49,7 @@ struct WireAnswer: Sendable {
 
     var isSuccess: Bool { 200..<300 ~= status }
 
-    /// The body as a JSON object; empty if it is none.
+    /// The body as a JSON object; empty if it is not one.
     var json: JSONObject { (try? JSONValue(parsing: body))?.object ?? JSONObject() }
 
     /// The code of a refusal: of the body, else of the header, for a proxy that replaces bodies.
@@ -58,27 +58,27 @@ struct WireAnswer: Sendable {
         return json["error"]?.string ?? json["code"]?.string ?? headers.values(HeaderName.error).first
     }
 
-    /// Such as `401 CLOCK_SKEW`.
+    /// A text such as `401 CLOCK_SKEW`.
     var text: String { code.map { "\(status) \($0)" } ?? "\(status)" }
 }
 
-/// No answer came, or one that is too large. It is unknown whether the request arrived.
+/// No answer arrived, or one that is too large. It is unknown whether the request arrived.
 struct NoAnswer: Error, CustomStringConvertible {
     let description: String
 
     init(_ error: any Error) { description = "no answer: \(error)" }
 }
 
-/// One request and its answer, as a report shows them.
+/// One request and its answer, for a report.
 struct Exchange: Sendable {
     let url: String
     let sent: WireRequest
-    /// The answer, or why none came.
+    /// The answer, or why none arrived.
     let came: Result<WireAnswer, NoAnswer>
 
     /// The most bytes of a body, and of one header's value, that a report shows.
     private static let shown = 2048
-    /// Headers with a credential of the operator.
+    /// Headers with the operator's credential, which are not shown.
     private static let secret = ["authorization", HeaderName.serviceCredential.lowercased()]
 
     /// For a program.
@@ -119,7 +119,7 @@ struct Exchange: Sendable {
     }
 }
 
-/// The exchanges of one case: the last ones, because a report needs no more.
+/// The last exchanges of one case, for its report.
 final class Trace: Sendable {
     private let kept = Locked<[Exchange]>([])
 

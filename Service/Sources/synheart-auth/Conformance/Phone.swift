@@ -5,8 +5,7 @@ import Crypto
 import Foundation
 import StrictJSON
 
-/// A registered phone, in the hands of an attacker: it has its keys, and can sign whatever it wants. Unlike the SDK it never
-/// refuses.
+/// A registered phone under an attacker's control: it has the keys, and signs anything. Unlike the SDK it never refuses.
 final class Phone: Sendable {
     let id: DeviceID
     let appID: AppID
@@ -55,11 +54,11 @@ final class Phone: Sendable {
 
     // MARK: Scheme 2
 
-    /// What is signed under scheme 2, where it differs from what is sent.
+    /// The differences between the signed and the sent values under scheme 2.
     struct SchemeTwoChanges {
         var origin: RequestOrigin?
         var created: UnixTime?
-        /// The key that signs and that `keyid` names.
+        /// The key that signs, and that `keyid` names.
         var signer: P256.Signing.PrivateKey?
         /// Changes the text of the signature's parameters, before it is signed.
         var input: (String) -> String = { $0 }
@@ -110,12 +109,12 @@ final class Phone: Sendable {
 
     // MARK: Assertions
 
-    /// The request with an App Attest assertion over what its scheme 1 signature signs.
+    /// The request with an App Attest assertion over the bytes of its scheme 1 signature.
     ///
     /// - Parameters:
     ///   - other: the key that asserts; nil: the phone's.
-    ///   - message: the bytes that are asserted; nil: the right ones.
-    ///   - options: what is wrong with it.
+    ///   - message: the bytes that are asserted; nil: the correct ones.
+    ///   - options: the assertion's faults.
     func asserted(
         _ request: WireRequest, by other: AppleAttestKey? = nil, message: [UInt8]? = nil,
         options: AppleAssertionOptions = AppleAssertionOptions()

@@ -5,13 +5,13 @@ import Foundation
 import StrictJSON
 import SynheartAuth
 
-/// Where a case is played: the service under test, the test kit's Apple and Google, and the phones.
+/// The surroundings of a case: the service under test, the test kit's Apple and Google, and the phones.
 struct Stage: Sendable {
     let options: Options
     let apple: AppleAuthority
     let google: GoogleAuthority
     let transport: LoadTransport
-    /// Every phone that the service registered, to deregister them at the end.
+    /// The phones that the service registered, which are deregistered at the end.
     let cast = Cast()
     /// The seconds that the service's clock is ahead of this machine's.
     var clockOffset: Int64 = 0
@@ -19,7 +19,7 @@ struct Stage: Sendable {
     var platforms: [Platform] = []
     var trace = Trace()
 
-    /// What the command line names.
+    /// The options of the command line.
     struct Options: Sendable {
         /// The service, without a slash at its end.
         let url: String
@@ -27,7 +27,7 @@ struct Stage: Sendable {
         let secondURL: String?
         /// A route behind a gateway or a backend that asks `/verify`.
         let backend: String?
-        /// Whether the route is read with GET, because its gateway passes no bodies on.
+        /// Whether the route is called with GET, because its gateway forwards no bodies.
         let backendIsRead: Bool
         let appID: AppID
         let otherAppID: AppID?
@@ -50,7 +50,7 @@ struct Stage: Sendable {
 
     var appID: AppID { options.appID }
 
-    /// The same stage with a trace of its own.
+    /// This stage with a new trace.
     var forOneCase: Stage {
         var stage = self
         stage.trace = Trace()
@@ -98,7 +98,7 @@ struct Stage: Sendable {
         }
     }
 
-    /// Sends copies of requests at once, and returns all answers.
+    /// Sends copies of requests concurrently, and returns all answers.
     func sendTogether(_ requests: [(request: WireRequest, url: String)]) async throws -> [WireAnswer] {
         try await withThrowingTaskGroup(of: WireAnswer.self) { group in
             for (request, url) in requests { group.addTask { try await sendOnce(request, to: url) } }
@@ -155,7 +155,7 @@ struct Stage: Sendable {
     }
 }
 
-/// The phones that are registered now.
+/// The phones that are currently registered.
 final class Cast: Sendable {
     private struct Members {
         var phones: [Phone] = []

@@ -66,7 +66,7 @@ struct CredentialsCommand: AsyncParsableCommand {
             }
         }
 
-        /// Revokes a credential that could not be printed. No one has its text, and no one would revoke it later.
+        /// Revokes a credential that could not be printed: nobody has its text, so nobody would revoke it.
         private func withdraw(
             _ credential: JSONObject, from administration: any Administration, because loss: CommandFailure
         ) async throws {

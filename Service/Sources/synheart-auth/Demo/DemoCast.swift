@@ -2,7 +2,7 @@ import AttestationTestKit
 import AuthContract
 import SoftwareDevice
 
-/// The devices of the demo, each in a folder of its own.
+/// The devices of the demo, each in its own folder.
 struct DemoCast {
     let folder: String
     let url: String

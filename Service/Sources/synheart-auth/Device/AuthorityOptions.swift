@@ -23,7 +23,7 @@ struct AuthorityOptions: ParsableArguments {
         return try load(name) { try AuthorityFile.google(name) }
     }
 
-    /// Hides parser errors: they may quote the file, which is a private key.
+    /// Hides parser errors, which may quote the file: it is a private key.
     private func load<Authority>(_ path: String, _ load: () throws -> Authority) throws -> Authority {
         do {
             return try load()

@@ -34,7 +34,7 @@ struct DeviceCommand: AsyncParsableCommand {
 
         /// The device that was registered from this folder.
         ///
-        /// - Parameter origins: the origins that its requests may go to, besides the auth service.
+        /// - Parameter origins: the origins to which it may send requests, besides the auth service.
         func device(
             origins: Set<RequestOrigin> = [], scheme: SignatureScheme = .one
         ) throws -> SoftwareDevice {
@@ -160,7 +160,7 @@ struct DeviceCommand: AsyncParsableCommand {
                         bodyBytes: bytes)
                 }
             }
-            // The user types the URL, and so decides where the request may be sent.
+            // The user typed the URL, so any origin is allowed.
             let authority = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
             let origin = authority.joined(separator: "/").prefix { $0 != "?" && $0 != "#" }
             let device = try folder.device(origins: [try RequestOrigin(String(origin))], scheme: scheme)
@@ -246,7 +246,7 @@ struct DeviceCommand: AsyncParsableCommand {
     }
 }
 
-/// Runs an operation of the SDK. Turns its error into a sentence with the code and what to do.
+/// Runs an operation of the SDK. Turns its error into a sentence with the code and the remedy.
 func asking<Value: Sendable>(
     _ operation: () async throws -> Value
 ) async throws(CommandFailure) -> Value {

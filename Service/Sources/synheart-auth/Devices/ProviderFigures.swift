@@ -11,7 +11,7 @@ enum ProviderFigures {
 
     private static func usage(_ value: JSONValue?) -> JSONValue {
         let days = (value?.array ?? []).compactMap(\.object)
-        // Days are ISO 8601, so the latest day sorts last. The requests of all packages on that day are added up.
+        // Days are ISO 8601, so the latest day sorts last. The requests of all packages on that day are summed.
         guard let today = days.compactMap({ $0["day"]?.string }).max() else { return .null }
         let ofToday = days.filter { $0["day"]?.string == today }
         func sum(_ name: String) -> Int64 { ofToday.reduce(0) { $0 + ($1[name]?.integer ?? 0) } }

@@ -56,7 +56,7 @@ struct StatisticsCommand: AdministrationCommand {
     }
 }
 
-/// Which verdicts `statistics --since` counts.
+/// The verdicts that `statistics --since` counts.
 struct VerdictOptions: ParsableArguments {
     @Option(help: "With --since: only until then. Default: now.") var until: String?
     @Option(name: .customLong("app"), help: "With --since: only of this app.") var app: String?
@@ -64,10 +64,10 @@ struct VerdictOptions: ParsableArguments {
     var by: String?
     @Option(help: "With --since: the seconds of a step. Default: as fits the time.") var step: Int?
 
-    /// Whether one of the options is there.
+    /// Whether any of the options is given.
     var isGiven: Bool { until != nil || app != nil || by != nil || step != nil }
 
-    /// Prints a total for each series, or with `--json` the whole answer.
+    /// Prints a total for each series; with `--json`, the complete answer.
     func show(since: String, _ administration: any Administration, _ output: OutputOptions) async throws {
         let history = try await administration.ask(
             .showHistory,
@@ -81,7 +81,8 @@ struct VerdictOptions: ParsableArguments {
             (history["series"]?.array ?? []).compactMap(\.object), columns: columns, empty: "no verdicts")
     }
 
-    /// A time ago as unix seconds; any other text as it is, for the admin API to judge. Nil: it is a time ago that is not from 1970 on.
+    /// A relative time as unix seconds; any other text unchanged, for the admin API to judge. Nil: the relative time is before
+    /// 1970.
     static func time(_ text: String) -> String? {
         let units: [Character: Int64] = ["m": 60, "h": 3600, "d": 86_400]
         guard let unit = text.last.flatMap({ units[$0] }) else { return text }

@@ -16,7 +16,7 @@ struct Finding: Sendable {
     let check: String
     let state: State
     let message: String
-    /// What to do; nil if there is nothing.
+    /// The remedy; nil if nothing needs to be done.
     let advice: String?
 
     var json: JSONObject {
@@ -32,7 +32,7 @@ struct Diagnosis: Sendable {
     private(set) var findings: [Finding] = []
     private var ends: [(name: String, at: UnixTime)] = []
 
-    /// The largest number of ends that are listed.
+    /// The largest number of listed expiries.
     private static let maximumEnds = 50
 
     /// The worst state of all results.
@@ -53,10 +53,10 @@ struct Diagnosis: Sendable {
 
     mutating func fail(_ check: String, _ message: String, do advice: String) { add(check, .fail, message, advice) }
 
-    /// Notes something that ends by itself.
+    /// Notes something that expires.
     mutating func note(_ name: String, ending at: UnixTime) { ends.append((name, at)) }
 
-    /// Adds a line for each noted end, the first one first.
+    /// Adds a line for each noted expiry, earliest first.
     mutating func listEnds() {
         let sorted = ends.sorted { ($0.at, $0.name) < ($1.at, $1.name) }
         for end in sorted.prefix(Self.maximumEnds) { ok("ends", "\(end.at.iso8601)  \(end.name)") }
@@ -64,7 +64,7 @@ struct Diagnosis: Sendable {
         if further > 0 { ok("ends", "\(further) more end later") }
     }
 
-    /// Warns that a secret is not set here, where systemd may hand it to the unit alone.
+    /// Warns that a secret is not set here, because systemd may pass it only to the unit.
     mutating func warnWithheld(_ key: ConfigurationKey) {
         warn(
             key.rawValue,

@@ -4,7 +4,7 @@ import AuthServer
 import AuthService
 import StrictJSON
 
-/// Checks everything that a service needs, and says what to do.
+/// Checks everything that a service needs, and prints remedies.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Check everything that the service needs, and say what to do.",
@@ -71,7 +71,7 @@ struct DoctorCommand: AsyncParsableCommand {
         return diagnosis
     }
 
-    /// Shows a root that the configuration adds, and warns if it ends soon or is not needed.
+    /// Shows a root that the configuration adds, and warns if it expires soon or is not needed.
     private func check(_ root: AddedRoot, _ diagnosis: inout Diagnosis) {
         if !root.isBuiltIn { diagnosis.note("the root \(root.subject) of \(root.use.rawValue)", ending: root.notAfter) }
         let what = "\(root.subject), SHA-256 \(root.thumbprint), until \(root.notAfter.iso8601)"
@@ -86,7 +86,7 @@ struct DoctorCommand: AsyncParsableCommand {
         }
     }
 
-    /// Prints a line for each result, followed by what to do.
+    /// Prints a line for each result, followed by its remedy.
     private func show(_ diagnosis: Diagnosis) throws {
         let width = diagnosis.findings.map(\.check.count).max() ?? 0
         for finding in diagnosis.findings {

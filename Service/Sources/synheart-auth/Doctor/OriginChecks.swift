@@ -2,7 +2,8 @@ import AuthContract
 import StrictJSON
 import SynheartAuth
 
-/// Asks each configured origin, as a phone would, whether it leads to a service over the same stores.
+/// Checks by a request to each configured origin, as a phone would send it, that the origin leads to a service over the
+/// same stores.
 struct OriginChecks {
     let origins: [RequestOrigin]
     /// The `kid`s in the stores.

@@ -1,7 +1,7 @@
 import AuthServer
 import Glibc
 
-/// Checks the permissions of the files with secrets, except the service key beside the database.
+/// Checks the permissions of the files with secrets, except the service key next to the database.
 struct SecretFileChecks {
     let configuration: ServiceConfiguration
 
@@ -30,7 +30,7 @@ struct SecretFileChecks {
     /// - Parameters:
     ///   - keys: the secrets in the file.
     ///   - forbidden: the permissions that other users must not have.
-    /// - Returns: whether the permissions are right.
+    /// - Returns: whether the permissions are correct.
     @discardableResult
     static func checkMode(
         of file: String, named check: String, holding keys: [String] = [], forbidden: mode_t = 0o077,

@@ -4,11 +4,11 @@ import AuthService
 import Foundation
 import SQLiteStores
 
-/// Checks of the database file and the files beside it.
+/// Checks of the database file and the files next to it.
 struct StoreChecks {
     let configuration: ServiceConfiguration
 
-    /// The path of the file with links resolved. Its other files are beside it.
+    /// The path of the file with links resolved. The database's other files are next to it.
     private var path: String {
         (try? SQLiteStores.resolvedPath(configuration.databasePath)) ?? configuration.databasePath
     }

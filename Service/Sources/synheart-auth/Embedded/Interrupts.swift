@@ -16,8 +16,8 @@ struct Interrupted: Error {
 
 /// Runs work that SIGINT (Ctrl-C), SIGTERM or SIGHUP ends in order.
 ///
-/// - Parameter step: the action of the first signal; nil: it cancels the command, and the call throws `Interrupted` once the work
-///   has ended. The next signal runs the action of the enclosing call. Without one, it ends the process at once.
+/// - Parameter step: the action of the first signal; nil: the signal cancels the command, and the call throws `Interrupted` when
+///   the work has ended. The next signal runs the action of the enclosing call. Without one, it ends the process at once.
 func interruptible<Value>(
     by step: (@Sendable () -> Void)? = nil, _ work: () async throws -> Value
 ) async throws -> Value {
@@ -37,7 +37,7 @@ func interruptible<Value>(
 enum Interrupts {
     private struct State {
         var cancel: (@Sendable () -> Void)?
-        /// The actions of the next signals, last one first; nil cancels.
+        /// The actions of the next signals, innermost last; nil cancels.
         var steps: [(@Sendable () -> Void)?] = []
         var depth = 0
         var cancelledBy: Int32?

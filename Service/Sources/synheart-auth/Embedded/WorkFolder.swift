@@ -20,7 +20,7 @@ func withFolder(_ kept: String?, named name: String, _ body: (String) async thro
     }
 }
 
-/// A temporary folder of this process, under a lock. It holds private keys. A folder whose lock is free was left by a killed
+/// A temporary folder of this process, under a lock. The folder has private keys. If its lock is free, it was left by a killed
 /// process.
 private struct TemporaryFolder {
     private let path: String

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Ends a command with a sentence on standard error and an exit code that tells a program why.
+/// Ends a command with a sentence on standard error, and with an exit code that a program can read.
 struct CommandFailure: Error, CustomStringConvertible {
     enum Kind: Int32 {
         /// Refused or not found.

@@ -6,7 +6,7 @@ struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON, for programs.")
     var json = false
 
-    /// Prints one thing: its members as lines, or as a JSON object.
+    /// Prints one object: its members as lines, or as JSON.
     func show(_ object: JSONObject) throws(CommandFailure) {
         guard !json else { return try StandardOutput.print(json: JSONValue.object(object).text(.pretty)) }
         let width = object.members.map(\.name.withoutControls.count).max() ?? 0
@@ -35,7 +35,7 @@ struct OutputOptions: ParsableArguments {
         try StandardOutput.print(lines.joined(separator: "\n"))
     }
 
-    /// Prints one of a series without an end: these members on one line, or a JSON object on one line.
+    /// Prints one object of an endless series on one line: these members, or JSON.
     func line(_ object: JSONObject, columns: [String]) throws(CommandFailure) {
         guard !json else { return try StandardOutput.print(json: JSONValue.object(object).text()) }
         try StandardOutput.print(columns.map { Self.text(object[$0] ?? .null) }.joined(separator: "  "))

@@ -5,7 +5,7 @@ import Glibc
 enum OutputFile {
     static func write(_ text: String, to path: String) throws(CommandFailure) { try write(Array(text.utf8), to: path) }
 
-    /// Writes bytes. An existing file is replaced atomically, so that its mode and its open readers do not matter. If the path
+    /// Writes bytes. An existing file is replaced atomically, so that its mode and its open readers have no effect. If the path
     /// is a pipe or a device, the bytes are written into it.
     static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
         var about = stat()

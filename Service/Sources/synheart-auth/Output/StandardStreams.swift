@@ -1,14 +1,14 @@
 import Glibc
 
-/// Standard input, output and error as the operating system knows them.
+/// Standard input, output and error, as file descriptors of the process.
 enum StandardStreams {
     /// Makes the streams safe to use. Call it before the process opens a file.
     ///
-    /// The next file that a process opens gets the lowest free number. If the caller closed standard output, that file could
-    /// be the database, and a table would be written into it. So each closed stream is replaced by one that always fails:
-    /// `/dev/null`, opened in the wrong direction.
+    /// The next file that a process opens gets the lowest free number. If the caller closed standard output, that file could be
+    /// the database, and the command's output would be written into it. So each closed stream is replaced by one that always
+    /// fails: `/dev/null`, opened in the wrong direction.
     static func prepare() {
-        // If the reader is gone, the write fails and the command reports that. The signal would kill the command.
+        // If the reader is gone, a write fails and the command reports that. SIGPIPE would kill the command.
         signal(SIGPIPE, SIG_IGN)
         for (stream, wrongDirection) in [
             (STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY),
@@ -63,7 +63,7 @@ enum StandardOutput {
     /// Writes JSON and ends its line. Control characters are escaped as in JSON.
     static func print(json: String) throws(CommandFailure) { try writeAsItIs(json.withJSONControls + "\n") }
 
-    /// Writes a text of this program, such as a script for a shell, and ends its line.
+    /// Writes a text made by this program, such as a shell script, and ends its line.
     static func print(script: String) throws(CommandFailure) { try writeAsItIs(script + "\n") }
 
     /// Throws if the output has no reader. Commands call it before they change anything.
@@ -87,7 +87,7 @@ enum StandardOutput {
     }
 }
 
-/// A command's messages, besides its output. If standard error is lost, the exit code still tells.
+/// A command's messages, besides its output. If standard error is lost, the exit code still shows the result.
 enum StandardError {
     /// Writes a text and ends its line. Control characters other than line breaks are escaped.
     static func print(_ text: String) {

@@ -4,7 +4,7 @@ import AuthServer
 import StrictJSON
 import Verification
 
-/// What another record of an app would decide about its devices and recorded refusals.
+/// The decisions of another app record about the app's devices and recorded refusals.
 struct WhatIfCommand: AdministrationCommand {
     static let configuration = CommandConfiguration(
         commandName: "what-if", abstract: "Count the devices and refusals that another record would decide otherwise.",
@@ -29,7 +29,7 @@ struct WhatIfCommand: AdministrationCommand {
         name: .customLong("app"),
         help: ArgumentHelp("The app record, JSON, with its app_id; - is standard input.", valueName: "RECORD"))
     var record: String
-    // The second name is the first that it had. It works in 1.x.
+    // The second name is the original one, which also works in 1.x.
     @Option(
         name: [.customLong("recordings"), .customLong("evidence")],
         help: "The most recorded refusals to make again, newest first; 0: none.") var recordings = 100
@@ -74,7 +74,7 @@ struct WhatIfCommand: AdministrationCommand {
             do {
                 document = try await administration.ask(.exportRecording, ["app_id": app, "recording_id": id])
             } catch let failure as CommandFailure where failure.kind == .refused {
-                // It expired meanwhile.
+                // The recording expired meanwhile.
                 continue
             }
             let file = try RecordingFile(parsing: JSONValue.object(document).bytes)

@@ -4,7 +4,7 @@ import StrictJSON
 struct WhatIfReport {
     private static let maximumExamples = 5
 
-    /// One line: what is decided, for how many, and examples of those.
+    /// One line: a decision, the number of devices, and examples.
     private struct Line {
         var members: [(String, JSONValue)]
         var count = 0
@@ -13,7 +13,7 @@ struct WhatIfReport {
     }
 
     let app: String
-    /// The record's policies, as the service reads them.
+    /// The record's policies, as parsed by the service.
     private(set) var policies = JSONObject()
     private var devices = 0
     private var findings: [String: Line] = [:]
@@ -89,7 +89,7 @@ struct WhatIfReport {
             replaysOf, columns: ["recorded_code", "outcome", "code", "refusals", "newly", "examples"], empty: "")
     }
 
-    /// Prints which share of the requests and registrations that passed would not.
+    /// Prints the share of accepted requests and registrations that would be refused.
     private func showCounts(_ output: OutputOptions) throws {
         func passed(_ stage: String) -> Int64 { counts["passed"]?.object?[stage]?.integer ?? 0 }
         let findings = (counts["findings"]?.array ?? []).compactMap(\.object)
@@ -110,7 +110,7 @@ struct WhatIfReport {
             empty: "none of them would be refused or pending by platform, scheme or mode")
     }
 
-    /// The lines with most newly decided first.
+    /// The lines, sorted by the number of new decisions.
     private static func rows(_ lines: [String: Line], counting name: String) -> [JSONObject] {
         lines.sorted { ($1.value.newly, $0.key) < ($0.value.newly, $1.key) }.map { _, line in
             JSONObject(

@@ -28,7 +28,7 @@ struct ProxyCommand: AsyncParsableCommand {
                   --upstream-header-file /run/secrets/llm-key
             """)
 
-    /// How the backend learns who signed a request.
+    /// How the proxy tells the backend who signed a request.
     enum IdentityForm: String, ExpressibleByArgument, CaseIterable { case headers, token }
 
     @OptionGroup var options: ProxyOptions
@@ -42,7 +42,7 @@ struct ProxyCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        // SIGHUP does not end a service.
+        // SIGHUP must not end a service.
         _ = Signals.hangups()
         try await reporting {
             var settings = try options.settings(environment: ProcessInfo.processInfo.environment)
@@ -52,7 +52,7 @@ struct ProxyCommand: AsyncParsableCommand {
             let level = LogLevel(Logger.Level(rawValue: logLevel) ?? .info)
             LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level, writer: log) }
             let logger = Logger(label: "synheart-auth.proxy")
-            // Each client's connection may need one to the backend and one to the auth service.
+            // Each client's connection may need one connection to the backend and one to the auth service.
             settings.server.maximumConnections = min(
                 settings.server.maximumConnections, max(1, OpenFiles.makeRoomForConnections() / 3))
             if let file = options.upstreamHeaderFile { Self.warn(about: file, logger) }

@@ -10,7 +10,7 @@ enum OpenFiles {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return .max }
         if limit.rlim_cur < limit.rlim_max {
-            // Darwin refuses values above a smaller bound of its own. In that case the limit stays.
+            // Darwin refuses values above its own lower bound. In that case the limit stays unchanged.
             var raised = limit
             raised.rlim_cur = limit.rlim_max
             if setrlimit(resource, &raised) == 0 { limit = raised }

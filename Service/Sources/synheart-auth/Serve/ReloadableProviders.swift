@@ -13,7 +13,7 @@ final class ReloadableProviders: EvidenceProviders {
     private let (replaced, replacement) = AsyncStream.makeStream(
         of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-    /// - Parameter make: makes the providers of a configuration. It throws if the configuration is unusable.
+    /// - Parameter make: creates the providers of a configuration. It throws if the configuration is unusable.
     init(
         _ configuration: ServiceConfiguration,
         make: @escaping @Sendable (ServiceConfiguration) async throws -> Providers
@@ -24,10 +24,10 @@ final class ReloadableProviders: EvidenceProviders {
 
     private var now: Providers { current.withLock { $0 } }
 
-    /// Makes the providers of another configuration, without using them yet.
+    /// Creates the providers of another configuration, without using them yet.
     func prepare(_ configuration: ServiceConfiguration) async throws -> Providers { try await make(configuration) }
 
-    /// Uses these providers from now on.
+    /// Uses these providers for later calls.
     func use(_ providers: Providers) {
         current.withLock { $0 = providers }
         replacement.yield()
@@ -46,8 +46,7 @@ final class ReloadableProviders: EvidenceProviders {
         }
     }
 
-    /// The states of the status lists that the apps name. Without a usable list, registrations that need it are refused on
-    /// every node.
+    /// The states of the status lists that the apps name. Without a usable list, all nodes refuse registrations that need it.
     var readiness: Readiness.Check {
         Readiness.Check("revocation_lists") { [self] in
             do { try await now.checkLists() } catch { throw Readiness.Degraded("\(error)") }

@@ -15,7 +15,7 @@ struct Reloading {
     /// Follows the signals until cancelled.
     ///
     /// Reloadable settings are compared with the previous reload. Settings that need a restart are compared with the start, so
-    /// that the log names them at each reload until the service restarts or the change is undone.
+    /// that the log names them at each reload until the service restarts or the change is reverted.
     func run(from configuration: ServiceConfiguration, at hangups: AsyncStream<Void>) async {
         var current = configuration
         for await _ in hangups {
@@ -95,7 +95,7 @@ struct Reloading {
 }
 
 extension [AddedRoot] {
-    /// What a log line about them has.
+    /// The fields of a log line about them.
     var logged: Logger.Metadata {
         ["roots": "\(map { "\($0.use.rawValue) \($0.label) \($0.subject)" }.joined(separator: "; "))"]
     }

@@ -125,7 +125,7 @@ struct ServeCommand: AsyncParsableCommand {
             log.started(addresses, over: place, configuration)
         } run: { ready in
             try await server.run(
-                // Everything acknowledged is durable, so there is nothing to wait for.
+                // Every acknowledged change is durable, so do not wait.
                 onSecondSignal: {
                     log.abandoned()
                     _exit(ExitCode.failure.rawValue)

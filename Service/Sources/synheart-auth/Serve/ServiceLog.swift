@@ -26,7 +26,7 @@ final class ServiceLog: Sendable {
     /// The lines that were lost.
     var dropped: Int { writer.dropped }
 
-    /// Waits until what was logged is written. Bounded, because the reader of standard error may have stopped.
+    /// Waits until all logged lines are written.
     func flush(within limit: Duration = .seconds(1)) { writer.flush(within: limit) }
 
     /// The service accepts requests.
@@ -45,7 +45,7 @@ final class ServiceLog: Sendable {
     /// The service begins to stop.
     func stopping(because reason: String) { run.withLock { $0.stop = $0.stop ?? (reason, .now) } }
 
-    /// The service has stopped. Logs nothing if it never started: the command's error says why.
+    /// The service has stopped. Logs nothing if it never started: the command's error has the reason.
     ///
     /// - Parameter error: why; nil: the reason of `stopping`.
     func stopped(because error: (any Error)? = nil) {

@@ -6,7 +6,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-/// The traces of a running service: who makes spans, and who sends them.
+/// The traces of a running service: the tracer and the exporter.
 struct ServiceTracing {
     let tracer: RequestTracer
     let exporter: TraceExporter
@@ -29,13 +29,13 @@ private struct Collector: TraceExporter.Transport {
     private let client: HTTPClient
     private let url: String
 
-    /// - Parameter url: where spans are posted.
+    /// - Parameter url: the URL to which spans are posted.
     init(_ url: String) {
         self.url = url
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         configuration.timeout.connect = .seconds(5)
         configuration.connectionPool.retryConnectionEstablishment = false
-        // The export of a span must not make another one.
+        // The export of spans must not create spans.
         configuration.tracing.tracer = nil
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
@@ -46,7 +46,8 @@ private struct Collector: TraceExporter.Transport {
         request.headers.add(name: "Content-Type", value: "application/json")
         request.body = .bytes(body)
         let answer = try await client.execute(request, timeout: TimeAmount(limit))
-        // What a collector could not take of a batch is its own log's matter. The body is read, so that the connection is used again.
+        // If the collector accepts only a part of a batch, its own log has the reason. The body is read so that the connection
+        // can be reused.
         _ = try await answer.body.collect(upTo: 65_536)
         return Int(answer.status.code)
     }

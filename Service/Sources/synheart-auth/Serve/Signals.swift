@@ -2,15 +2,15 @@ import Foundation
 
 /// The signals of a service, except those that stop it.
 enum Signals {
-    /// From now on, SIGHUP is delivered to the stream, and SIGUSR1 and SIGUSR2 do nothing. A write to a pipe without a reader
-    /// fails and no longer ends the process.
+    /// Delivers SIGHUP to the stream, and ignores SIGUSR1 and SIGUSR2. Ignores SIGPIPE, so that a write to a pipe without a
+    /// reader fails instead of ending the process.
     static func hangups() -> AsyncStream<Void> {
         for number in [SIGUSR1, SIGUSR2, SIGPIPE] { signal(number, SIG_IGN) }
         // Set until the source is registered. With SIG_IGN, child processes would inherit the setting.
         signal(SIGHUP) { _ in }
         // Several pending signals become one.
         let (hangups, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        // Dispatch always creates this class, which is Sendable. The declared protocol is not.
+        // Dispatch always creates this Sendable class, but the declared protocol is not Sendable.
         guard let source = DispatchSource.makeSignalSource(signal: SIGHUP, queue: .global()) as? DispatchSource else {
             return hangups
         }

@@ -3,7 +3,7 @@ import AuthService
 import SQLiteStores
 
 extension SQLiteStores {
-    /// With less free space, the service is not ready: registrations would soon fail, and later claims.
+    /// With less free space, the service is not ready: registrations would soon fail, and then claims.
     private static let minimumFreeBytes: Int64 = 16 << 20
 
     /// The readiness checks of the storage: a write, and the free space.
@@ -26,7 +26,7 @@ extension SQLiteStores {
             MetricsSource(
                 "synheart_storage_free_bytes", help: "Bytes that are free for the database and the replay claims."
             ) { [self] in
-                // The file system does not answer: keep the last value.
+                // If the file system does not answer, keep the last value.
                 (try? await freeBytes()).flatMap { $0 }.map { Double($0) }
             },
         ]

@@ -22,7 +22,7 @@ final class LoadTransport: HTTPTransport {
         try await send(request, isChunked: false)
     }
 
-    /// Sends a request, if `isChunked` without the length of its body.
+    /// Sends a request, without its body's length if `isChunked`.
     func send(_ request: TransportRequest, isChunked: Bool) async throws(TransportError) -> TransportAnswer {
         var message = HTTPClientRequest(url: request.url)
         message.method = HTTPMethod(rawValue: request.method)

@@ -218,7 +218,7 @@ struct ExpectationArgument: ExpressibleByArgument {
 }
 
 extension ProtectionSettings {
-    /// Rates without address limits: all devices of a fleet have one address.
+    /// Rates without limits for addresses, because all devices of a fleet have one address.
     static var unlimited: ProtectionSettings {
         var settings = ProtectionSettings()
         settings.enrolment = Rate(burst: 1e9, perMinute: 1e9)

@@ -8,7 +8,7 @@ struct Simulation {
     let devices: Int
     let log: FleetLog
     let expectations: [LoadExpectation]
-    /// The kinds of bad requests that were asked for.
+    /// The requested kinds of bad requests.
     let bad: [BadTraffic]
     var enrolment = Fleet.Outcome()
     var work = Fleet.Outcome()
@@ -49,7 +49,7 @@ struct Simulation {
         }
     }
 
-    /// Names each expectation that does not hold on standard error.
+    /// Prints the expectations that do not hold to standard error.
     func requireExpected() throws {
         let missed = measured.filter { !$0.expectation.holds(in: measures) }
         for (expectation, value) in missed {

@@ -75,7 +75,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
         return url
     }
 
-    /// Checks that the chain arrived complete, and ends with the same event as the file's.
+    /// Checks that the chain was copied completely, and ends with the same event as the file's.
     private func verify(_ url: String, against source: SQLiteStores) async throws {
         let target = try await PostgreSQLStores.connect(url, role: .administration)
         try await closing(target.close) {

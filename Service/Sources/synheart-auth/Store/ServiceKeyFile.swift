@@ -5,7 +5,7 @@ import Bytes
 import Foundation
 import Glibc
 
-/// The file of the service key beside the database: 32 bytes in base64, mode 0600. The first use creates it with the database.
+/// The file of the service key next to the database: 32 bytes in base64, mode 0600. The first use creates it with the database.
 ///
 /// During a rotation the file lists several keys, one per line. The first one seals.
 struct ServiceKeyFile {

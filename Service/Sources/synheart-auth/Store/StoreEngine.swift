@@ -17,17 +17,17 @@ protocol StoreEngine: Sendable {
     func readiness(of service: AuthService) -> [Readiness.Check]
     var metrics: [MetricsSource] { get }
 
-    /// From now on, the service seals with this key. If other processes can change the keys, sealed writes fail once this key
-    /// is no longer listed.
+    /// Makes the service seal with this key. If other processes can change the keys, sealed writes fail once this key is no
+    /// longer listed.
     func serviceSeals(with key: ServiceKeyCheck)
 
-    /// From now on, refuses changes unless this is the key that seals.
+    /// Refuses later changes unless this is the sealing key.
     func allowWrites(whileSealing key: ServiceKeyCheck)
 
-    /// Gives a body the end of the audit log and a function that visits every row, both of one snapshot. The service may run.
+    /// Gives a body the end of the audit log and a function that visits every row, both from one snapshot. The service may run.
     func snapshot(_ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void) async throws
 
-    /// Ends the work with the stores. Running calls are answered.
+    /// Ends the use of the stores. Running calls are answered.
     func close() async
 }
 

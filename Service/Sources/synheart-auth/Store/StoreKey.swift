@@ -7,16 +7,16 @@ struct StoreKey {
     let key: ServiceKey
     /// The source of the key, for messages.
     private let source: String
-    /// What the key seals, for messages.
+    /// The stores that the key seals, for messages.
     private let place: StorePlace
 
-    /// The configured key, or else the key in the file beside a SQLite database.
+    /// The configured key, or else the key in the file next to a SQLite database.
     ///
     /// - Parameter creating: whether to create the key file if neither a key nor a database exists. An existing database was sealed
     ///   with a key, and a new key could not open it.
     init(_ configuration: ServiceConfiguration, of place: StorePlace, creating: Bool) throws {
         self.place = place
-        // Check this before the key: another process that creates both creates the key first.
+        // Check this before the key: a process that creates both creates the key first.
         let hasDatabase = place.file.map { SQLiteStores.hasDatabase(at: $0) } ?? true
         if let key = try configuration.serviceKey {
             (self.key, source) = (key, "service_key of \(configuration.origin(of: .serviceKey))")
@@ -32,7 +32,7 @@ struct StoreKey {
             return
         }
         guard creating, !hasDatabase else {
-            // If the file is not a database, say that instead.
+            // If the file is not a database, report that instead.
             if hasDatabase { try SQLiteStores.checkFile(database) }
             throw CommandFailure(
                 .impossible,
@@ -50,7 +50,7 @@ struct StoreKey {
     /// The rules for this key over the stores that it seals.
     func rules(_ stores: any StoreEngine) -> ServiceKeyRules { ServiceKeyRules(store: stores.serviceKeys, key: key) }
 
-    /// Runs `body`. If the key is refused, the error names the key's source and what it does not open.
+    /// Runs `body`. If the key is refused, the error names the key's source and the stores that it does not open.
     func explaining<Value>(_ body: () async throws -> Value) async throws -> Value {
         do { return try await body() } catch let error as ServiceKeyError {
             throw CommandFailure(.impossible, "the service key (\(source)) for \(place) \(error)")

@@ -3,12 +3,12 @@ import SQLiteStores
 
 /// Where the service's state is.
 enum StorePlace: CustomStringConvertible {
-    /// A SQLite file, by its resolved path. Its other files lie beside it.
+    /// A SQLite file, by its resolved path. Its other files are next to it.
     case file(String)
     /// Servers that several nodes share, by their URLs: PostgreSQL, and optionally Redis for challenges, claims and rate limits.
     case servers(postgresql: String, redis: String?)
 
-    /// The path of the SQLite file; nil: there is none.
+    /// The path of the SQLite file; nil: the stores are on servers.
     var file: String? {
         switch self {
         case .file(let path): path
@@ -16,7 +16,7 @@ enum StorePlace: CustomStringConvertible {
         }
     }
 
-    /// The place in messages, without secrets.
+    /// The place, for messages, without secrets.
     var description: String {
         switch self {
         case .file(let path): path

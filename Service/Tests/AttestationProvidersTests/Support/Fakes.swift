@@ -49,7 +49,7 @@ final class Pauses: Sendable {
     }
 }
 
-/// Keeps all log lines.
+/// Records all log lines.
 struct LogRecorder: LogHandler {
     let lines: Locked<[String]>
     var metadata: Logger.Metadata = [:]

@@ -19,7 +19,7 @@ final class GoogleStandIn: Sendable {
     /// Answers that are given before the usual ones.
     let tokenScript = Script()
     let decodeScript = Script()
-    /// Answers for one package that replace the usual ones, every time.
+    /// Answers for one package that always replace the usual ones.
     private let packageAnswers = Locked<[String: StandIn.Answer]>([:])
     private let issued = Locked<[String]>([])
     private let valid = Locked<String?>(nil)
@@ -168,7 +168,7 @@ struct GoogleUnderTest {
 }
 
 extension GoogleSettings {
-    /// Deadlines that even a busy machine keeps. Other tests cover the deadlines with short ones.
+    /// Deadlines that even a busy machine meets. Other tests cover short deadlines.
     static var patient: GoogleSettings {
         var settings = GoogleSettings()
         settings.decodeDeadline = .seconds(100)

@@ -265,7 +265,7 @@ import Testing
             #expect(refused.status == 403 && refused.code == "FORBIDDEN", "\(refused.text)")
             let path = "/apps/com.example.two"
             #expect(try await server.administer("PUT", path, admin, body: both).status == 200)
-            // A package that another administrator added stays.
+            // A package that another administrator added remains.
             #expect(try await server.administer("PUT", path, bound, body: both).status == 200)
         }
     }
@@ -355,7 +355,7 @@ import Testing
             var ids: Set<String> = []
             for number in 0..<7 {
                 ids.insert(try await TestDevice.register(at: server).id)
-                // Some events have the same second, others do not.
+                // Some events have the same second.
                 if number % 3 == 0 { server.clock.advance(1) }
             }
             var seen: [String] = []
@@ -614,7 +614,7 @@ import Testing
                 #expect(answer.status == 403 && answer.code == "FORBIDDEN", "\(record) \(answer.text)")
                 #expect(answer.json["message"]?.string?.contains("for all apps") == true)
             }
-            // The operator's source stays, also if the record is sent back with masked secrets.
+            // The operator's source stays, even if the record is sent back with masked secrets.
             var masked = try await server.administer("GET", "/apps/com.example.play", bound).json
             masked["name"] = "renamed"
             #expect(try await put(bound, .object(masked)).status == 200)

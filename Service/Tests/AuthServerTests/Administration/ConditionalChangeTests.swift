@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Decisions about one device, and changes of a webhook, with the version that a person saw.
+/// Decisions about one device, and changes of a webhook, for the version that a person saw.
 @Suite struct ConditionalChangeTests {
     private static let decisions = ["revoke", "force-rotation", "lift-rotation", "lower-scheme"]
 
@@ -47,7 +47,7 @@ import Testing
             #expect(try await server.administer("POST", path + "/reject", caller).status == 200)
             let late = try await server.administer("POST", path + "/approve", caller, [("If-Match", seen)])
             #expect(late.code == "PRECONDITION_FAILED", "\(late.text)")
-            // Without a version, the state decides.
+            // Without a version, the device's state decides.
             #expect(try await server.administer("POST", path + "/approve", caller).code == "CONFLICT")
         }
     }

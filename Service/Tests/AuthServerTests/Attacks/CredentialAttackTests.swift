@@ -34,7 +34,8 @@ import Testing
         }
     }
 
-    /// A form on another site's page: a simple request, which a browser sends without a preflight and with its own credentials.
+    /// A form on another site's page makes a simple request: the browser sends it without a preflight, and with the browser's
+    /// credentials.
     @Test func `a form of another site changes nothing`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
@@ -67,7 +68,7 @@ import Testing
         }
     }
 
-    /// Requests are counted for the peer address, whatever these headers say.
+    /// Requests are counted by the peer address, whatever these headers contain.
     @Test(arguments: [
         "X-Forwarded-For", "X-Real-IP", "Forwarded", "CF-Connecting-IP", "True-Client-IP", "X-Client-IP",
         "X-Cluster-Client-IP",
@@ -103,7 +104,7 @@ import Testing
         }
     }
 
-    /// One phone of many behind an address, with everything that a client without a valid signature can send.
+    /// One phone of many behind an address sends everything that is possible without a valid signature.
     @Test func `a client that always fails makes no request of a neighbour fail`() async throws {
         var protection = ProtectionSettings()
         let few = Rate(burst: 2, perMinute: 1)
@@ -135,7 +136,7 @@ import Testing
         }
     }
 
-    /// A flood from one app leaves room for other apps, and the limit ends when its claims expire.
+    /// A flood from one app leaves room for other apps, and the app is accepted again when its claims expire.
     @Test func `an app holds at most its share of live claims`() async throws {
         var protection = ProtectionSettings()
         protection.claimsOfOneApp = 6

@@ -3,8 +3,8 @@ import Testing
 
 @testable import AuthServer
 
-/// Requests whose end a proxy and this server could see in different places. Each is refused and its connection closed, so that
-/// bytes behind it are never read as another request.
+/// Requests whose end a proxy and this server could find at different positions. Each is refused and its connection closed, so
+/// that later bytes are never read as another request.
 @Suite struct FramingAttackTests {
     private static let smuggled = "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\n\r\n"
     private static let json = "{\"app_id\":\"com.example.app\"}"
@@ -29,7 +29,7 @@ import Testing
         post("Content-Length: 28, 28\r\n", json), post("Content-Length: +28\r\n", json),
         post("Content-Length: 0x1c\r\n", json), post("Content-Length: 2 8\r\n", json), post("Content-Length: \r\n", ""),
         post("Content-Length: -1\r\n", ""), post("Content-Length: 99999999999999999999999\r\n", ""),
-        // Transfer codings that one server knows and another may not.
+        // Transfer codings that are not known to every server.
         chunked("Transfer-Encoding: identity\r\n"), chunked("Transfer-Encoding: gzip\r\n"),
         chunked("Transfer-Encoding: gzip, chunked\r\n"),
         chunked("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"),

@@ -17,7 +17,7 @@ import Testing
             func signature(_ headers: [(String, String)]) -> String {
                 headers.first { $0.0 == HeaderName.signature }?.1 ?? ""
             }
-            // A signature whose text each of the forms below would change.
+            // A signature whose text each of the changes below would alter.
             var honest = try headers()
             while !signature(honest).contains("/") || !signature(honest).contains("+")
                 || !signature(honest).hasSuffix("=")

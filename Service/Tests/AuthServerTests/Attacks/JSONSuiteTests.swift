@@ -20,7 +20,7 @@ import Testing
         return try JSONDecoder().decode([Case].self, from: Data(contentsOf: vectors))
     }
 
-    /// The allowed statuses for a body with this value as one of its members.
+    /// The statuses that are allowed for a body with this value as one of its members.
     private static func status(_ test: Case) -> Set<Int> {
         switch test.expect {
         case "accept": [test.name.contains("duplicated_key") ? 400 : 200]

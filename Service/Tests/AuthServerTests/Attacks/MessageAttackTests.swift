@@ -9,7 +9,7 @@ import Testing
 /// Scheme 1 joins method, path, timestamp and body with line breaks. Moving a line break to another part keeps the signed bytes
 /// and changes their meaning.
 @Suite struct MessageAttackTests {
-    /// The parts of a signed message. Other splits of the same bytes have the same signature.
+    /// The parts of a signed message. Other splits of the same bytes would have the same signature.
     private struct Cut {
         var method: String
         var path: String

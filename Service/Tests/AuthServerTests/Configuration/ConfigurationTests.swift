@@ -185,7 +185,7 @@ import Testing
             try ServiceConfiguration(
                 file: file(text), environment: environment, for: scope, credentialStore: folder.path)
         }
-        // No such file: it is a fault.
+        // The file is missing: a fault.
         #expect(refusedKey { _ = try read(apple) } == "providers.apple_key")
         #expect(refusedKey { _ = try read(postgresql) } == "service_key")
         for name in ["providers.apple_key", "service_key"] {
@@ -195,11 +195,11 @@ import Testing
         #expect(try read(postgresql).isWithheld(.serviceKey))
         let set = ["SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 1, count: 32).base64EncodedString()]
         #expect(try !read(postgresql, .inspection, set).isWithheld(.serviceKey))
-        // What else is not there stays a fault, as does everything for the service itself.
+        // Other missing values remain faults, and so do all for the service itself.
         #expect(refusedKey { _ = try read("providers: {apple_key_id: KEY1234567}") } == "providers.apple_key")
         #expect(refusedKey { _ = try read(apple, .service) } == "providers.apple_key")
         #expect(refusedKey { _ = try read(postgresql, .store) } == "service_key")
-        // A process with credentials has all that it is handed.
+        // A process with systemd credentials has all passed values.
         let handed = ["CREDENTIALS_DIRECTORY": folder.path + "/nowhere"]
         #expect(refusedKey { _ = try read(apple, .inspection, handed) } == "providers.apple_key")
     }

@@ -35,7 +35,7 @@ import Testing
             Case("server: {other_origins: ['https://a.example', 'http://auth.internal:8080']}") {
                 try $0.otherOrigins == [RequestOrigin("https://a.example"), RequestOrigin("http://auth.internal:8080")]
             }
-        // TLSTests covers their use and reload. Here: both files are read, and a missing file is refused.
+        // TLSTests covers their use and reload. This case checks that both files are read, and that a missing file is refused.
         case .tlsCertificate: Case("server: {tls_certificate: a.pem}") { _ in false }
         case .tlsKey: Case("server: {tls_key: b.pem}") { _ in false }
         case .trustedProxies:

@@ -33,7 +33,7 @@ import Testing
             [("Content-Type", "application/json"), ("Accept", "application/problem+json")], body: spaces(large))
     }
 
-    /// Sends large bodies until the status is this one. The server notices sent bytes and closed connections with a delay.
+    /// Sends large bodies until the status is this one. The server processes sent bytes and closed connections with a delay.
     private static func becomes(_ status: Int, _ server: TestServer) async throws -> RawResponse? {
         let deadline = ContinuousClock.now + .seconds(10)
         repeat {
@@ -66,14 +66,14 @@ import Testing
         }
     }
 
-    /// Sends most of a large body, runs other work, and sends the rest if the body must end. Returns the status.
+    /// Sends most of a large body, then runs other work, and sends the rest if the body must be completed. Returns the status.
     @discardableResult
     private static func partly(
         _ server: TestServer, finishing: Bool, _ body: @escaping @Sendable () async throws -> Void
     ) async throws -> Int? {
         try await RawConnection.with(port: server.publicPort) { connection in
             try await connection.send(Array(announced.utf8) + spaces(50_000))
-            // Another large body that arrives now would take this one's room. The event loops serve their connections in turn:
+            // Another large body that arrives now would use this one's room. The event loops serve their connections in turn:
             // once these requests are answered, the server has read everything that was sent before them.
             for _ in 0..<20 { _ = try await server.send("GET", Route.status.rawValue, [], body: []) }
             try await body()
@@ -133,8 +133,8 @@ import Testing
                     let body = Array(chunked.utf8) + Self.spaces(50_000) + Array("\r\nnot a size\r\n".utf8)
                     #expect(try await RawConnection.exchange(port: port, body).status == 400)
                 case .noRoom:
-                    // Both requests finish, so that the next round finds the whole budget free. After a closed connection, the
-                    // server would release its share with a delay.
+                    // Both requests finish, so that the next round has the whole budget. After closed connections, the server
+                    // would release their share with a delay.
                     let first = try await Self.partly(server, finishing: true) {
                         let second = try await Self.partly(server, finishing: true) {
                             try await Self.expect(503, server)

@@ -189,7 +189,7 @@ import Testing
                 #expect(try await pooled.response()?.status == 200)
                 let last = try #require(try await pooled.response())
                 #expect(last.status == 200 && last.value("Connection") == "close")
-                // A client that sends more gets no answer, so the server does not act on it.
+                // Later requests of the client get no answer, so the server must not execute them.
                 try? await pooled.send(Self.get)
                 #expect(await pooled.isEnded())
             }
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    /// True as soon as a new connection is refused or closed without a response; false if none is within 20 seconds.
+    /// Returns true as soon as a new connection is refused or closed without a response; false if none is within 20 seconds.
     private static func refusesConnections(_ port: Int) async -> Bool {
         let began = ContinuousClock.now
         while ContinuousClock.now - began < .seconds(20) {

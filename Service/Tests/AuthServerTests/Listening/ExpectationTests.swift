@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Requests that ask for another protocol, and clients that wait before they send a body.
+/// Requests for another protocol, and clients that wait before they send a body.
 @Suite struct ExpectationTests {
     private static let body = "{\"app_id\":\"\(TestServer.appID)\"}"
 

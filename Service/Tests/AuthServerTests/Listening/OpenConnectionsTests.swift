@@ -15,7 +15,7 @@ import Testing
 
     private static let get = ConnectionTests.get
 
-    /// Opens nested connections and returns which of them were served, the outermost first.
+    /// Opens nested connections, and returns which of them were served, the outermost first.
     private static func served(_ count: Int, at port: Int) async throws -> [Bool] {
         guard count > 0 else { return [] }
         return try await RawConnection.with(port: port) { connection in
@@ -29,7 +29,7 @@ import Testing
         try await TestServer.with(settings: Self.settings(all: 12)) { server in
             let served1 = try await Self.served(5, at: server.publicPort)
             #expect(served1 == [true, true, true, false, false])
-            // A closed connection frees its place as soon as the server notices that it closed.
+            // A closed connection frees its place when the server notices it.
             let isFree = "synheart_connections{listener=\"public\"} 0\n"
             while try await !server.operations("/metrics").text.contains(isFree) {}
             let served2 = try await Self.served(3, at: server.publicPort)

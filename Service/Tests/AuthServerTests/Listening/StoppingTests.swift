@@ -12,7 +12,7 @@ import Testing
         try await TestServer.with(shutdown: shutdown) { server in
             try await RawConnection.with(port: server.publicPort) { early in
                 try await early.send(String(ConnectionTests.get.prefix(sentBefore)))
-                // Connections are accepted in their order, so the early one is by now.
+                // Connections are accepted in order, so the early one has been accepted now.
                 #expect(try await server.send("GET", Route.keySet.rawValue).status == 200)
                 await shutdown.pull()
                 var ready = try await server.operations("/readyz")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Which addresses may say where a request came from.
+/// The addresses that may name a request's origin.
 @Suite struct TrustedProxyTests {
     @Test(arguments: [
         // No trusted proxy: the client itself wrote the header.
@@ -89,7 +89,7 @@ import Testing
             for _ in 0..<10 { #expect(try await server.post(.challenge, body, headers).status == 200) }
             let refused = try await server.post(.challenge, body, headers)
             #expect(refused.status == 429)
-            // A client that is named has a bucket of its own.
+            // A named client has its own bucket.
             #expect(try await server.post(.challenge, body, [("X-Forwarded-For", "198.51.100.9")]).status == 200)
             for _ in 0..<5 {
                 #expect(try await server.administer("GET", "/apps", "sya_00_wrong", headers).status == 401)
@@ -134,7 +134,7 @@ import Testing
             for address in ["198.51.100.1", "2001:db8:64::198.51.100.2", "64:ff9b::198.51.100.3"] {
                 #expect(try await challenge(from: address) == 429, "\(address)")
             }
-            // Not a NAT64 prefix: all addresses of one /64 are one client.
+            // Not a NAT64 prefix: all addresses of a /64 are treated as one client.
             #expect(try await challenge(from: "2001:db8:65::198.51.100.4") == 200)
             #expect(try await challenge(from: "2001:db8:65::198.51.100.5") == 429)
         }

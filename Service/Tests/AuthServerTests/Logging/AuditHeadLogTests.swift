@@ -26,7 +26,7 @@ import Testing
         func firstBrokenLink() async throws(StoreError) -> Int64? { nil }
 
         func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? {
-            // As a store that answers no caller that has gone.
+            // Like a store that does not answer cancelled callers.
             guard !Task.isCancelled else { throw StoreError(.unavailable, "the caller has gone") }
             return links.withLockedValue { links in
                 sequence.map { wanted in links.first { $0.sequence == wanted } } ?? links.last

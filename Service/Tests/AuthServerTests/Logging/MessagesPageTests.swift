@@ -9,7 +9,7 @@ import Testing
 
     private struct Message: Hashable {
         let text: String
-        /// Nil if the call decides it.
+        /// Nil if the call determines the level.
         let level: String?
     }
 
@@ -17,7 +17,7 @@ import Testing
     private func logged() throws -> Set<Message> {
         let call =
             #/\blogger\.(trace|debug|info|notice|warning|error|critical|log)\((?:\s*level:[^,]+,)?\s*(?:"([^"\\]*)")?/#
-            // By default, there is no boundary in `opening.logger` (Unicode TR 29).
+            // With the default rules there is no boundary within `opening.logger` (Unicode TR 29).
             .wordBoundaryKind(.simple)
         var found: Set<Message> = []
         for module in [
@@ -60,7 +60,7 @@ import Testing
             let levels = listed[message.text] ?? []
             #expect(message.level.map { levels == [$0] } ?? (levels.count > 1), "\(message) \(levels)")
         }
-        // The writer of the log makes the line of this one itself.
+        // The log writer itself writes these lines.
         let own: Set = ["log lines were dropped: their reader was too slow"]
         #expect(Set(listed.keys).subtracting(logged.map(\.text)) == own)
     }

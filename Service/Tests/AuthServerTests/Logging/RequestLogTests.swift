@@ -39,7 +39,7 @@ import Testing
             #expect(devices == ["", hash, hash, hash, hash, hash, "", hash, ""])
             #expect(requests.prefix(5).allSatisfy { $0.metadata["app"] == TestServer.appID })
             #expect(requests.allSatisfy { Int($0.metadata["microseconds"] ?? "") != nil })
-            // No line contains a secret that was sent, whether it logs a request or something else.
+            // No line contains a sent secret, whatever the line is about.
             let everything = lines.all.map { "\($0.message) \($0.metadata)" }.joined(separator: "\n")
             let sent = headers.filter { [HeaderName.deviceID, HeaderName.signature, HeaderName.nonce].contains($0.0) }
             #expect(sent.count == 3)

@@ -7,7 +7,8 @@ import Testing
 
 @testable import AuthServer
 
-/// A refusal that an operator's setting may cause is a warning, which names what came and what is configured.
+/// A refusal that an operator's setting may cause is logged as a warning that names the received and the configured
+/// value.
 @Suite struct SetUpWarningTests {
     /// The warnings about requests while the body runs.
     private func warnings(_ body: @Sendable (TestServer) async throws -> Void) async throws -> [String] {

@@ -15,7 +15,7 @@ import Testing
         #expect(series["synheart_event_loop_delay_seconds_count"] == Double(3 * loops))
     }
 
-    /// Pauses that end at once, a few times.
+    /// Pauses that end at once, for some rounds.
     private actor Rounds {
         private var left: Int
 

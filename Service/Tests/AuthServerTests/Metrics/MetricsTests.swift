@@ -9,7 +9,7 @@ import Testing
 
 /// The metrics: text that Prometheus parses, with every series from the start.
 @Suite struct MetricsTests {
-    /// Families whose labels name what operators create: apps, credentials, keys, packages, lists.
+    /// Families whose labels are names that operators create: apps, credentials, keys, packages, lists.
     private static let growing: Set = [
         "synheart_verdicts_total", "synheart_device_risk_metric", "synheart_devices_over_risk_threshold",
         "synheart_credential_expiry_timestamp_seconds", "synheart_credential_last_use_timestamp_seconds",
@@ -33,7 +33,7 @@ import Testing
         #expect(series["synheart_history_lost_seconds_total"] == 25)
     }
 
-    /// Requests of every kind, most of them refused.
+    /// Requests of every kind; most are refused.
     private static func traffic(_ server: TestServer) async throws {
         let device = try await TestDevice.register(at: server)
         let headers = try device.headers("GET", Route.status.rawValue, at: server.clock.now)
@@ -196,7 +196,7 @@ import Testing
         let counts = VerdictCounts()
         var seen: [String: Double] = [:]
         var total = 0
-        // Apps 0…299 come in order, twice, then the last hundred become the busiest.
+        // Apps 0…299 each send twice, in order; then the last hundred become the busiest.
         let order = Array(0..<300) + Array(0..<300) + Array(repeating: 200..<300, count: 5).flatMap(Array.init)
         for (step, number) in order.enumerated() {
             counts.count("verified", of: try Self.app(number))

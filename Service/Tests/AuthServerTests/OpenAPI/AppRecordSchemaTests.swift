@@ -11,7 +11,7 @@ import Testing
 
     /// The schema of one object of a record.
     private static func schema(_ path: [String]) throws -> JSONObject {
-        // A demand in `keys.compromise` has a schema of its own.
+        // A demand in `keys.compromise` has its own schema.
         if path == ["keys", "compromise"] { return try #require(schemas["Compromise"]?.object) }
         let schema = path.reduce(schemas["AppRecord"]) { $0?.object?["properties"]?.object?[$1] }
         return try #require(schema?.object, "\(path)")

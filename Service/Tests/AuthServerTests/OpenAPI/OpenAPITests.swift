@@ -26,7 +26,7 @@ import Testing
         let schema = document["components"]?.object?["schemas"]?.object?["ErrorCode"]?.object
         #expect(schema?["enum"]?.array?.compactMap(\.string) == ErrorCode.allCases.map(\.rawValue))
         let answered = OpenAPIDocument.operations.reduce(into: Set<ErrorCode>()) { $0.formUnion($1.errors) }
-        // These codes come from every path, or from paths that do not exist.
+        // These codes occur on every path, or on unknown paths.
         #expect(answered.union([.invalidRequest, .internalError, .methodNotAllowed]) == Set(ErrorCode.allCases))
     }
 

@@ -7,9 +7,9 @@ import Testing
 
 /// How requests reach the pages of the operations listener.
 @Suite struct PagesTests {
-    /// Answers with what it was asked.
+    /// Answers with the request's data.
     private struct Echo: OperationsPages {
-        /// The forms of the person who is signed in: at most one.
+        /// The large forms of the signed-in person: at most one.
         let forms = NIOLockedValueBox(0)
 
         func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer {
@@ -131,7 +131,7 @@ import Testing
                     while pages.forms.withLockedValue({ $0 }) == 0 { await Task.yield() }
                     let refused = try await send(server, "POST", "/console", fields, body: "a=1")
                     #expect(refused.status == 429 && refused.text == "a page: another form")
-                    // A person without a session has no such place.
+                    // A person without a session may send no large form.
                     #expect(try await send(server, "POST", "/console", [Self.form], body: "a=1").status == 200)
                     guard let rest else { return }
                     try await connection.send(rest)

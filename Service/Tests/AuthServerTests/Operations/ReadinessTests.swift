@@ -9,13 +9,13 @@ import Testing
     @Test func `a hanging check fails at its deadline, and is not started again before it ends`() async throws {
         let (released, release) = AsyncStream.makeStream(of: Void.self)
         let asked = NIOLockedValueBox(0)
-        // The deadline passes in the first round, once the other check has answered and its timer is cancelled.
+        // The deadline passes in the first round, after the other check has answered and its timer is cancelled.
         let (isFirstRound, hasAnswered) = (NIOLockedValueBox(true), NIOLockedValueBox(false))
         let readiness = Readiness(
             [
                 Readiness.Check("hangs") {
                     asked.withLockedValue { $0 += 1 }
-                    // The task inside is not cancelled with its waiter. Cancelling it would end the stream.
+                    // The inner task is not cancelled with its waiter, because that would end the stream.
                     await Task { for await _ in released {} }.value
                 },
                 Readiness.Check("works") {},

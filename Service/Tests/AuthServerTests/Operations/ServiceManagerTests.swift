@@ -6,7 +6,7 @@
 
     @testable import AuthServer
 
-    /// The service manager learns over its socket when the service is ready, stops, and still works.
+    /// The service reports over a socket to its manager that it is ready, stops, and still works.
     @Suite struct ServiceManagerTests {
         private let lines = LogLines()
 

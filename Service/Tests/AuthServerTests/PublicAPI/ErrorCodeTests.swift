@@ -126,7 +126,7 @@ import Testing
             server.clock.advance(1)
         case .serviceUnavailable: await server.stores.fail(.claim)
         case .attestationRequired:
-            // A device in development mode need not attest again. So this device is an Android phone with an assurance from
+            // A device in development mode need not attest again, so this device is an Android phone with an assurance from
             // Google.
             try await change(server) { $0["keys"] = ["reattest_on_rotation": true] }
             let (key, phone) = (P256.Signing.PrivateKey(), DeviceID(from: SystemRandom()))
@@ -143,7 +143,7 @@ import Testing
                     "app_id": .string(app.text), "device_id": .string(phone.text), "new_public_key": .string(next),
                 ])
         case .rotationFailed:
-            // A rotation to the key that was registered: no rotation has taken place.
+            // A rotation to the registered key is no rotation.
             return try await device.send(
                 .rotateKey, to: server,
                 body: [

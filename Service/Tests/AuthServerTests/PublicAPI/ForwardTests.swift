@@ -27,7 +27,7 @@ import Testing
         #expect(try await server.service.apps.change(.init(.init(.object(record))), actor: "test"))
     }
 
-    /// The identity of an answer: nil unless each of its headers is there once.
+    /// The identity of an answer: nil unless each of its headers occurs once.
     private func identity(_ response: RawResponse) -> [String]? {
         let values = ["App", "Device", "Platform", "Assurance"].map { response.values("X-Synheart-Verified-\($0)") }
         return values.allSatisfy { $0.count == 1 } ? values.flatMap { $0 } : nil
@@ -72,7 +72,7 @@ import Testing
                 #expect(response.status == (isAccepted ? 200 : 403), "\(bodies) \(length)")
                 if !isAccepted { #expect(response.value(HeaderName.error) == "INVALID_REQUEST") }
             }
-            // A signed empty request, with a body that the gateway does not forward.
+            // A signed empty request, but with a body, which the gateway does not forward.
             for (length, status) in [("0", 200), ("7", 403), ("none", 403)] {
                 let described = [("X-Original-Content-Length", length), ("X-Original-Transfer-Encoding", "none")]
                 let response = try await server.send(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// What follows from an outcome, without a server.
+/// The consequences of an outcome, without a server.
 @Suite struct OutcomeTests {
     private let frame = ResponseFrame(requestID: "id", now: UnixTime(1_709_312_345))
 

@@ -6,11 +6,12 @@ import Testing
 
 @testable import AuthServer
 
-/// Each reason to rotate, over HTTP: how the device learns of it, what the device may still do, and that a rotation ends it.
+/// Each reason to rotate, over HTTP: how the device is told, which requests are still accepted, and that a rotation ends the
+/// demand.
 @Suite struct RotationTriggerTests {
     private static let day: Int64 = 86_400
 
-    /// What the device receives: the results of status, token and `/verify`, and the times in the rotate header.
+    /// The device's results: of status, token and `/verify`, and the times in the rotate header.
     private struct Met: Equatable {
         var mustRotate: Bool
         var told: [String]
@@ -22,7 +23,7 @@ import Testing
         let status = try await device.send(.status, to: server)
         try #require(status.status == 200, "\(status.text)")
         let token = try await device.send(.token, to: server, body: [:])
-        // The rotate header is the same whether the request is refused or not.
+        // The rotate header does not depend on whether the request is refused.
         #expect(token.values("X-Synheart-Rotate") == status.values("X-Synheart-Rotate"))
         let service = try await server.credential(.service, apps: [TestServer.appID])
         let verdict = try await server.post(
@@ -109,7 +110,7 @@ import Testing
             let old = try await TestDevice.register(at: server)
             server.clock.advance(100)
             let fresh = try await TestDevice.register(at: server)
-            // A compromise with a future date demands nothing yet.
+            // A compromise demand with a future date has no effect yet.
             let (before, by) = (server.clock.now + 10, server.clock.now + 60)
             let policy = JSONObject([("keys_before", .string(before.iso8601)), ("rotate_by", .string(by.iso8601))])
             try await change(server, keys: ["compromise": .object(policy)])
@@ -128,7 +129,7 @@ import Testing
             (expired.token, expired.verified) = ("KEY_EXPIRED", "KEY_EXPIRED")
             #expect(try await meets(old, server) == expired)
             #expect(try await meets(later, server) == trusted)
-            // After the deadline only a new registration helps: a thief of the key could rotate too.
+            // After the deadline only a new registration is possible, because a thief of the key could rotate too.
             let (refused, _) = try await rotate(old, server)
             #expect(refused.status == 403 && refused.code == "KEY_EXPIRED", "\(refused.text)")
             #expect(try await old.send(.device, to: server).status == 204)
@@ -170,7 +171,7 @@ import Testing
                 try await change(server, keys: ["compromise": .object(policy)])
                 let status = try await device.send(.status, to: server)
                 #expect(status.values("X-Synheart-Rotate") == ["required; by=\(now + sooner); reason=compromise"])
-                // An operator sees the same demand as the device.
+                // The operator sees the device's demand.
                 let shown = try await server.administer(
                     "GET", "/apps/\(TestServer.appID)/devices/\(device.id)", try await server.credential(.admin))
                 #expect(shown.json["must_rotate_by"]?.string == (now + sooner).iso8601)

@@ -10,7 +10,7 @@ import Testing
 
 @testable import AuthServer
 
-/// An attestation under an unknown root has a metric and a log line of its own. Once an operator adds the root, it is accepted.
+/// An attestation under an unknown root has its own metric and log line. Once an operator adds the root, it is accepted.
 @Suite struct UntrustedRootTests {
     /// Registers an iPhone of this authority.
     private func register(_ authority: AppleAuthority, at server: TestServer) async throws -> RawResponse {
@@ -59,7 +59,7 @@ import Testing
             #expect(device?.assurance.labels.contains(roots.added[0].label) == true)
             #expect(try await count()?.hasSuffix(" 3") == true)
         }
-        // Anybody can send such chains: one line a minute.
+        // Clients can send any number of such chains, so only one line a minute is logged.
         let logged = lines.all.filter { $0.message == "an attestation leads to an unknown root" }
         #expect(logged.count == 1 && logged.first?.level == .warning)
         #expect(logged.first?.metadata["provider"] == "app_attest" && logged.first?.metadata["sha256"]?.count == 64)

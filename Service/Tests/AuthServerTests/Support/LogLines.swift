@@ -1,7 +1,7 @@
 import Logging
 import NIOConcurrencyHelpers
 
-/// Keeps all log lines.
+/// Records all log lines.
 final class LogLines: Sendable {
     struct Line: Sendable {
         let level: Logger.Level

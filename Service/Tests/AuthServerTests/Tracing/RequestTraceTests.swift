@@ -7,11 +7,11 @@ import Tracing
 
 @testable import AuthServer
 
-/// The spans of requests, as a collector gets them.
+/// The spans of requests, as a collector receives them.
 @Suite struct RequestTraceTests {
     private static let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0"
 
-    /// Runs a server whose requests are traced, and returns what the collector got.
+    /// Runs a server whose requests are traced, and returns the spans at the collector.
     private static func spans(
         share: Double, trusting proxies: [String] = [], _ body: @Sendable (TestServer) async throws -> Void
     ) async throws -> TestCollector {
@@ -58,7 +58,7 @@ import Tracing
             let end = try #require(span.text("endTimeUnixNano").flatMap { UInt64($0) })
             #expect(start <= end)
         }
-        // The registration before it is another trace.
+        // The earlier registration is a separate trace.
         #expect(spans.contains { $0.name == "register" && $0.traceID != request.traceID })
         let text = collector.bodies.map { String(decoding: $0, as: UTF8.self) }.joined()
         for secret in await secrets.all { #expect(!text.contains(secret), "\(secret)") }
@@ -119,7 +119,7 @@ import Tracing
 
     @Test(arguments: [(0.0, 0), (0.25, 64), (0.5, 128), (1.0, 256)])
     func `a share of the ids is traced`(share: Double, count: Int) {
-        // Ids that are evenly distributed: the first byte counts up.
+        // Evenly distributed ids: the first byte is incremented.
         let random = CountingRandom()
         let tracer = RequestTracer(share: share, exporter: TestCollector().exporter(), random: random)
         let recorded = (0..<256).count { number in

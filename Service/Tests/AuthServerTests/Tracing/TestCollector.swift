@@ -5,9 +5,9 @@ import StrictJSON
 
 @testable import AuthServer
 
-/// A collector of OTLP/HTTP that keeps what it gets.
+/// A collector of OTLP/HTTP that keeps the received spans.
 final class TestCollector: TraceExporter.Transport {
-    /// A span as the collector reads it.
+    /// A span, as parsed by the collector.
     struct Span {
         let json: JSONValue
 
@@ -18,7 +18,7 @@ final class TestCollector: TraceExporter.Transport {
 
         func text(_ member: String) -> String? { json.object?[member]?.string }
 
-        /// An attribute: its text, or its number in digits.
+        /// An attribute: a text, or a number as digits.
         subscript(name: String) -> String? {
             let found = json.object?["attributes"]?.array?.first { $0.object?["key"]?.string == name }
             let value = found?.object?["value"]?.object
@@ -35,7 +35,7 @@ final class TestCollector: TraceExporter.Transport {
 
     var bodies: [[UInt8]] { state.withLockedValue { $0.bodies } }
 
-    /// The spans of all requests that were answered with 200.
+    /// The spans of all requests with the answer 200.
     var spans: [Span] {
         bodies.flatMap { body -> [Span] in
             let resources = (try? JSONValue(parsing: body))?.object?["resourceSpans"]?.array ?? []
@@ -66,7 +66,7 @@ final class TestCollector: TraceExporter.Transport {
 }
 
 extension TraceExporter {
-    /// Sends what waits, as at the end of the service.
+    /// Sends the waiting spans, as at the end of the service.
     func stop() async {
         await Task {
             withUnsafeCurrentTask { $0?.cancel() }

@@ -78,7 +78,7 @@ import Tracing
     }
 }
 
-/// A collector that would never answer. Nothing may ask it.
+/// A collector that never answers. No call may reach it.
 private struct SilentCollector: TraceExporter.Transport {
     func post(_ body: [UInt8], within limit: Duration) async throws -> Int {
         Issue.record("the time was over")

@@ -4,7 +4,7 @@ import StrictJSON
 
 @testable import AuthService
 
-/// A backup in memory, and the rows that were put in.
+/// A backup in memory, and its rows.
 struct BackupSample {
     /// The bytes of the file.
     final class Bytes {
@@ -80,7 +80,7 @@ struct BackupSample {
         let summary = try BackupReader.read(
             key: key,
             from: { count in
-                // A file may give fewer bytes than were asked for.
+                // Files may return fewer bytes than requested.
                 let piece = left.prefix(min(count, 50_000))
                 left = left.dropFirst(piece.count)
                 return Array(piece)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AuthService
 
-/// A backup comes back as it was written, or not at all.
+/// A backup is restored exactly as it was written, or not at all.
 struct BackupTests {
     private let key: ServiceKey
 
@@ -139,7 +139,7 @@ struct BackupTests {
         var short = try BackupSample(key: key, events: 3)
         try short.addEvents(2)
         #expect(BackupSample.refusal(try short.finish(), key: key)?.code == .brokenAudit)
-        // Events that waited for their place in the chain follow the head.
+        // Events that are not yet in the chain follow the head.
         var longer = try BackupSample(key: key, events: 3)
         try longer.addEvents(5)
         #expect(BackupSample.refusal(try longer.finish(), key: key) == nil)

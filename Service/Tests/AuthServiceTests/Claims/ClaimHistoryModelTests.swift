@@ -3,14 +3,14 @@ import Testing
 
 @testable import AuthService
 
-/// The history in a store as simple as possible, against a model that knows the true time and every claim that was ever taken.
+/// The history in a minimal store, compared with a model that knows the true time and every claim that was ever taken.
 ///
 /// Clocks jump and fall back, claims are purged, the machine loses power, and all claims are lost. A request is accepted only if
-/// every claim that may have been taken for it is known, and it is refused only if something happened near its date.
+/// every claim that may have been taken for it is known, and it is refused only if an incident happened near its date.
 struct ClaimHistoryModelTests {
     /// A store that keeps its claims in a dictionary, and asks its history.
     private struct Store {
-        /// What a loss of power leaves.
+        /// The data that survive a loss of power.
         struct Disk {
             var claims: [Int: Int64] = [:]
             var history = ClaimHistory()
@@ -21,7 +21,7 @@ struct ClaimHistoryModelTests {
         private var claims: [Int: Int64] = [:]
         private var history = ClaimHistory()
         private var disk = Disk()
-        /// What is kept elsewhere, for a loss of the disk: the reading until which claims are made, and the losses.
+        /// The note, stored elsewhere for a loss of the disk: the reading until which claims are made, and the losses.
         private(set) var note = (until: Int64(0), loss: HistoryLoss())
 
         /// Brings everything to the disk.
@@ -87,7 +87,7 @@ struct ClaimHistoryModelTests {
             makeNote(at: now)
         }
 
-        /// Loses the disk, and keeps some of the readings that were there; nil: none of them.
+        /// Loses the disk. Some of its readings remain; nil: none.
         mutating func loseDisk(_ kept: Disk?, now: Int64, monotonic: Int64) {
             var known = kept?.history ?? ClaimHistory()
             known.add(note.loss)
@@ -97,7 +97,7 @@ struct ClaimHistoryModelTests {
             makeNote(at: now)
         }
 
-        /// The disk as it is now, which a later `loseDisk` may find.
+        /// A copy of the current disk, for a later `loseDisk`.
         var copy: Disk { Disk(claims: [:], history: history, reading: history.latestReading ?? .min) }
     }
 
@@ -155,7 +155,7 @@ struct ClaimHistoryModelTests {
             pass(.random(in: 1...90, using: &numbers))
             monotonic = 5
             store.losePower(now: wall, monotonic: 5)
-            // Its readings are not of this boot.
+            // The copy's readings are not of this boot.
             copy = nil
             happen("the machine is back")
         }
@@ -166,7 +166,7 @@ struct ClaimHistoryModelTests {
             store.loseClaims(now: wall, monotonic: monotonic)
         }
 
-        /// Loses all claims and most of what the store knew. The clock may become wrong or right meanwhile.
+        /// Loses all claims and most of the history. The clock may become wrong or right meanwhile.
         mutating func loseDisk() {
             happen("the disk is lost")
             if Bool.random(using: &numbers) {
@@ -249,8 +249,8 @@ struct ClaimHistoryModelTests {
         #expect(model.claimed > 50 && model.replays > 50, "\(model.claimed) claimed, \(model.replays) replays")
     }
 
-    /// The store starts over with little more than a note that is up to a minute old, at a right reading or a wrong one. The clock
-    /// may be wrong for long, in several ways one after another, and become wrong or right while the store is down.
+    /// The store starts over with hardly more than a note up to a minute old, of a correct or wrong reading. The clock may be
+    /// wrong for a long time, by changing errors, and may become wrong or correct while the store is down.
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
     func `no request is accepted twice if faults follow each other`(_ seed: UInt64) {
         var model = Model(seed: seed)
@@ -274,7 +274,7 @@ struct ClaimHistoryModelTests {
         #expect(model.claimed > 20 && model.replays > 20, "\(model.claimed) claimed, \(model.replays) replays")
     }
 
-    /// A server loses its claims. Nodes whose clocks differ made them, until their leases on that server ended.
+    /// A server loses its claims. They were made by nodes with different clocks, until the nodes' leases ended.
     @Test(arguments: sample(1...50 as ClosedRange<UInt64>))
     func `a request that any node may have accepted before a loss is accepted by no node after it`(_ seed: UInt64) {
         var numbers = SeededNumbers(seed: seed)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthService
 
-/// The sentences of the protocol's *Replay* and *Loss of history* about what a store knows.
+/// The sentences of the protocol's *Replay* and *Loss of history* about a store's knowledge.
 struct ClaimHistoryTests {
     private var history = ClaimHistory()
     private let year: Int64 = 31_536_000
@@ -44,7 +44,7 @@ struct ClaimHistoryTests {
         _ window: Int64, _ last: Int64
     ) {
         history.loseAll(around: UnixTime(10_000))
-        // The claims of such dates have expired. They are gone too, so a clock that falls back must not find them free.
+        // The claims of these dates have expired and are gone too, so they must not seem free if the clock falls back.
         #expect(refusal(9339, window: window) == .expired)
         #expect(refusal(9340, window: window) == .historyLost(retryAfter: last - 9340 + 1))
         #expect(refusal(last, window: window) == .historyLost(retryAfter: 1))
@@ -83,7 +83,7 @@ struct ClaimHistoryTests {
         #expect(history.retryAfter(timestamp: UnixTime(10_000 + year), futureWindow: 60) == 61)
     }
 
-    /// A claim was made by the clock of any node, until that node's lease ended.
+    /// A node could make claims by its own clock until its lease ended.
     @Test func `clocks that differ and leases that last extend a loss`() {
         let history = ClaimHistory(
             loss: HistoryLoss(
@@ -105,12 +105,12 @@ struct ClaimHistoryTests {
             history.read(10_002, monotonic: 2)
                 == .wrong(.init(stretches: [10_000 + year...10_000 + year], lastRight: 10_000)))
         #expect(history.purgedTo == 10_002)
-        // Any request that was accepted before the jump.
+        // Any request accepted before the jump is refused.
         #expect(refusal(9340, at: 9900) == .historyLost(retryAfter: 961))
         #expect(refusal(10_300, at: 10_002) == .historyLost(retryAfter: 1))
         #expect(refusal(10_301, at: 10_002) == nil)
         #expect(refusal(9342, at: 9900) != nil && refusal(9339, at: 9900) == .expired)
-        // The claims of that year are dropped: their dates are refused once the clock gets there.
+        // The claims of that year are dropped, so their dates are refused when the clock reaches them.
         #expect(refusal(10_000 + year) == .historyLost(retryAfter: 61))
     }
 
@@ -125,12 +125,12 @@ struct ClaimHistoryTests {
     }
 
     @Test mutating func `a second wrong reading that purges claims of the first refuses their dates`() {
-        // Ahead by 300 s for a moment. The claims of that moment are kept.
+        // Briefly ahead by 300 s: the claims made then are kept.
         _ = history.read(10_000, monotonic: 0)
         _ = history.read(10_300, monotonic: 0)
         _ = history.read(10_001, monotonic: 1)
         #expect(refusal(10_590, at: 10_300, window: 300) == nil)
-        // Ahead by an hour: they are purged.
+        // Ahead by an hour: the claims are purged.
         _ = history.read(13_602, monotonic: 2)
         history.purged(to: UnixTime(10_590 + 660))
         _ = history.read(10_303, monotonic: 303)
@@ -206,14 +206,14 @@ struct ClaimHistoryTests {
     @Test mutating func `readings that a later summary lacks were wrong, and are refused if all claims are lost`() {
         history.recall(10_000, monotonic: 0)
         history.recall(10_600, monotonic: 1)
-        // The fall was found while the store was opened, so only the summary tells of it.
+        // The fall was found while the store was opened, so only the summary has it.
         var clock = ClockHistory()
         for reading in [10_000, 10_002] as [Int64] { _ = clock.note(reading, monotonic: reading - 10_000) }
         history.resume(clock)
         let lost = history.withoutClaims(now: 10_002)
         #expect(lost.retryAfter(timestamp: UnixTime(10_660), futureWindow: 60) == 1)
         #expect(lost.retryAfter(timestamp: UnixTime(10_661), futureWindow: 60) == nil)
-        // The summary of a clock that only jumped ahead lacks nothing.
+        // The summary of a clock that only jumped ahead is complete.
         history.resume(clock)
         _ = clock.note(20_000, monotonic: 3)
         history.resume(clock)
@@ -229,7 +229,7 @@ struct ClaimHistoryTests {
         var lost = history.startingOver(after: [], now: 11_801, monotonic: 0)
         #expect(refusal(10_000, at: 10_100, in: lost) == .expired)
         _ = lost.read(11_102, monotonic: 1)
-        // Up to the earliest date that the loss itself refuses. Later ones are too far ahead to have been accepted.
+        // Up to the earliest date that the loss itself refuses. Later dates are too far ahead to have been accepted.
         for date: Int64 in [10_443, 11_140] { #expect(refusal(date, at: 11_102, in: lost) != nil, "\(date)") }
         var far = history.startingOver(after: [], now: 51_801, monotonic: 0)
         _ = far.read(11_102, monotonic: 1)
@@ -248,7 +248,7 @@ struct ClaimHistoryTests {
         }
         for date: Int64 in [12_261, 29_339, 30_161] { #expect(refusal(date, in: lost) == nil, "\(date)") }
         #expect(lost.latestReading == 12_200 && lost.purgedTo == 12_200)
-        // The clock was ahead by 2,400 s all the time. Its readings are refused until the right time has passed them.
+        // The clock was always ahead by 2,400 s. Its readings are refused until the correct time has passed them.
         _ = lost.read(9800, monotonic: 2200)
         for date: Int64 in [9801, 11_000, 12_260] { #expect(refusal(date, in: lost) != nil, "\(date)") }
         #expect(refusal(12_261, in: lost) == nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthService
 
-/// Which readings of the clock turn out to be wrong.
+/// The readings of the clock that are found to be wrong.
 struct ClockHistoryTests {
     private var clock = ClockHistory()
     private let year: Int64 = 31_536_000
@@ -155,7 +155,7 @@ struct ClockHistoryTests {
         for step in Int64(1)...300 {
             let isJump = Int.random(in: 0..<20, using: &numbers) == 0
             error += isJump ? .random(in: 6...40, using: &numbers) : .random(in: -2...2, using: &numbers)
-            // The steps are larger than the changes of the error, so each reading is later than the one before.
+            // The steps are larger than the changes of the error, so each reading is later than the previous one.
             _ = note(step * 10, error: error)
             var again = ClockHistory()
             for reading in clock.summary { _ = again.note(reading.wall, monotonic: reading.monotonic) }

@@ -12,13 +12,13 @@ struct SecondClaimTests {
         #expect(SecondClaim.unclaimedEnd(mark: .max) == .max)
     }
 
-    /// What a node without second claims accepted at the last moment of its lease.
+    /// The claims that a node without second claims made at the end of its lease.
     @Test func `after the settling time, everything that a node without second claims accepted is dated in the past`() {
         let latest = ClaimHistory.lease + ClaimHistory.clockTolerance + SignaturePolicy.maximumFutureWindow
         #expect(latest < SecondClaim.settling)
     }
 
-    /// Each date that the whole interval covers, with the widest window, is refused or looked up. No other date is.
+    /// With the widest window, each date of the whole interval is refused or looked up, and no other date is.
     @Test(arguments: 1...30 as ClosedRange<UInt64>)
     func `a shortened loss leaves no date of its intervals to Redis alone`(_ seed: UInt64) {
         var numbers = SeededNumbers(seed: seed)
@@ -36,7 +36,7 @@ struct SecondClaimTests {
                 loss.retryAfter(timestamp: timestamp, futureWindow: window) != nil
             }
             let isCovered = isRefused(refused, window) || lookedUp.contains(timestamp)
-            // A date that only a wider window reaches may be free where the end does not shorten its interval.
+            // A date that only a wider window reaches may be free if the end does not shorten its interval.
             if isRefused(whole, window) { #expect(isCovered, "\(date)") }
             if date <= end { #expect(isRefused(refused, window) == isRefused(whole, window), "\(date)") }
             if isCovered { #expect(isRefused(whole, 300), "\(date)") }

@@ -9,9 +9,9 @@ import StrictJSON
 struct AppleWorld {
     let world: World
     let authority: AppleAuthority
-    /// The app as its attestations name it.
+    /// The app, as attestations name it.
     var app = AppleApp(appID: "\(World.team).\(World.appID)")
-    /// The system of later phones. Before version 27 it appends no extension map.
+    /// The system of phones created later. Before version 27 it appends no extension map.
     var system = AppleSystem.iOS("27.0.1")
     /// The members of the app's record, for changes to some of them.
     let members: [String: JSONValue]
@@ -49,7 +49,7 @@ struct AppleWorld {
         return (request, attestKey)
     }
 
-    /// An attestation of an App Attest key, as a request body has it.
+    /// An attestation of an App Attest key, in the form of a request body.
     func attestation(
         of attestKey: AppleAttestKey, over nonce: BindingNonce, by other: AppleAuthority? = nil,
         options: AppleAttestationOptions = AppleAttestationOptions()

@@ -2,7 +2,7 @@ import AuthContract
 import AuthService
 import Foundation
 
-/// A clock that stands until a test moves it.
+/// A clock that only moves when a test moves it.
 final class TestClock: ServiceClock, @unchecked Sendable {
     // Unchecked: the lock guards the time.
     private let lock = NSLock()

@@ -34,7 +34,7 @@ struct RequestDraft {
     var deviceID: DeviceID?
     /// The key that `keyid` names, if it is not the signing key.
     var keyID: DevicePublicKey?
-    /// The signed values, if they differ from the sent ones.
+    /// The signed values, where they differ from the sent ones.
     var signedMethod: String?
     var signedPath: String?
     var signedQuery: String?
@@ -131,7 +131,7 @@ extension AuthService {
         return await judge(incoming, for: operation)
     }
 
-    /// Accepts a request to one of our own routes.
+    /// Accepts a request to one of the service's own routes.
     func authenticate(_ request: SentRequest, for operation: Operation) async throws -> VerifiedRequest {
         try await judge(request, for: operation).get()
     }

@@ -21,14 +21,14 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     private var packages: [String] = []
     private var authority: GoogleAuthority?
 
-    /// From now on decodes the tokens of this authority only.
+    /// Decodes only the tokens of this authority from now on.
     func decodesTokens(of authority: GoogleAuthority) { lock.withLock { self.authority = authority } }
     /// Gives this answer for a package from now on, whatever the token; nil: the real verdict.
     func answer(_ outcome: DecodeOutcome?, for package: String) { lock.withLock { answers[package] = outcome } }
     /// The requested packages, in order.
     var packagesAskedFor: [String] { lock.withLock { packages } }
 
-    /// Gives no verdict on this token, whatever the answers to others are.
+    /// Gives no verdict on this token, whatever the answers to other tokens are.
     func neverAnswer(_ token: String) { lock.withLock { _ = unsure.insert(token) } }
     func goAway() { lock.withLock { away = true } }
     func comeBack() { lock.withLock { (away, hangs) = (false, false) } }

@@ -39,7 +39,7 @@ struct World {
         random = SeededRandom(seed: seed)
         stores = MemoryStores(clock: clock)
         var settings = ProtectionSettings()
-        // Without rate limits that only few tests are about.
+        // Rate limits that only a few tests check are lifted.
         settings.device = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.rereads = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.failedSignatures = Rate(burst: 1_000_000, perMinute: 1_000_000)
@@ -75,7 +75,7 @@ struct World {
             clock: clock, random: random)
     }
 
-    /// Another node over the same stores. It does not hear of the first node's changes.
+    /// Another node over the same stores. It is not notified of the first node's changes.
     func anotherNode(origin: String? = nil) throws -> AuthService {
         try Self.node(
             stores, clock, random, google, origin: origin, limits == nil ? ProtectionSettings() : settings, limits)
@@ -176,7 +176,7 @@ struct World {
         try draft.signed(by: device, at: clock.now, random: random, address: address)
     }
 
-    /// A request to one of our own routes.
+    /// A request to one of the service's own routes.
     func signed(_ device: TestDevice, for operation: Operation, body: [UInt8] = []) throws -> SentRequest {
         try signed(device, RequestDraft(operation, body: body))
     }

@@ -93,7 +93,7 @@ struct Desk {
     }
 }
 
-/// A browser at the console: one cookie, and forms of the pages that it shows.
+/// A browser at the console, with one cookie and the forms of its pages.
 final class Browser {
     let desk: Desk
     var cookie: String?
@@ -116,14 +116,14 @@ final class Browser {
         return await send(request)
     }
 
-    /// Sends a form with the token of the page that has it, and with the version that a page of a change shows.
+    /// Sends a form with the token of its page, and with the version that a change's page shows.
     func submit(_ path: String, _ fields: [(String, String)] = []) async throws -> PageAnswer {
         let token = try await token(at: path)
         let version = await version(at: path)
         return await post(path, fields + [("token", token)] + (version.map { [("tag", $0)] } ?? []))
     }
 
-    /// The version that a page of a change shows; nil: none.
+    /// The version that a change's page shows; nil: none.
     func version(at path: String) async -> String? {
         let form = await get(path).text.components(after: "class=\"change\"").map { String($0) }
         let value = form?.components(after: "name=\"tag\" value=\"").map { String($0.prefix { $0 != "\"" }) }

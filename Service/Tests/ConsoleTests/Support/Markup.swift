@@ -1,6 +1,6 @@
 /// The tags of a page as a browser reads them: names, and the names of their attributes.
 enum Markup {
-    /// Such as `a href`, for each start tag, in order.
+    /// A text such as `a href` for each start tag, in order.
     static func tags(_ html: String) -> [String] {
         var tags: [String] = []
         var rest = Array(html.unicodeScalars)[...]

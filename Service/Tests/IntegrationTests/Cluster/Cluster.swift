@@ -5,17 +5,17 @@ import Testing
 /// Two nodes on one PostgreSQL and, optionally, one Redis, with clients that use both nodes at once.
 final class Cluster: Sendable {
     let postgresql: PostgreSQLServer
-    /// The synchronous replica of PostgreSQL: what is acknowledged is on its disk too.
+    /// The synchronous replica of PostgreSQL: acknowledged changes are on its disk, too.
     let replica: PostgreSQLServer?
     let redis: RedisProcess?
     let fixture: ServiceFixture
     let history = History()
 
-    /// The longest time until a store that kept its data is used again after its return.
+    /// The longest time between the return of a store that kept its data and its next use.
     static let recovery: Duration = .seconds(5)
-    /// The same after Redis lost its claims, where PostgreSQL kept its data: 6 s, with time for a busy machine.
+    /// As `recovery`, after Redis lost its claims and PostgreSQL kept its data: 6 s, with time for a busy machine.
     static let afterLoss: Duration = .seconds(20)
-    /// The same after another store became the keeper: 65 s and the app's window, with time for a busy machine.
+    /// As `recovery`, after another store became the keeper: 65 s and the app's window, with time for a busy machine.
     static let afterChange: Duration = .seconds(110)
 
     private static let serviceKey = [
@@ -74,12 +74,12 @@ final class Cluster: Sendable {
         try await fixture.start(environment: environment)
     }
 
-    /// A node on a given port whose claims this Redis keeps; nil: PostgreSQL does.
+    /// A node on a given port whose claims this Redis keeps; nil: PostgreSQL keeps them.
     func node(redis: RedisProcess?, port: Int = 0) async throws -> RunningService {
         try await fixture.start(stores: Self.stores(database, postgresql, redis), port: port)
     }
 
-    /// A node whose devices are in this PostgreSQL alone, whether it is the primary or the replica.
+    /// A node whose devices are only in this PostgreSQL, which may be the primary or the replica.
     func node(on server: PostgreSQLServer) async throws -> RunningService {
         try await fixture.start(stores: Self.stores(database, server, redis))
     }
@@ -130,7 +130,7 @@ final class Cluster: Sendable {
         }
     }
 
-    /// Waits until each node has accepted a request that was sent from now on.
+    /// Waits until each node has accepted a request that was sent after this call.
     func awaitAcceptance(by nodes: [RunningService], within limit: Duration) async throws {
         let start = ContinuousClock.now
         for node in nodes.indices {
@@ -143,7 +143,7 @@ final class Cluster: Sendable {
         }
     }
 
-    /// Checks that every node has what was acknowledged, and reports every violated rule.
+    /// Checks that every node has the acknowledged changes, and reports every violated rule.
     func judge(_ clients: [ClusterClient], _ nodes: [RunningService], revocationLimit: Duration = .seconds(1)) async {
         for var client in clients { await client.check(nodes) }
         let violations = await history.violations(revocationLimit: revocationLimit)

@@ -11,10 +11,11 @@ struct ClusterClient: Sendable {
     private var random: SeededNumbers
     private let fixture: ServiceFixture
     private let history: History
-    /// How far ahead the client dates some of its requests at most, in seconds. Nodes whose clocks are behind must accept them too.
+    /// The largest number of seconds by which the client dates requests ahead. Nodes whose clocks are behind must accept them
+    /// too.
     private let mostAhead: Int64
     private(set) var tally = LoadClient.Tally()
-    /// Acts with answer 503, or without an answer.
+    /// Acts with the answer 503 or none.
     private(set) var unanswered = 0
 
     private static let maximumDevices = 30
@@ -64,7 +65,7 @@ struct ClusterClient: Sendable {
         devices.append(LoadClient.Known(device: device))
     }
 
-    /// Two keys use one challenge at two nodes at once.
+    /// Two keys use the same challenge at two nodes concurrently.
     private mutating func raceForChallenge(_ nodes: [RunningService]) async {
         guard let challenge = await DevelopmentDevice.challenge(port: nodes[anyNode(nodes)].port) else {
             return unanswered += 1
@@ -118,7 +119,7 @@ struct ClusterClient: Sendable {
         }
     }
 
-    /// A fresh request, which one time in four is dated ahead.
+    /// A fresh request. One in four is dated ahead.
     private mutating func fresh(_ index: Int) -> WireRequest? {
         let isAhead = Int.random(in: 0..<4, using: &random) == 0
         let ahead = isAhead ? Int64.random(in: 0...mostAhead, using: &random) : 0
@@ -131,7 +132,7 @@ struct ClusterClient: Sendable {
         await judge(answer, toFreshRequestOf: index)
     }
 
-    /// One request goes to every node at once.
+    /// Sends one request to every node concurrently.
     private mutating func race(_ index: Int, _ nodes: [RunningService]) async {
         guard let request = fresh(index) else { return }
         let (name, id, history) = (Self.name(request), devices[index].device.id.text, history)
@@ -195,7 +196,7 @@ struct ClusterClient: Sendable {
         _ request: WireRequest, name: String, device: String, node: Int, port: Int, _ history: History
     ) async -> WireAnswer? {
         let sent = ContinuousClock.now
-        // Phones have different addresses. With one address, the test would meet limits that a fleet does not meet.
+        // Phones have different addresses. With a single address, the test would reach limits that a fleet does not.
         let answer = await WireConnection.exchange(port: port, from: .random(in: 2..<0xFF_FFFF), request)
         await history.used(
             History.Use(
@@ -204,7 +205,7 @@ struct ClusterClient: Sendable {
         return answer
     }
 
-    /// The signature, which stays the same under a new nonce.
+    /// The request's signature, which does not change with the nonce.
     private static func name(_ request: WireRequest) -> String {
         request.headers.first { $0.0 == HeaderName.signature }?.1 ?? request.target
     }
@@ -221,7 +222,7 @@ struct ClusterClient: Sendable {
 
     // MARK: After the faults
 
-    /// Checks that every node knows everything that was acknowledged.
+    /// Checks that every node knows all acknowledged changes.
     mutating func check(_ nodes: [RunningService]) async {
         for index in devices.indices {
             await settleRotation(index, nodes[0])
@@ -244,8 +245,8 @@ struct ClusterClient: Sendable {
         if answer.json["key_thumbprint"]?.string == after.thumbprint { devices[index].device = after }
     }
 
-    /// Asks again while the answer is 503, as long as a store may take to come back: a node that served one request may still be
-    /// opening the connections for the next.
+    /// Asks again while the answer is 503, for at most the recovery time of a store: a node that served one request may still be
+    /// opening connections for the next.
     private static func untilServed(_ ask: () async -> WireAnswer?) async -> WireAnswer? {
         let end = ContinuousClock.now + Cluster.recovery
         while true {

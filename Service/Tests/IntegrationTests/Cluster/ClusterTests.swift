@@ -28,7 +28,8 @@ import Testing
         await cluster.judge(clients, nodes)
     }
 
-    /// Requests dated ahead are accepted at once. The wait is longer than that for those dated now, so replays of both kinds follow.
+    /// Requests dated ahead are accepted at once. The wait is longer than the one for requests dated now, so replays of both
+    /// kinds follow.
     @Test(arguments: hasTime ? [false, true] : [true])
     func `Redis is killed and comes back, with its data and without`(isEmpty: Bool) async throws {
         let cluster = try await Cluster(futureWindow: 60)
@@ -144,8 +145,8 @@ import Testing
             nodes[0].signal(SIGCONT)
             try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
         }
-        // A request in the paused node's socket may have been sent before or after the acknowledged revocation. The node
-        // re-reads the row when it resumes.
+        // Requests in the paused node's socket may have been sent before or after the acknowledged revocation. When it resumes,
+        // the node re-reads the row.
         await cluster.judge(clients, nodes)
     }
 
@@ -173,7 +174,7 @@ import Testing
         }
         #expect(try await status(at: former) == 200)
 
-        // Without this, the former primary would wait for its replica at each commit and serve nothing.
+        // Otherwise the former primary would wait for its replica at each commit and serve nothing.
         try cluster.postgresql.sql("ALTER SYSTEM RESET synchronous_standby_names")
         try cluster.postgresql.sql("SELECT pg_reload_conf()")
         try replica.promote()
@@ -208,7 +209,7 @@ import Testing
         let nodes = [try await cluster.node(), try await cluster.node()]
         let clients = try await cluster.load(nodes) {
             try await calm()
-            // From now on, everything that the master accepts is lost with it.
+            // Whatever the master accepts from now on is lost with it.
             sentinels.replica.signal(SIGSTOP)
             try await calm()
             sentinels.master.kill()
@@ -266,7 +267,7 @@ import Testing
         for network in [postgresql, redis] { network.close() }
     }
 
-    /// The node still has its claims and its cached devices. Only revocations do not reach it.
+    /// The node still has its claims and its cached devices. It only misses revocations.
     @Test func `a node is parted from PostgreSQL alone`() async throws {
         let cluster = try await Cluster()
         let (postgresql, redis) = try networks(cluster)

@@ -1,15 +1,15 @@
 import Foundation
 import StoreServers
 
-/// The network between one node and one store: a proxy that holds bytes back, delays them, or closes connections.
+/// The network between one node and one store: a proxy that withholds bytes, delays them, or closes connections.
 ///
-/// Held bytes arrive late and in order, as TCP delivers retransmitted data.
+/// Withheld bytes arrive late and in order, as TCP delivers retransmitted data.
 ///
 /// `@unchecked`: `condition` guards the variables.
 final class FaultyNetwork: @unchecked Sendable {
     enum Weather: Sendable {
         case calm
-        /// Each piece takes this long, in each direction.
+        /// Each piece is delayed by this time, in each direction.
         case slow(Duration)
         /// One piece in twenty is retransmitted, which takes 200 ms. One in two hundred ends its connection.
         case lossy(seed: UInt64)

@@ -6,9 +6,9 @@ import Foundation
 actor History {
     typealias Moment = ContinuousClock.Instant
 
-    /// One send of a signed request to one node.
+    /// A single send of a signed request to one node.
     struct Use: Sendable {
-        /// The same value for each send of one request, also under another nonce.
+        /// The same value for each send of one request, even under another nonce.
         let request: String
         let device: String
         let node: Int
@@ -17,7 +17,7 @@ actor History {
         let isAccepted: Bool
     }
 
-    /// A store's outage: from a moment when the store was surely gone to its return.
+    /// A store's outage: from a time when the store was certainly unavailable to its return.
     struct Outage: Sendable {
         let what: String
         /// The node that lost the store; nil: every node.
@@ -42,7 +42,7 @@ actor History {
 
     func problem(_ text: String) { problems.append(text) }
 
-    /// Begins an outage: from now on this node, or every node, may accept nothing.
+    /// Begins an outage: from now on this node, or every node, must accept nothing.
     func begins(_ what: String, for node: Int? = nil) {
         outages.append(Outage(what: what, node: node, from: .now, until: nil))
     }
@@ -60,14 +60,14 @@ actor History {
     /// The number of requests that a node accepted.
     func acceptances(by node: Int) -> Int { uses.count { $0.node == node && $0.isAccepted } }
 
-    /// When a node first answered a request that was sent after this moment and accepted; nil if there is none.
+    /// When a node first answered a request that was sent after this moment and accepted; nil: not yet.
     func firstAcceptance(by node: Int, after moment: Moment) -> Moment? {
         uses.filter { $0.node == node && $0.isAccepted && $0.sent >= moment }.map(\.answered).min()
     }
 
     /// Every violated rule.
     ///
-    /// - Parameter revocationLimit: the longest time after its acknowledgement in which a node may not know a revocation.
+    /// - Parameter revocationLimit: how long after its acknowledgement a revocation may be unknown to a node.
     func violations(revocationLimit: Duration) -> [String] {
         var found = problems
         for (request, sends) in Dictionary(grouping: uses.filter(\.isAccepted), by: \.request) where sends.count > 1 {

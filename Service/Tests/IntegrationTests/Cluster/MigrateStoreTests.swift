@@ -4,7 +4,7 @@ import StoreServers
 import StrictJSON
 import Testing
 
-/// A deployment moves from SQLite to PostgreSQL without losing anything that its devices and operators know.
+/// A deployment moves from SQLite to PostgreSQL without losing any data of its devices and operators.
 @Suite(.serialized) struct MigrateStoreTests {
     private let folder: TemporaryFolder
     private let postgresql: PostgreSQLServer
@@ -54,7 +54,7 @@ import Testing
         let intact = try await Binary.run(["audit", "verify"], environment: environment)
         #expect(intact.status == 0, "\(intact.errors)")
 
-        // At first, replays are refused because the claims were not moved: their dates count as lost.
+        // At first all requests of earlier dates are refused, because the claims were not moved.
         let service = try await RunningService(stores: [], environment: environment)
         let devices = await WireConnection.exchange(
             port: service.operationsPort, fixture.administer("GET", "/devices"))
@@ -65,7 +65,7 @@ import Testing
         #expect(again.status == 2 && again.errors.contains("is in use"), "\(again.errors)")
     }
 
-    /// Two faults that are found at different times: before anything is written, and by PostgreSQL in the middle of the rows.
+    /// Two faults that are found at different times: before the first write, and by PostgreSQL in the middle of the rows.
     @Test(arguments: [
         ("DROP TRIGGER audit_is_not_changed; UPDATE audit SET actor = 'nobody' WHERE sequence = 1", "audit log"),
         (

@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    /// A line's commands as a shell would split them, without redirections and without a comment.
+    /// The commands of a line, split as by a shell, without redirections and comments.
     private static func commands(_ line: String) -> [[String]] {
         var (commands, words, word) = ([[String]](), [String](), nil as String?)
         var (quote, skipsNext) = (nil as Character?, false)

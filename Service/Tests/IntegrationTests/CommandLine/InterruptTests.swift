@@ -39,7 +39,7 @@ import Testing
         try start(["demo"]) { $0.contains(mark) }
     }
 
-    /// Whether SIGHUP is ignored. A process that `nohup` started keeps ignoring it, and so do its children.
+    /// Whether SIGHUP is ignored, as in a process started by `nohup` and in its children.
     private static var isHangUpIgnored: Bool {
         var action = sigaction()
         guard sigaction(SIGHUP, nil, &action) == 0 else { return false }
@@ -56,7 +56,7 @@ import Testing
         #expect(try left == [])
     }
 
-    /// Work that the SDK began continues after its caller is cancelled, and connections arrive while the service stops.
+    /// Work of the SDK continues after its caller is cancelled, and connections may arrive while the service stops.
     @Test(arguments: ["1. Register", "3. Replay", "4. Rotate", "6. An Android phone", "As it must be."])
     func `a demo that is interrupted in the middle of its work leaves nothing`(mark: String) async throws {
         for _ in 0..<3 {

@@ -52,7 +52,7 @@ import Testing
         "webhooks remove": Case(["0123456789abcdef"]),
         "webhooks resend": Case(["0123456789abcdef", "--after", "0"]),
         "policy what-if": Case(["--app", "app.json"]),
-        // Refused before any call: a service that does not answer is tried for seconds.
+        // Refused before any call, because calls to an unreachable service are retried for seconds.
         "device register": Case(["--url", "http://auth.example.com"]), "device sign": Case(), "device status": Case(),
         "device rotate": Case(),
         "device reset": Case(),

@@ -3,7 +3,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// `synheart-auth proxy` between parties that fail, lie or are slow.
+/// `synheart-auth proxy` between parties that fail, send wrong data or are slow.
 @Suite struct `The proxy and its faults` {
     let folder: TemporaryFolder
 
@@ -88,7 +88,7 @@ import Testing
         #expect(found.status == 302 && found.text == "abc" && found.value("Content-Encoding") == "gzip")
         #expect(found.value("Location") == "https://elsewhere.example/" && found.value("X-Hop") == nil)
         #expect(found.head.contains("Set-Cookie: a=1\r\nSet-Cookie: b=2"), "\(found.head)")
-        // The answer to HEAD has no body, with a length or without.
+        // The answer to HEAD has no body, even if it states a length.
         for head in ["Content-Length: 100", "X-No-Length: 1"] {
             fixture.backend.reply = .bytes("HTTP/1.1 200 OK\r\n\(head)\r\n\r\n")
             let request = try fixture.signed("HEAD", body: [])

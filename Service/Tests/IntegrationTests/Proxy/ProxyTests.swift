@@ -3,7 +3,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// `synheart-auth proxy`: what reaches the backend, and what the phone gets.
+/// `synheart-auth proxy`: the requests that reach the backend, and the phone's answers.
 @Suite struct `The proxy` {
     let folder: TemporaryFolder
 
@@ -116,7 +116,7 @@ import Testing
         let connection = try #require(WireConnection(port: proxy.port))
         await connection.send(RunningProxy.bytes(large, framing: ["Content-Length: 4000001"], body: ""))
         #expect(await connection.answer()?.status == 413)
-        // Scheme 1 signs no digest, so nothing is streamed.
+        // Scheme 1 signs no digest, so bodies are not streamed.
         #expect(try await proxy.send(fixture.signed(body: Array(body.prefix(1001)))).status == 413)
     }
 }

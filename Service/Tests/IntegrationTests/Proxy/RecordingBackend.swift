@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A backend on this machine that records what arrives, and answers as the test says.
+/// A backend on this machine that records requests, and answers as the test says.
 ///
 /// `@unchecked`: `condition` guards the variables.
 final class RecordingBackend: @unchecked Sendable {
@@ -26,7 +26,7 @@ final class RecordingBackend: @unchecked Sendable {
 
     enum Reply: Sendable {
         case bytes(String)
-        /// None, until the connection ends.
+        /// No answer: waits until the connection ends.
         case none
         /// The answer after this time.
         case late(String, Duration)
@@ -62,10 +62,10 @@ final class RecordingBackend: @unchecked Sendable {
 
     var url: String { "http://127.0.0.1:\(port)" }
 
-    /// Everything that arrived so far.
+    /// All received requests, including incomplete ones.
     var seen: [Seen] { condition.withLock { requests } }
 
-    /// How it answers from now on.
+    /// The answer to later requests.
     var reply: Reply {
         get { condition.withLock { current } }
         set { condition.withLock { current = newValue } }
@@ -123,7 +123,7 @@ final class RecordingBackend: @unchecked Sendable {
         }
     }
 
-    /// Reads a body. Returns whether it came to its end.
+    /// Reads a body. Returns whether it was complete.
     private func receive(_ client: Int32, _ head: Seen, _ buffer: inout [UInt8], _ index: Int) -> Bool {
         if let length = head.values("Content-Length").first.flatMap({ Int($0) }) {
             return take(length, client, &buffer, index)

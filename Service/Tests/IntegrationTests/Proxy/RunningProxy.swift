@@ -73,7 +73,7 @@ struct ProxyFixture: Sendable {
 /// A proxy in its own process.
 final class RunningProxy: Sendable {
     let port: Int
-    /// Nil if it has no operations listener.
+    /// Nil: no operations listener.
     let operationsPort: Int?
     private let process: Process
 

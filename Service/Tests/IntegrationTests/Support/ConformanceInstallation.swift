@@ -14,7 +14,7 @@ struct ConformanceInstallation: Sendable {
 
     /// Starts a service.
     ///
-    /// - Parameter hasOrigin: whether it is configured for its own URL. Then it accepts scheme 2 behind no other one.
+    /// - Parameter hasOrigin: whether it is configured for its own URL. If so, it accepts scheme 2 only at that URL.
     init(in folder: TemporaryFolder, hasOrigin: Bool = false) async throws {
         self.folder = folder
         let example = try await Binary.run(
@@ -38,8 +38,7 @@ struct ConformanceInstallation: Sendable {
             environment: hasOrigin ? ["SYNHEART_AUTH_PUBLIC_ORIGIN": "http://127.0.0.1:\(port)"] : [:])
     }
 
-    /// What a gateway does with a request: asks with the request that `change` makes of it, and passes the request on if the
-    /// answer is 200.
+    /// Acts as a gateway: asks about the request as changed by `change`, and forwards the original if the answer is 200.
     func gateway(
         asking change: @escaping @Sendable (ProxiedRequest) -> ProxiedRequest = { $0 }
     ) throws -> MeddlingProxy {

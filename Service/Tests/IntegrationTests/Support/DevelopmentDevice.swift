@@ -9,7 +9,7 @@ struct DevelopmentDevice: Sendable {
     var key: P256.Signing.PrivateKey
 
     static let appID = "com.example.app"
-    /// The record of an app that admits such a device.
+    /// The record of an app that admits development devices.
     static let app = """
         {"app_id":"\(appID)","build_channel":"dev","development_integrity_allowed":true,
          "ios":{"app_ids":["TEAMID1234.\(appID)"]}}
@@ -92,7 +92,7 @@ struct DevelopmentDevice: Sendable {
 }
 
 extension WireRequest {
-    /// The same signed request under another nonce, which scheme 1 does not cover.
+    /// The same signed request with another nonce, which scheme 1 does not cover.
     func underNewNonce() -> WireRequest {
         var request = self
         request.headers = headers.map {

@@ -27,7 +27,7 @@ struct ServiceFixture: Sendable {
         credential = try #require(try JSONValue(parsing: created.output).object?["credential"]?.string)
     }
 
-    /// Starts the service without the rate limits that a test on one machine would reach.
+    /// Starts the service with rate limits that a test on one machine does not reach.
     ///
     /// - Parameter stores: other flags for the same stores.
     func start(

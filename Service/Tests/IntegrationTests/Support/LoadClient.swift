@@ -2,15 +2,15 @@ import AuthContract
 import Crypto
 import StrictJSON
 
-/// One of many clients of a service that may be killed at any moment. It records what was acknowledged, and afterwards checks
-/// that the service kept it.
+/// One of many clients of a service that may be killed at any moment. It records acknowledged changes, and checks later that the
+/// service kept them.
 struct LoadClient: Sendable {
-    /// A device as its client knows it.
+    /// A client's knowledge of a device.
     struct Known: Sendable {
         enum Revocation: Sendable { case none, asked, acknowledged }
 
         var device: DevelopmentDevice
-        /// The thumbprint of the key before the current one.
+        /// The thumbprint of the previous key.
         var previousKey: String?
         /// The new key of a rotation without an answer.
         var perhapsRotatedTo: P256.Signing.PrivateKey?
@@ -56,7 +56,7 @@ struct LoadClient: Sendable {
 
     // MARK: While the service may die
 
-    /// Registers, rotates, revokes and signs until an answer does not come. Calls `onAnswer` for every answer.
+    /// Registers, rotates, revokes and signs until an answer is missing. Calls `onAnswer` for every answer.
     mutating func run(_ service: RunningService, onAnswer: @Sendable () -> Void) async {
         while await step(service) { onAnswer() }
     }
@@ -214,7 +214,8 @@ struct LoadClient: Sendable {
 
     /// Replays each accepted request, either unchanged or under a new nonce.
     private mutating func replay(_ service: RunningService) async {
-        // Requests of revoked devices, by retired keys, or older than minutes are refused before their claims are checked.
+        // Requests of revoked devices, by retired keys, or more than some minutes old are refused before their claims are
+        // checked.
         accepted.removeAll { known in
             let device = devices[known.device]
             return device.revocation == .acknowledged || .now - known.at > .seconds(240)

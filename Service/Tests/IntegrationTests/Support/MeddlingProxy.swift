@@ -1,7 +1,7 @@
 import Foundation
 import StoreServers
 
-/// A request as a proxy received it, or as it passes it on.
+/// A request, as a proxy received or forwards it.
 struct ProxiedRequest: Sendable {
     var method: String
     var target: String
@@ -13,7 +13,7 @@ struct ProxiedRequest: Sendable {
     }
 }
 
-/// An answer as a proxy received it, or as it passes it on.
+/// An answer, as a proxy received or returns it.
 struct ProxiedAnswer: Sendable {
     var status: Int
     var headers: [(name: String, value: String)] = []
@@ -24,8 +24,8 @@ struct ProxiedAnswer: Sendable {
     }
 }
 
-/// A proxy on loopback whose behaviour a test chooses. It reads a whole request, and sends what `handle` returns. It serves one
-/// request on each connection.
+/// A proxy on loopback whose behaviour a test chooses. It reads a complete request, and sends the answer of `handle`. It serves
+/// one request on each connection.
 final class MeddlingProxy: Sendable {
     let port: Int
     private let listener: Int32
@@ -63,7 +63,7 @@ final class MeddlingProxy: Sendable {
 
     deinit { close() }
 
-    /// Passes a request on to the service at a port. An answer of status 502 says that none came.
+    /// Forwards a request to the service at a port. Returns 502 if no answer arrives.
     static func pass(_ request: ProxiedRequest, to port: Int) async -> ProxiedAnswer {
         var text = "\(request.method) \(request.target) HTTP/1.1\r\n"
         for (name, value) in request.headers where !hopByHop.contains(name.lowercased()) {

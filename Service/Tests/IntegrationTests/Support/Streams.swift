@@ -14,7 +14,7 @@ enum LostStream: String, CaseIterable, Sendable {
 extension Binary {
     /// Runs a command with closed or broken standard streams.
     ///
-    /// - Returns: the exit code, or the negative number of the signal that killed the command; and what it wrote to the other
+    /// - Returns: the exit code, or the negative number of the signal that killed the command; and the output to the other
     ///   stream.
     static func run(
         _ arguments: [String], in folder: URL, closedInput: Bool = false, output: LostStream? = nil,

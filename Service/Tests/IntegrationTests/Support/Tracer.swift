@@ -25,7 +25,7 @@ final class Tracer: Sendable {
         process.standardError = errors
         process.standardInput = FileHandle.nullDevice
         guard (try? process.run()) != nil else { return nil }
-        // strace prints this line for each thread, and several threads may come in one read.
+        // strace prints this line for each thread, and one read may return several lines.
         var said = ""
         while !said.contains(" attached") {
             let more = errors.fileHandleForReading.availableData

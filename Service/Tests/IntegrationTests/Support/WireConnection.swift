@@ -35,8 +35,8 @@ struct WireRequest: Sendable {
     }
 }
 
-/// A TCP connection to loopback whose bytes the test writes. It waits on a thread of its own and not on Swift's threads, so
-/// that many connections can wait for a service of the same process.
+/// A TCP connection to loopback whose bytes the test writes. It waits on its own thread, not on Swift's threads, so that many
+/// connections can wait for a service in the same process.
 ///
 /// `@unchecked`: one task uses a connection at a time.
 final class WireConnection: @unchecked Sendable {
@@ -103,7 +103,7 @@ final class WireConnection: @unchecked Sendable {
         }
     }
 
-    /// Sends several requests at once and reads their answers; fewer if the connection ends.
+    /// Sends several requests at once and returns their answers; fewer if the connection ends.
     func exchange(_ requests: [WireRequest]) async -> [WireAnswer] {
         await waiting {
             guard self.sendNow(requests.flatMap(\.bytes)) else { return [] }

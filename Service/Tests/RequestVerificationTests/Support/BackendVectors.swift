@@ -37,7 +37,7 @@ enum BackendVectors {
         return configuration
     }
 
-    /// A request as a server gives it to the library: with the lines that its framing has.
+    /// A request as a server passes it to the library, with the headers of its framing.
     static func request(_ fields: JSONFields) throws -> ReceivedRequest {
         let body = try fields.parsed("body_hex") { text in try #require(Hexadecimal.decode(text)) }
         let length = String(body.count)
@@ -66,7 +66,7 @@ enum BackendVectors {
     /// The request of the `answers`.
     static func signedRequest() throws -> ReceivedRequest { try request(document().object("request")) }
 
-    /// A request that is signed in form only, by this device.
+    /// A request of this device that only looks signed.
     static func request(device: String = device, body: [UInt8] = []) -> ReceivedRequest {
         ReceivedRequest(
             method: "POST", target: "/", headers: HeaderFields([("X-App-ID", app), ("X-Device-ID", device)]),

@@ -5,7 +5,7 @@ import StrictJSON
 
 import class Bytes.Locked
 
-/// An auth service on loopback that gives the vectors' answers, and has their faults.
+/// An auth service on loopback that gives the vectors' answers and shows their faults.
 final class PlayedService: Sendable {
     private struct State: Sendable {
         var answers: [JSONFields] = []
@@ -66,7 +66,7 @@ final class PlayedService: Sendable {
             do { try answer(next(question), context) } catch { context.close(promise: nil) }
         }
 
-        /// The body of a complete request; nil until it is there.
+        /// The body of a complete request; nil until then.
         private static func body(in bytes: [UInt8]) -> [UInt8]? {
             guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
             let lines = bytes[..<end.lowerBound].split(separator: UInt8(ascii: "\n")).map { line in
@@ -126,7 +126,7 @@ final class PlayedService: Sendable {
             let channel = context.channel
             let chunk = ByteBuffer(string: "1000\r\n" + String(repeating: " ", count: 0x1000) + "\r\n")
             @Sendable func next() {
-                // Not at once: the stack would grow while the socket takes everything.
+                // Not directly: the stack would grow as long as the socket accepts everything.
                 channel.writeAndFlush(chunk).whenSuccess { channel.eventLoop.execute { next() } }
             }
             next()

@@ -16,13 +16,13 @@ actor ShortLivedStores: ChallengeStore, ReplayStore {
     private var challenges: [[UInt8]: Held] = [:]
     private var lastNumber = 0
     private var claims: [ReplayClaim: UnixTime] = [:]
-    /// The request times of claims that are gone.
+    /// The request times of lost claims.
     private var history = ClaimHistory()
 
     init(clock: any ServiceClock, startedAt: UnixTime, maximumChallenges: Int = 10_000) {
         self.clock = clock
         self.maximumChallenges = maximumChallenges
-        // A request of before the start may have been accepted before the start: this process cannot know.
+        // Requests dated before this start may have been accepted earlier: this process cannot know.
         history.loseAll(around: startedAt)
     }
 
@@ -34,7 +34,7 @@ actor ShortLivedStores: ChallengeStore, ReplayStore {
         challenges[challenge.bytes] = Held(challenge: challenge, source: source, number: lastNumber)
     }
 
-    /// An actor runs one call at a time, so of 64 callers one finds the challenge: there is no `await` in between.
+    /// Atomic, because there is no `await` in between: of 64 callers, one finds the challenge.
     func take(_ bytes: [UInt8]) -> IssuedChallenge? {
         guard let held = challenges.removeValue(forKey: bytes), isKept(held) else { return nil }
         return held.challenge
@@ -67,7 +67,7 @@ actor ShortLivedStores: ChallengeStore, ReplayStore {
         {
             return refusal
         }
-        // All or none: look at every claim before any is taken.
+        // All or none: check every claim before taking any.
         if let taken = wanted.first(where: { claims[$0] != nil }) { return .taken(taken) }
         for claim in wanted { claims[claim] = expiresAt }
         if let tag { claims[tag.claim] = now + ClaimTag.life }

@@ -7,7 +7,7 @@ struct ShortLivedStoresTests {
     @Test(arguments: StoreConformance.checks(of: .challenges, .replay))
     func `the short-lived stores keep every guarantee`(_ check: ConformanceCheck) async throws {
         let clock = SystemClock()
-        // The other stores of the set are those in memory: no check of these two needs them.
+        // The other stores are the in-memory ones: no check of these two needs them.
         var stores = StoresUnderTest(MemoryStores(), now: clock.now)
         let shortLived = ShortLivedStores(clock: clock, startedAt: clock.now - 61)
         stores.challenges = shortLived

@@ -14,7 +14,7 @@ public struct ContentDigest: Sendable, Hashable {
         self.sha256 = sha256
     }
 
-    /// Reads the field's value, `sha-256=:...:`. Refuses other algorithms beside it.
+    /// Reads the field's value, `sha-256=:...:`. Refuses additional algorithms.
     public init(field: String) throws(ContractError) {
         guard field.hasPrefix(Self.prefix), field.hasSuffix(":"),
             let digest = Base64.standard.decode(field.dropFirst(Self.prefix.count).dropLast())

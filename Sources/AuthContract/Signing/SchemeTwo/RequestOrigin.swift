@@ -60,7 +60,7 @@ public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
     /// Whether the host is this machine: `localhost`, `127.0.0.0/8`, `[::1]`.
     public var isLoopback: Bool { Loopback.contains(host: host) }
 
-    /// Whether secrets may be sent there: https, or http to this machine.
+    /// Whether secrets may be sent to this origin: https, or http to this machine.
     public var isSecure: Bool { scheme == .https || isLoopback }
 
     /// The authority without its port.
@@ -85,7 +85,7 @@ public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
 
     private static func isPort(_ text: String) -> Bool {
         guard let port = UInt16(text), port > 0 else { return false }
-        // One text for each port: no sign, no leading zeros.
+        // One spelling for each port: no sign, no leading zeros.
         return String(port) == text
     }
 }

@@ -47,7 +47,7 @@ public struct SchemeTwoHeaders: Sendable {
         deviceID = try DeviceID(fields.one(HeaderName.deviceID))
     }
 
-    /// The base that the signature must sign if the request was sent like this.
+    /// The signature base of the request, if it was sent to this origin in this form.
     public func base(
         method: String, origin: RequestOrigin, target: RequestTarget
     ) throws(ContractError) -> SignatureBase {
@@ -66,8 +66,8 @@ public struct SchemeTwoHeaders: Sendable {
         ]
     }
 
-    /// Our member of a dictionary field. The field's lines are joined (RFC 9110 section 5.3): a proxy may add its signature as
-    /// a line of its own.
+    /// Our member of a dictionary field. The field's lines are joined (RFC 9110 section 5.3): a proxy may add its signature as a
+    /// separate line.
     private static func ours(
         _ name: String, _ fields: HeaderFields
     ) throws(ContractError) -> StructuredField.Member? {

@@ -40,7 +40,7 @@ public struct SignatureBase: Sendable, Hashable {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(1024)
         for (component, value) in lines {
-            // With a line break in it, one value could forge another component.
+            // A line break in a value could forge another component.
             guard value.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
                 throw ContractError("what a signature covers must be printable ASCII")
             }
@@ -56,6 +56,6 @@ public struct SignatureBase: Sendable, Hashable {
 
     private static let components = SchemeTwo.Component.allCases.map { ($0, $0.identifier) }
 
-    /// The SHA-256 of the base. Replay protection claims it: unlike the signature's bytes, it cannot change without the key.
+    /// The SHA-256 of the base. Replay protection claims it: unlike the signature's bytes, it cannot be changed without the key.
     public var digest: [UInt8] { Array(SHA256.hash(data: bytes)) }
 }

@@ -7,7 +7,7 @@ allprojects {
     }
 }
 
-// The Flutter tool looks for what was built in the folder `build` of the Flutter project.
+// The Flutter tool expects build results in the folder `build` of the Flutter project.
 val flutterBuild: Directory = rootProject.layout.projectDirectory.dir("../build")
 rootProject.layout.buildDirectory.set(flutterBuild)
 subprojects {

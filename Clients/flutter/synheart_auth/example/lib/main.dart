@@ -44,7 +44,7 @@ class _ExamplePageState extends State<ExamplePage> {
 
   @override
   void dispose() {
-    // The page is gone, so the answer is not needed. What the call began continues.
+    // The page is gone, so the answer is not needed. The operation continues.
     _cancellation.cancel();
     super.dispose();
   }
@@ -62,7 +62,7 @@ class _ExamplePageState extends State<ExamplePage> {
     if (mounted && !cancellation.isCancelled) setState(() => _text = text);
   }
 
-  /// What the person can do. The switch is exhaustive: a new kind of error does not compile without an arm.
+  /// Advice for the person. The switch is exhaustive: a new kind of error does not compile without a case.
   String _advice(SynheartAuthError error) => switch (error) {
     NetworkError() || ChallengeExpired() || RegistrationInProgress() => 'Try again later.',
     ClockSkew() => 'Correct the clock of this device.',

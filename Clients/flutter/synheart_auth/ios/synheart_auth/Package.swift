@@ -6,7 +6,7 @@ let package = Package(
     platforms: [.iOS(.v16)],
     products: [.library(name: "synheart-auth", targets: ["synheart_auth"])],
     dependencies: [
-        // The Flutter tool makes this package beside the plugins of an app.
+        // The Flutter tool creates this package next to an app's plugins.
         .package(name: "FlutterFramework", path: "../FlutterFramework"),
         .package(url: "https://github.com/synheart-ai/synheart-auth.git", from: "1.0.0"),
     ],

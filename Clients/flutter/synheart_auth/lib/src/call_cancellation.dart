@@ -1,6 +1,6 @@
 /// Ends the wait for calls.
 ///
-/// A cancelled call ends at once with a `CallCancelled`. What the call began runs on, because other calls may have joined it:
+/// A cancelled call ends at once with a `CallCancelled`. The operation continues, because other calls may have joined it:
 /// cancelling `registerDevice` does not undo a registration, and a request that `send` signed may arrive.
 final class CallCancellation {
   final List<void Function()> _listeners = <void Function()>[];
@@ -9,7 +9,7 @@ final class CallCancellation {
   /// Whether [cancel] was called.
   bool get isCancelled => _isCancelled;
 
-  /// Ends the wait for every call that was given this object. Later calls end at once. A second call does nothing.
+  /// Ends the wait of every call with this object. Later calls end at once. A second cancel does nothing.
   void cancel() {
     if (_isCancelled) return;
     _isCancelled = true;

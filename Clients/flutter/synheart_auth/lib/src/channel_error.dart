@@ -2,10 +2,10 @@
 ///
 /// An app cannot recover from it. Stop the app, run `flutter clean`, and build it again.
 final class ChannelError extends Error {
-  /// An error with an explanation, which holds nothing of the message's content.
+  /// An error with an explanation, which contains nothing of the message's content.
   ChannelError(this.message);
 
-  /// What was expected, what was found, and where.
+  /// The expected value, the found one, and its place.
   final String message;
 
   @override

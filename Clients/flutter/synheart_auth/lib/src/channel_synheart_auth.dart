@@ -26,8 +26,8 @@ final class ChannelSynheartAuth implements SynheartAuth {
   final MethodChannel _calls = const MethodChannel(contract.callsChannel);
   final EventChannel _states = const EventChannel(contract.statesChannel);
 
-  /// Ids of calls that can be cancelled. A random start keeps those of two isolates, and of two runs of Dart (hot restart), under one
-  /// engine apart.
+  /// Ids of calls that can be cancelled. They start at random, so that two isolates, or two runs of Dart (hot restart), under one
+  /// engine use different ids.
   int _latestCall = Random().nextInt(4294967296) * 1048576;
 
   @override
@@ -232,7 +232,7 @@ final class ChannelSynheartAuth implements SynheartAuth {
         onError: controller.addError,
       );
     };
-    // A controller without a listener drops what is added.
+    // Without a listener the controller drops events.
     controller.onCancel = () => changes?.cancel();
     return controller.stream;
   }
@@ -245,9 +245,9 @@ final class ChannelSynheartAuth implements SynheartAuth {
     final int id = _latestCall;
     final Completer<Object?> cancelled = Completer<Object?>();
     void end() {
-      // The request of a `send` may be on its way.
+      // The request of a `send` may have been sent already.
       cancelled.completeError(method == 'send' ? _cancelledSend : const CallCancelled());
-      // Best effort: the wait has ended whatever the native half says.
+      // Best effort: the wait has ended, whatever the native half replies.
       _call('cancel', <String, Object?>{'call': id}).ignore();
     }
 

@@ -8,7 +8,7 @@ const String callsChannel = 'ai.synheart.auth/calls';
 /// The channel of the changes of state.
 const String statesChannel = 'ai.synheart.auth/states';
 
-/// The code with which the native half refuses a malformed message.
+/// The native half's code for a malformed message.
 const String malformedCode = 'INVALID_MESSAGE';
 
 const List<String> _identityStates = [

@@ -14,14 +14,14 @@ sealed class SynheartAuthError implements Exception {
   /// An explanation for the developer. It holds no secret.
   final String message;
 
-  /// What the app can do.
+  /// The remedy for the app.
   final Recovery recovery;
 
-  /// How long to wait before that, if the service or the SDK knows.
+  /// How long to wait before another attempt, if the service or the SDK knows.
   final Duration? retryAfter;
 
   /// Whether the request of a `send` may have taken effect. False only if nothing left this device, or if the service refused the
-  /// request before it took effect. Where it is true, a second call can make a second effect.
+  /// request before it took effect. If it is true, a second call may take effect a second time.
   final bool mayHaveHappened;
 
   /// Whether the same call may succeed later.
@@ -30,7 +30,7 @@ sealed class SynheartAuthError implements Exception {
   @override
   String toString() => '$code: $message';
 
-  /// The error of a code that came through a platform channel. A code that is not the SDK's own becomes a [ServerError].
+  /// The error of a code from the platform channel. A code that is not the SDK's own becomes a [ServerError].
   static SynheartAuthError fromCode(String code, [String? message]) =>
       fromDetails(
         code,
@@ -43,7 +43,7 @@ sealed class SynheartAuthError implements Exception {
         to: null,
       );
 
-  /// The error of a code and what the native half says about it. Null stands for the code's usual value.
+  /// The error of a code with the native half's details. Null stands for the code's usual value.
   static SynheartAuthError fromDetails(
     String code, {
     required String? message,
@@ -196,7 +196,7 @@ sealed class SynheartAuthError implements Exception {
 /// The name of the same class in Kotlin.
 typedef SynheartAuthException = SynheartAuthError;
 
-/// `NETWORK_ERROR`: the auth service could not be asked, or gave no verdict. Try again later.
+/// `NETWORK_ERROR`: the auth service could not be reached, or gave no verdict. Try again later.
 final class NetworkError extends SynheartAuthError {
   /// An error.
   const NetworkError([
@@ -207,7 +207,7 @@ final class NetworkError extends SynheartAuthError {
   ]) : super._('NETWORK_ERROR', message, recovery, retryAfter, mayHaveHappened);
 }
 
-/// `CANCELLED`: the caller cancelled its wait (`CallCancellation`). What the call began runs on.
+/// `CANCELLED`: the caller cancelled its wait (`CallCancellation`). The operation continues.
 final class CallCancelled extends SynheartAuthError {
   /// An error.
   const CallCancelled([
@@ -428,10 +428,10 @@ final class InvalidStateTransition extends SynheartAuthError {
   const InvalidStateTransition(this.from, this.to, [String message = 'The state does not allow this.'])
     : super._('INVALID_STATE_TRANSITION', message, Recovery.none, null, false);
 
-  /// The state before; null if the native half did not say it.
+  /// The state before; null if the native half did not send it.
   final IdentityState? from;
 
-  /// The state that was refused; null if the native half did not say it.
+  /// The state that was refused; null if the native half did not send it.
   final IdentityState? to;
 }
 

@@ -6,10 +6,10 @@ import 'errors.dart';
 import 'synheart_auth.dart';
 import 'values.dart';
 
-/// A stand-in for the plugin in the tests of an app: identities in memory, answers and failures that a test writes down.
+/// A stand-in for the plugin in the tests of an app: identities in memory, scripted answers and failures.
 ///
 /// Without a script every operation succeeds as it would on a phone: a device must register before it signs, a second
-/// registration is `alreadyRegistered`, a reset ends the identity. Its signatures verify nowhere.
+/// registration is `alreadyRegistered`, a reset ends the identity. No verifier accepts its signatures.
 final class FakeSynheartAuth implements SynheartAuth {
   final Map<String, IdentityState> _identities = <String, IdentityState>{};
   final Map<String, List<SynheartAuthError>> _failures = <String, List<SynheartAuthError>>{};
@@ -20,7 +20,7 @@ final class FakeSynheartAuth implements SynheartAuth {
   /// The names of the operations that the app called, in order.
   final List<String> calls = <String>[];
 
-  /// The next registrations end like this.
+  /// The results of the next registrations.
   final List<RegistrationStatus> registrations = <RegistrationStatus>[];
 
   /// The next answers to [send]; without one an empty 200.
@@ -29,7 +29,7 @@ final class FakeSynheartAuth implements SynheartAuth {
   /// The id of the device.
   static const String deviceId = '00000000-0000-4000-8000-000000000001';
 
-  /// The next call of an operation, such as `registerDevice`, throws [error].
+  /// Makes the next call of an operation, such as `registerDevice`, throw [error].
   void fail(String operation, SynheartAuthError error) {
     final List<SynheartAuthError> failures = _failures[operation] ?? <SynheartAuthError>[];
     failures.add(error);

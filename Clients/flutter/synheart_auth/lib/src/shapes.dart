@@ -1,16 +1,16 @@
 import 'dart:typed_data';
 
-/// What a value on the platform channel must be. `contract/channel.json` has the shapes of all messages.
+/// The required form of a value on the platform channel. `contract/channel.json` has the shapes of all messages.
 ///
-/// A shape is strict: it refuses absent and unknown fields, other types, and values beyond a limit. Its errors name the
-/// place and hold nothing of the value.
+/// A shape is strict: it refuses absent and unknown fields, other types, and values beyond a limit. Its errors name the place and
+/// contain nothing of the value.
 sealed class Shape {
   const Shape({this.nullable = false});
 
   /// Whether null is allowed.
   final bool nullable;
 
-  /// What the value must be, for errors.
+  /// The expected type and range, for errors.
   String get expectation;
 
   /// Checks a value that is not null.
@@ -177,7 +177,7 @@ final class Call {
   /// The message that the method takes.
   final Message arguments;
 
-  /// What it returns; null if it returns nothing.
+  /// The method's result; null if it returns nothing.
   final Shape? result;
 }
 

@@ -28,8 +28,8 @@ abstract interface class SynheartAuth {
   /// - [baseUrl]: the auth service, https; http only on this machine.
   /// - [origins]: the origins besides the auth service for which [send] and [sign] sign, such as `https://api.example.com`.
   /// - [aliases]: earlier origins of the auth service, if it moved to another host.
-  /// - [scheme]: what the app signs with, one decision for all of its requests. A device whose service has accepted scheme 2 signs under
-  ///   scheme 2 from then on, because the service refuses a lower one.
+  /// - [scheme]: the signature scheme of all requests of the app. A device whose service has accepted scheme 2 signs under scheme
+  ///   2 from then on, because the service refuses a lower one.
   /// - [rotatesAutomatically]: whether the SDK rotates a key by itself when it is due.
   /// - [cloudProjectNumber]: Android: the Google Cloud project of Play Integrity, for standard requests. iOS ignores it.
   /// - [androidProof]: Android: which of Google's proofs to send. iOS ignores it.
@@ -65,8 +65,8 @@ abstract interface class SynheartAuth {
   ///
   /// [path] is the path as sent: escaped, without the query. [bodyBytes] is the body as sent.
   ///
-  /// [scheme]: what the caller expects; null for the device's. Any other one throws [SigningFailed]. So does a device that signs under
-  /// scheme 2: that needs the whole URL, use [sign].
+  /// [scheme]: the scheme that the caller expects; null for the device's. Any other scheme throws [SigningFailed]. A device that
+  /// signs under scheme 2 throws it too: scheme 2 needs the whole URL, so use [sign].
   Future<Map<String, String>> signRequest(
     String appId,
     String method,
@@ -93,7 +93,7 @@ abstract interface class SynheartAuth {
   /// Signs a request, sends it, recovers once from each refusal that a new signature can repair, and returns the answer,
   /// whatever its status. Follows no redirect.
   ///
-  /// Throws [DeviceRevoked] with recovery `reset`: registering again by itself would undo a revocation.
+  /// Throws [DeviceRevoked] with recovery `reset`: registering automatically would undo a revocation.
   Future<AuthAnswer> send(
     String appId,
     AuthRequest request, {
@@ -107,7 +107,7 @@ abstract interface class SynheartAuth {
   /// [audience]: one of the app's audiences; null for the app itself.
   Future<DeviceToken> deviceToken(String appId, {String? audience, CallCancellation? cancellation});
 
-  /// Replaces the key and keeps the device id. Signing goes on meanwhile. After a failure the old key stays active.
+  /// Replaces the key and keeps the device id. Signing continues meanwhile. After a failure the old key stays active.
   Future<KeyRotation> rotateKey(
     String appId, {
     RotationReason reason = RotationReason.scheduled,
@@ -133,6 +133,6 @@ abstract interface class SynheartAuth {
   /// error [NotConfigured].
   Stream<StateChange> get stateChanges;
 
-  /// The state of one app: first the present one, then each new one. Listen in the root isolate, as for [stateChanges].
+  /// The state of one app: first the current one, then each new one. Listen in the root isolate, as for [stateChanges].
   Stream<IdentityState> states(String appId);
 }

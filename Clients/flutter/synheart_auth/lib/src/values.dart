@@ -105,7 +105,7 @@ final class KeyRotation {
   String toString() => 'KeyRotation($deviceId, $effectiveAt)';
 }
 
-/// Why an identity is given up (RFC-AUTH-MOBILE-0001 section 9.3).
+/// Why an identity is reset (RFC-AUTH-MOBILE-0001 section 9.3).
 enum ResetReason {
   /// The service demands it, for example by `DEVICE_REVOKED`.
   serverInstructed('server_instructed'),
@@ -147,7 +147,7 @@ enum AndroidProof {
   /// Both. A device that cannot give both cannot register.
   both('both'),
 
-  /// What the device can give.
+  /// All proofs that the device can give; one suffices.
   either('either');
 
   const AndroidProof(this.wire);
@@ -156,7 +156,7 @@ enum AndroidProof {
   final String wire;
 }
 
-/// What an app can do about an error.
+/// The remedy for an error.
 enum Recovery {
   /// Report it to the developer.
   none('none'),

@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// Changes an app's record: a form, then what the change would do, then the change.
+/// Changes an app's record: a form, then the effect of the change, then the change.
 struct AppChangePage: ConsolePage {
     let path = "/apps/{app_id}/change"
     let needs: AdminRoute? = .changeApp
@@ -9,7 +9,7 @@ struct AppChangePage: ConsolePage {
     func show(_ visit: Visit) async throws -> Page {
         let answer = try await visit.answer(AdminCall(.showApp, ["app_id": Self.app(visit)]))
         var draft = RecordDraft(answer)
-        // A link can begin with another mode.
+        // A link can start the page with another mode.
         if let mode = visit.request.query["mode"], ["enforce", "observe"].contains(mode),
             var record = answer.body.object
         {
@@ -27,7 +27,7 @@ struct AppChangePage: ConsolePage {
         } catch {
             return .page(Self.form(draft, visit, problem: error.message, status: 400))
         }
-        // The person wants to go on editing.
+        // The person wants to continue editing.
         if visit.request.form["edit"] != nil { return .page(Self.form(draft, visit)) }
         if visit.request.form["merge"] != nil { return .page(try await Self.merged(draft, record, visit)) }
         let call = AdminCall(.changeApp, ["app_id": Self.app(visit)], body: record)
@@ -60,7 +60,7 @@ struct AppChangePage: ConsolePage {
         try await visit.answer(AdminCall(.showApp, ["app_id": app(visit)]))
     }
 
-    /// The draft of both sides, after the person chose. The conflict again if the record changed once more, or a choice is missing.
+    /// The merged draft, after the person chose. The conflict again if the record changed once more, or a choice is missing.
     private static func merged(_ draft: RecordDraft, _ record: JSONObject, _ visit: Visit) async throws -> Page {
         let conflict = RecordConflict(draft, record, try await current(visit))
         // The form has the version whose conflicts the person saw.
@@ -93,7 +93,7 @@ struct AppChangePage: ConsolePage {
         form(draft, visit, problem: "\(refused.message) (\(refused.code))", status: refused.status)
     }
 
-    /// The three sides of a conflict. The form is for the version of now: with the draft of both, or with what the person chooses from.
+    /// The three sides of a conflict. The form is for the current version: with the merged draft, or with the choices for it.
     private static func page(
         _ conflict: RecordConflict, _ visit: Visit, problem: String? = nil, status: Int = 412
     ) async -> Page {
@@ -110,7 +110,7 @@ struct AppChangePage: ConsolePage {
         _ draft: RecordDraft, _ call: AdminCall, _ current: RecordDraft, _ effect: Effect, _ visit: Visit
     ) -> Page {
         var values = values(draft, visit)
-        // It is the version of the draft's tag.
+        // The base must be the version of the draft's tag.
         values["base"] = .lines(current.base)
         let record = call.body.map { RecordDraft.text(.object($0)) } ?? ""
         values["record"] = .lines(record)

@@ -52,7 +52,7 @@ struct AppPage: ConsolePage {
 struct RecordRow: Sendable, Hashable {
     private static let maximumText = 500
 
-    /// With the objects that it is in, such as `ios.app_ids`.
+    /// The path within the record, such as `ios.app_ids`.
     let name: String
     let text: String
     let meaning: String
@@ -66,14 +66,14 @@ struct RecordRow: Sendable, Hashable {
         ]
     }
 
-    /// The members that a record has, in the order of their table. Those of a platform that it lacks are left out.
+    /// The members of a record, in the order of their table, without those of an absent platform.
     static func all(_ record: JSONValue) -> [RecordRow] {
         AppRecord.objects.flatMap { path, members -> [RecordRow] in
             var object: JSONValue? = record
             for name in path { object = object?[name] }
             guard let object, !object.isNull else { return [] }
             return members.compactMap { member in
-                // An object below has rows of its own.
+                // The members of a nested object have their own rows.
                 if AppRecord.objects.contains(where: { $0.path == path + [member.name] }),
                     object[member.name]?.object != nil
                 {

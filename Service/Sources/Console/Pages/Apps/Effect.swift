@@ -1,9 +1,9 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// What another record would decide about an app's devices, from the admin API's what-if.
+/// The decisions of another record about an app's devices, from the admin API's what-if.
 struct Effect: Sendable {
-    /// The pages of the API before a change, of 1000 devices each.
+    /// The API pages, of 1000 devices each, that are read before a change.
     static let pagesBeforeChange = 10
 
     private struct Finding: Sendable {
@@ -15,7 +15,7 @@ struct Effect: Sendable {
 
     private let app: String
     private var devices: Int64 = 0
-    /// Whether there are more devices.
+    /// Whether some devices were not read.
     private var isPart = false
     private var findings: [Finding] = []
 

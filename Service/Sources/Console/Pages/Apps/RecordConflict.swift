@@ -2,16 +2,17 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// The page after another person changed the record first: what each member was, what they made of it, and what the person wants.
+/// The page after another person changed the record first. For each member: its value before, the other's value, and this
+/// person's.
 struct RecordConflict: Sendable {
-    /// The events of the app's audit log that are read to find who changed the record.
+    /// The number of the app's audit events that are searched for the author of the change.
     private static let maximumEvents = 50
     private static let maximumText = 4000
 
     let merge: RecordMerge
-    /// The person's draft, with the version and the base that they began with.
+    /// The person's draft, with its original version and base.
     let draft: RecordDraft
-    /// The record as it is now.
+    /// The current record.
     let current: RecordDraft
 
     /// - Parameters:
@@ -23,7 +24,7 @@ struct RecordConflict: Sendable {
         merge = RecordMerge(base: draft.baseRecord, theirs: current.body.object ?? JSONObject(), mine: record)
     }
 
-    /// The draft for the version of now; nil: the form does not say for each conflict whose value is used.
+    /// The draft for the current version; nil: the form does not resolve each conflict.
     func resolved(by form: PageFields) -> RecordDraft? {
         var isMine: [Bool] = []
         for index in merge.conflicts.indices {
@@ -37,7 +38,7 @@ struct RecordConflict: Sendable {
 
     private static func field(_ index: Int) -> String { "choice-\(index)" }
 
-    /// What the template shows besides the forms.
+    /// The template's values besides the forms.
     func values(_ app: String, _ visit: Visit) async -> [String: PageValue] {
         var index = 0
         let rows: [PageValue] = merge.differences.map { difference in
@@ -67,15 +68,15 @@ struct RecordConflict: Sendable {
         }
     }
 
-    /// JSON with its lines. Nothing: the value is not known.
+    /// JSON with its line breaks. Nothing: the value is unknown.
     private static func text(_ value: JSONValue?) -> PageValue {
         guard let value else { return .none }
         let text = value.isNull ? "none" : RecordDraft.text(value)
         return .lines(text.count > maximumText ? text.prefix(maximumText) + "…" : text)
     }
 
-    /// Who changed the record since the person began, the newest first. The last change alone if the newest events of the app do not
-    /// reach back to the base. Nobody if the log cannot be read.
+    /// The authors of changes since the person began, newest first. Only the last author, if the app's newest events do not reach
+    /// back to the base. None if the log cannot be read.
     private func authors(of app: String, _ visit: Visit) async -> [PageValue] {
         let limit = String(Self.maximumEvents)
         let call = AdminCall(.queryAudit, query: [("app_id", app), ("limit", limit)])

@@ -1,17 +1,17 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// A record that a person edits, with the version that they began with.
+/// A record that a person edits, with the version from which they started.
 struct RecordDraft: Sendable {
-    /// The JSON as the person left it.
+    /// The JSON as the person edited it.
     var text: String
-    /// The `ETag` of the record that they began with.
+    /// The `ETag` of the original record.
     var tag: String
-    /// The JSON of the record that they began with, secrets masked. It is only compared with other versions, and never becomes a
-    /// record by itself: whoever sends another one misleads only their own page.
+    /// The JSON of the original record, with masked secrets. It is only compared with other versions and never stored, so a
+    /// forged one only affects the sender's own page.
     var base: String
 
-    /// The draft of a form. A form without a version has an empty one, which the admin API refuses. So has one whose version is `*`.
+    /// The draft of a form. A form without a version, or with `*`, gets an empty version, which the admin API refuses.
     init(_ form: PageFields) {
         text = VisibleText.ofJSON(form["record"] ?? "")
         tag = form["tag"].flatMap { $0.hasPrefix("\"") ? $0 : nil } ?? ""
@@ -25,7 +25,7 @@ struct RecordDraft: Sendable {
         base = VisibleText.ofJSON(answer.body.text())
     }
 
-    /// The record; nil: the text is no JSON object, as `problem` says.
+    /// The record; throws `problem` if the text is not a JSON object.
     func record() throws(Problem) -> JSONObject {
         let value: JSONValue
         do {
@@ -37,7 +37,7 @@ struct RecordDraft: Sendable {
         return record
     }
 
-    /// The record that they began with; nil: the form has none.
+    /// The original record; nil: the form has none.
     var baseRecord: JSONObject? { (try? JSONValue(parsing: base))?.object }
 
     /// Why a draft is no record.

@@ -2,46 +2,46 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// Two changes of one app record: what each member was before, and what both people made of it.
+/// Two changes of one app record: each member's original value, and the values of both people.
 struct RecordMerge: Sendable {
-    /// The people who changed a member.
+    /// Who changed a member.
     enum Side: Sendable, Hashable {
         case theirs, mine
-        /// Both, in the same way.
+        /// Both, to the same value.
         case alike
-        /// Both, in different ways. The person chooses.
+        /// Both, to different values. The person chooses.
         case both
     }
 
-    /// A member that somebody changed.
+    /// A member that at least one person changed.
     struct Difference: Sendable, Hashable {
         let path: [String]
-        /// Nil: it is not known.
+        /// Nil: unknown.
         let base: JSONValue?
         let theirs: JSONValue
         let mine: JSONValue
         let side: Side
 
-        /// With the objects that it is in, such as `ios.app_ids`.
+        /// The path within the record, such as `ios.app_ids`.
         var name: String { path.joined(separator: ".") }
     }
 
-    /// In the order of the record's tables, so they are bounded by these, whatever a draft has.
+    /// In the order of the record's tables, which also bound their number, whatever the draft contains.
     private(set) var differences: [Difference] = []
-    /// Members of the draft that no record has, by their object. They stay in the draft, and the admin API refuses them.
+    /// Unknown members of the draft, by their object. They stay in the draft, and the admin API refuses them.
     private var unknown: [(path: [String], members: [JSONObject.Member])] = []
     private let theirs: JSONObject
 
     /// - Parameters:
-    ///   - base: the record with which the person began; nil: it is not known, and every difference is one of both sides.
-    ///   - theirs: the record as it is now.
+    ///   - base: the original record; nil: unknown, so every difference is a conflict.
+    ///   - theirs: the current record.
     ///   - mine: the person's draft.
     init(base: JSONObject?, theirs: JSONObject, mine: JSONObject) {
         self.theirs = theirs
         compare([], base.map { .object($0) }, .object(theirs), .object(mine))
     }
 
-    /// The members that both changed in different ways.
+    /// The members that both changed to different values.
     var conflicts: [Difference] { differences.filter { $0.side == .both } }
 
     /// The record of now, with the draft's changes.

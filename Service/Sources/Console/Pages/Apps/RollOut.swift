@@ -2,13 +2,13 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// How far an app is from enforcing: verified requests against those that would be refused.
+/// How close an app is to enforcing: verified requests, compared with those that would be refused.
 enum RollOut {
     private static let days: Int64 = 7
     private static let step: Int64 = 21_600
     private static let maximumVersions = 20
 
-    /// For the partial `rollOut`. A refused call becomes a sentence, so that the rest of the page is shown.
+    /// For the partial `rollOut`. If a call is refused, a sentence says so, and the rest of the page is shown.
     ///
     /// - Parameter record: the app's record.
     static func value(of app: String, _ record: JSONValue, _ visit: Visit) async -> PageValue {
@@ -96,13 +96,13 @@ enum RollOut {
         return tenths == 0 ? "under 0.1 %" : "\(tenths / 10).\(tenths % 10) %"
     }
 
-    /// What the app would decide about its devices if it enforced.
+    /// The app's decisions about its devices if it enforced.
     private static func effect(
         of app: String, _ record: JSONValue, _ visit: Visit
     ) async throws(CallRefused) -> PageValue {
         guard var draft = record.object else { return .none }
         draft["mode"] = "enforce"
-        // Each visit of the page asks this, so it is one page.
+        // Every view of the page makes this call, so it reads only one page.
         return try await Effect.of(draft, on: app, visit, pages: 1).value
     }
 }

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// What of the audit log is in archive files, and how it is checked together with the rest.
+/// The archived part of the audit log, and how to check it together with the rest.
 struct AuditArchivePage: ConsolePage {
     let path = "/audit/archive"
     let needs: AdminRoute? = .verifyAudit

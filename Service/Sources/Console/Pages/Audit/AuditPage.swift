@@ -53,11 +53,11 @@ struct AuditVerificationPage: ConsolePage {
         return .page(await page(visit, head: head, checks: true))
     }
 
-    /// - Parameter checks: whether to check the log. That reads all of it, so a form asks for it and no link.
+    /// - Parameter checks: whether to check the log. That reads all of it, so it needs a form, not a link.
     private func page(_ visit: Visit, head: String, checks: Bool) async -> Page {
         let call = AdminCall(.verifyAudit, query: [("head", head.isEmpty ? nil : head)])
         var values: [String: PageValue] = [
-            // A head is printable ASCII. What is shown otherwise than it came must not be sent again.
+            // A head is printable ASCII. A text that is displayed in changed form must not be sent back.
             "head": .text(VisibleText.of(head) == head ? head : ""), "result": .none, "problem": .none,
             "commands": visit.commands(call).value,
             "current": .none,

@@ -25,12 +25,12 @@ enum EventRow {
         return [
             "name": .text(name.replacing("_", with: " ")),
             "value": .text(text.count > 2000 ? text.prefix(2000) + "…" : text),
-            // Such as an app's record: it would fill the page.
+            // A long value, such as an app's record, would fill the page.
             "start": text.count > 200 ? .text(text.prefix(60) + "…") : .none,
         ]
     }
 
-    /// How an event is marked: `good`, `bad` or `plain`. The words say the same.
+    /// The mark of an event: `good`, `bad` or `plain`. The words have the same meaning.
     private static func tone(_ code: String) -> String {
         switch AuditEvent.Code(rawValue: code) {
         case .deviceRegistered, .deviceApproved: "good"
@@ -39,7 +39,7 @@ enum EventRow {
         }
     }
 
-    /// What happened. A code of a newer version is shown as it is.
+    /// The event in words. A code of a newer version is shown unchanged.
     static func words(_ code: String) -> String {
         guard let code = AuditEvent.Code(rawValue: code) else { return code }
         return switch code {

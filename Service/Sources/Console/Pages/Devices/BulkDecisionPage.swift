@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// Decides about several devices of an app at once. It shows what would happen to each, by a dry run, before it asks.
+/// Decides about several devices of an app at once. Before the confirmation, a dry run shows the effect on each.
 struct BulkDecisionPage: ConsolePage {
     let path = "/apps/{app_id}/decisions"
     let needs: AdminRoute? = .decideDevices
@@ -13,7 +13,7 @@ struct BulkDecisionPage: ConsolePage {
         let question = try Question(visit.request.query, app: visit.parameters["app_id"] ?? "")
         let answer = try await visit.call(question.call(isDryRun: true))
         let results = answer["results"]?.elements ?? []
-        // The decision is about the versions that the person saw. A device that changed meanwhile is left as it is.
+        // The decision is for the versions that the person saw. A device that has changed meanwhile is not changed.
         let seen = results.filter { $0["outcome"]?.string != "refused" }.map { result in
             (id: result["device_id"]?.string ?? "", version: result["version"]?.integer)
         }
@@ -56,7 +56,7 @@ struct BulkDecisionPage: ConsolePage {
         ]
     }
 
-    /// What is asked: a decision about devices, each with the version that the person saw.
+    /// A decision about devices, each with the version that the person saw.
     private struct Question {
         let decision: DeviceChange
         let app: String

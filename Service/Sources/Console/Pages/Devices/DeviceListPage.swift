@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// Devices, newest first, narrowed by filters. With status pending it is the queue of decisions.
+/// Devices, newest first, narrowed by filters. With status pending, it lists the devices that wait for a decision.
 struct DeviceListPage: ConsolePage {
     let path = "/devices"
     let needs: AdminRoute? = .listDevices
@@ -53,7 +53,7 @@ struct DeviceListPage: ConsolePage {
         return Page(status == "pending" ? "Pending devices" : "Devices", "devices", values)
     }
 
-    /// The device with this id, whichever of these apps it is of.
+    /// The device with this id in any of these apps.
     static func find(_ id: String, _ apps: [String], _ visit: Visit) async throws(CallRefused) -> [JSONValue] {
         for app in apps {
             let call = AdminCall(.listDevices, query: [("app_id", app), ("device_id", id)])
@@ -63,7 +63,7 @@ struct DeviceListPage: ConsolePage {
         return []
     }
 
-    /// The decisions about several devices, which are of one app.
+    /// The decisions about several devices of one app.
     private func bulk(_ app: String?, _ visit: Visit) -> PageValue {
         guard visit.may(.decideDevices) else { return .none }
         return [

@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// One device: what it is, what happened to it, and what can be decided about it.
+/// One device: its data, its events, and the possible decisions.
 struct DevicePage: ConsolePage {
     let path = "/devices/{app_id}/{device_id}"
     let needs: AdminRoute? = .showDevice

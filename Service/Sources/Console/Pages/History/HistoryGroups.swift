@@ -8,8 +8,9 @@ struct HistoryGroups: Sendable {
 
     /// - Parameters:
     ///   - answer: an answer of the history, its largest series first.
-    ///   - member: the one member by which it is grouped.
-    ///   - first: groups that are shown in any case, in this order, such as those of another period; nil: the largest.
+    ///   - member: the member by which the answer is grouped.
+    ///   - first: groups that are always shown, in this order, such as those of another period; nil: the largest
+    ///     groups.
     init(_ answer: JSONValue, by member: String, first: [StackedChart.Group]? = nil) {
         let series = (answer["series"]?.elements ?? []).map { series in
             (

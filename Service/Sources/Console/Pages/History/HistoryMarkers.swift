@@ -3,15 +3,16 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// What was changed in the time of a chart: app records, keys and stores, from the newest events of the audit log.
+/// Changes in the time of a chart: of app records, keys and stores, from the newest events of the audit log.
 struct HistoryMarkers: Sendable {
-    /// The events that are read. Devices have events, too, so on a busy service these reach back less far than the chart.
+    /// The number of events that are read. It includes devices' events, so on a busy service they may cover only a part of the
+    /// chart.
     static let maximumEvents = 250
-    /// The most markers, the newest ones.
+    /// The largest number of markers. The newest ones are shown.
     static let maximum = 50
     private static let maximumMembers = 5
 
-    /// The events that are marked. There are none of starts and versions of the service.
+    /// The codes of marked events. Starts and versions of the service have no events.
     static let codes: Set<AuditEvent.Code> = [
         .appAdded, .appChanged, .appRemoved, .signingKeyRotated, .signingKeyRevoked, .serviceKeyRotated,
         .claimKeeperChanged, .databaseRestored,
@@ -27,7 +28,7 @@ struct HistoryMarkers: Sendable {
 
     /// In the order of time, numbered from 1.
     private(set) var markers: [Marker] = []
-    /// The time from which on all events were read; nil: from the beginning of the chart.
+    /// The time since which all events were read; nil: the events cover the whole chart.
     private var reach: UnixTime?
     /// Whether older markers are left out.
     private var isCut = false
@@ -36,8 +37,8 @@ struct HistoryMarkers: Sendable {
 
     /// - Parameters:
     ///   - since: the first second of the charts.
-    ///   - app: the app to which the page is narrowed; nil: all, and what concerns none.
-    ///   - visit: whose call it is.
+    ///   - app: the app that the page shows; nil: all, including events without an app.
+    ///   - visit: the visit that makes the calls.
     init(since: UnixTime, of app: String?, _ visit: Visit) async {
         self.app = app
         guard visit.may(.queryAudit) else { return }
@@ -87,7 +88,7 @@ struct HistoryMarkers: Sendable {
         ]
     }
 
-    /// The members of a record that changed, such as `mode, ios.app_ids`; nil: it is another event.
+    /// The changed members of a record, such as `mode, ios.app_ids`; nil: it is another event.
     private static func members(_ event: JSONValue) -> String? {
         guard let before = event["detail"]?["before"]?.object, let after = event["detail"]?["after"]?.object
         else { return nil }

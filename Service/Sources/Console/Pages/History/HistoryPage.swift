@@ -3,7 +3,7 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// The verdicts of the last hour to the last 90 days, by group.
+/// The verdicts of a period, from the last hour to the last 90 days, by group.
 struct HistoryPage: ConsolePage {
     let path = "/history"
     let needs: AdminRoute? = .showHistory
@@ -69,7 +69,7 @@ struct HistoryPage: ConsolePage {
 
     /// The totals of each group.
     private static func rows(_ current: HistoryGroups, _ previous: HistoryGroups?) -> [PageValue] {
-        // The second period may have others, where the first has none.
+        // The second period may have groups that the first lacks.
         let names = (previous?.groups ?? []).map(\.name).filter { name in !current.groups.contains { $0.name == name } }
         return (current.groups.map(\.name) + names).map { name in
             func total(_ groups: HistoryGroups) -> Int64 { groups.groups.first { $0.name == name }?.total ?? 0 }
@@ -82,7 +82,7 @@ struct HistoryPage: ConsolePage {
         }
     }
 
-    /// Such as `+12 %`, or `new` if there was nothing before.
+    /// A text such as `+12 %`, or `new` if the earlier count was 0.
     static func change(from before: Int64, to now: Int64) -> String {
         guard before != now else { return "same" }
         guard before > 0 else { return "new" }

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthServer
 internal import AuthService
 
-/// What a person asks the history: a period, a group and filters, as the query of the page has them.
+/// A query of the history: a period, a group and filters, from the page's query.
 struct HistoryQuestion: Sendable {
     /// A length of time that can be chosen.
     struct Period: Sendable, Hashable {
@@ -14,7 +14,7 @@ struct HistoryQuestion: Sendable {
         /// at a whole step.
         let step: Int64
 
-        /// Counts are kept for 90 days, so nothing is known of the time before these.
+        /// Counts are kept for 90 days, so an earlier period may be unknown.
         var isComparable: Bool { 2 * seconds <= 90 * 86_400 }
     }
 
@@ -26,7 +26,7 @@ struct HistoryQuestion: Sendable {
         Period(value: "90-days", label: "Last 90 days", seconds: 90 * 86_400, step: 86_400),
     ]
 
-    /// The members by which counts can be grouped. The values are those of `by` in the admin API.
+    /// The members by which counts can be grouped. The names are values of `by` in the admin API.
     static let groups = [
         Choice("code", "Code"), Choice("app_id", "App"), Choice("platform", "Platform"),
         Choice("version", "Version of the app"), Choice("scheme", "Signature scheme"),
@@ -37,16 +37,16 @@ struct HistoryQuestion: Sendable {
 
     let period: Period
     let group: String
-    /// Whether the period before is shown, too.
+    /// Whether the previous period is shown, too.
     let compares: Bool
-    /// Whether the person asked for the period before, which is not known.
+    /// Whether the person asked for a previous period that is unknown.
     let isIncomparable: Bool
     let app: String?
     private let filters: [(name: String, value: String?)]
     /// The first second of the period, a whole step.
     let since: UnixTime
 
-    /// - Parameter app: the app to which it is narrowed; nil: all.
+    /// - Parameter app: the app that the page shows; nil: all.
     init(_ fields: PageFields, app: String?, now: UnixTime) {
         let period = Self.periods.first { $0.value == fields["period"] } ?? Self.periods[1]
         self.period = period
@@ -57,19 +57,19 @@ struct HistoryQuestion: Sendable {
         filters = Self.filterNames.map { name in
             (name, fields[name].map { $0.trimmed }.flatMap { $0.isEmpty ? nil : $0 })
         }
-        // The step that contains this second is the last.
+        // The last step is the one that contains this second.
         let rest = now.seconds % period.step
         since = now + (rest == 0 ? 0 : period.step - rest) - period.seconds
     }
 
-    /// The value of a filter; empty: there is none.
+    /// The value of a filter; empty: none.
     func filter(_ name: String) -> String { filters.first { $0.name == name }?.value ?? "" }
 
     var isFiltered: Bool { app != nil || filters.contains { $0.value != nil } }
 
     /// The call for the period.
     var call: AdminCall { call(since: since) }
-    /// The call for the period of equal length before it.
+    /// The call for the previous period of equal length.
     var previousCall: AdminCall { call(since: previousSince) }
     var previousSince: UnixTime { since - period.seconds }
 
@@ -90,7 +90,7 @@ struct HistoryQuestion: Sendable {
 }
 
 extension String {
-    /// Without white space around it: pasted text often has some.
+    /// The text without surrounding white space, which pasted text often has.
     var trimmed: String {
         let start = drop(while: \.isWhitespace)
         return String(start.prefix(start.count - start.reversed().prefix(while: \.isWhitespace).count))

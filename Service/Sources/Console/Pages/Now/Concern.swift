@@ -4,13 +4,13 @@ internal import StrictJSON
 
 /// Something that a person should look at, in words.
 struct Concern: Sendable, Hashable {
-    /// Whether requests fail now, or will soon. Otherwise it can wait until the morning.
+    /// Whether requests fail now, or will soon. Other problems can wait until the morning.
     let isUrgent: Bool
     let sentence: String
-    /// The page that says more; nil: there is none.
+    /// The page with details; nil: none.
     var path: String?
 
-    /// Requests of an app below which a share says nothing.
+    /// The number of an app's requests below which a share is meaningless.
     private static let fewest: Int64 = 20
     /// The share of refusals, in percent, from which an app is named.
     private static let share: Int64 = 10
@@ -28,7 +28,7 @@ struct Concern: Sendable, Hashable {
         }
     }
 
-    /// The apps with many refusals, and those for which the service itself failed.
+    /// The apps with many refusals, and those with failures of the service itself.
     static func of(_ verdicts: Verdicts) -> [Concern] {
         verdicts.apps.flatMap { app -> [Concern] in
             var concerns: [Concern] = []
@@ -77,7 +77,7 @@ struct Concern: Sendable, Hashable {
         }
     }
 
-    /// What ends within 14 days.
+    /// Credentials and certificates that expire within 14 days.
     static func of(_ endings: [Ending], now: UnixTime) -> [Concern] {
         endings.filter { $0.at - now < 14 * day }.map { ending in
             Concern(
@@ -87,7 +87,7 @@ struct Concern: Sendable, Hashable {
     }
 }
 
-/// Something that ends at a time: a credential or a certificate.
+/// A credential or certificate with its expiry.
 struct Ending: Sendable, Hashable {
     let name: String
     let at: UnixTime

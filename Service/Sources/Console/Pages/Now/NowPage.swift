@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// The first page: whether tonight is quiet, and if not, what is wrong.
+/// The first page: the problems that need attention now, or that there are none.
 struct NowPage: ConsolePage {
     let path = ""
     /// Seconds between the script's refreshes.
@@ -12,7 +12,7 @@ struct NowPage: ConsolePage {
     func show(_ visit: Visit) async throws -> Page {
         let now = visit.now
         let checks = await visit.service.checks()
-        // One part that cannot be read does not hide the others, readiness above all.
+        // A part that cannot be read must not hide the others, above all readiness.
         let statistics = await Part(AdminCall(.showStatistics), visit)
         let since = (now - 3600).description
         // Longer steps, because apps and codes make many series.
@@ -117,7 +117,7 @@ struct NowPage: ConsolePage {
         }
     }
 
-    /// What a call answered, or why it was refused.
+    /// The answer of a call, or the reason why it was refused.
     private struct Part {
         /// `null` if the call was refused.
         var answer = JSONValue.null

@@ -5,7 +5,7 @@ internal import StrictJSON
 struct Verdicts: Sendable {
     /// What became of a request.
     enum Outcome: Sendable {
-        /// Verified, or a registration that was answered.
+        /// A verified request, or an accepted registration.
         case accepted
         /// Refused by the rules.
         case refused

@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// Refusals that were recorded, newest first, and why one device or one request was refused.
+/// Recorded refusals, newest first, and a search for the reason of one refusal.
 struct RefusalListPage: ConsolePage {
     let path = "/refusals"
     let needs: AdminRoute? = .listRecordings
@@ -22,7 +22,7 @@ struct RefusalListPage: ConsolePage {
         var values: [String: PageValue] = [
             "apps": visit.choices(apps, chosen: app), "commands": visit.commands(call).value, "problem": .none,
             "older": .none, "search": .none,
-            // What is shown otherwise than it came must not be sent again.
+            // A text that is displayed in changed form must not be sent back.
             "find": .text(VisibleText.of(asked) == asked ? asked : ""),
         ]
         var refusals: [JSONValue] = []

@@ -4,11 +4,11 @@ internal import AuthServer
 internal import StrictJSON
 internal import Verification
 
-/// One recorded refusal, replayed check by check. Opening it is an audit event, so a form does it and no link.
+/// One recorded refusal, replayed check by check. Opening it appends an audit event, so it needs a form, not a link.
 struct RefusalPage: ConsolePage {
     let path = "/refusals/{app_id}/{recording_id}"
     let needs: AdminRoute? = .exportRecording
-    /// The recorded refusals in which others of the same kind are counted.
+    /// The number of recorded refusals that are searched for others of the same kind.
     private static let maximumOthers = 1000
 
     func show(_ visit: Visit) async throws -> Page {
@@ -79,7 +79,7 @@ struct RefusalPage: ConsolePage {
         ]
     }
 
-    /// The certificates that the object has, its own first, with their dates.
+    /// The object's certificates with their dates, its own first.
     ///
     /// - Parameter recorded: when the refusal was recorded.
     static func chain(_ facts: JSONObject, at recorded: String?) -> PageValue {
@@ -114,7 +114,7 @@ struct RefusalPage: ConsolePage {
         return ["subject": "Certificate of the key", "not_before": start, "not_after": end]
     }
 
-    /// What the app's record of today would decide.
+    /// The decision of the app's current record.
     private static func today(_ file: RecordingFile, _ app: String, _ visit: Visit) async throws -> PageValue {
         let record = try await visit.call(AdminCall(.showApp, ["app_id": app]))
         let answer = try await visit.call(
@@ -126,7 +126,7 @@ struct RefusalPage: ConsolePage {
         return .text(words(verdict))
     }
 
-    /// How many others of the app were refused by the same check with the same code.
+    /// The number of other refusals of the app by the same check with the same code.
     private static func others(_ file: RecordingFile, _ app: String, _ visit: Visit) async throws -> PageValue {
         let list = AdminCall(.listRecordings, query: [("app_id", app), ("limit", String(maximumOthers))])
         let all = try await visit.call(list)["recordings"]?.elements ?? []

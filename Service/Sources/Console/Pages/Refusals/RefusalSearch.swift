@@ -2,23 +2,23 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// What a person knows of a refusal: what a user, an app's developer or a line of the log named.
+/// A search term for a refusal, from a user, an app's developer or a line of the log.
 enum RefusalSearch: Sendable, Hashable {
     /// The id of a device. The id of a request looks the same.
     case device(DeviceID)
-    /// The hash of a device's id, as the log has it.
+    /// The hash of a device's id, as in the log.
     case hash(String)
-    /// About when it was.
+    /// The approximate time.
     case time(UnixTime)
     /// The id of a request, which is in the log alone.
     case request(String)
 
-    /// The recorded refusals that are compared, the newest ones. The service keeps at most as many of one app.
+    /// The number of newest recorded refusals that are compared. The service keeps at most this many of one app.
     static let maximumCompared = 1000
-    /// Seconds before and after a time.
+    /// Seconds before and after the time that are searched.
     static let span: Int64 = 15 * 60
 
-    /// Nil: the text is none of them.
+    /// Nil: the text has none of these forms.
     init?(_ text: String) {
         let text = text.trimmed
         let bytes = text.utf8
@@ -45,7 +45,7 @@ enum RefusalSearch: Sendable, Hashable {
         return try? UnixTime(iso8601: text + (text.utf8.count == 16 ? ":00Z" : "Z"))
     }
 
-    /// Whether a recorded refusal is one that is looked for.
+    /// Whether a recorded refusal matches the search.
     func matches(_ refusal: JSONValue) -> Bool {
         let device = refusal["device_id"]?.string.flatMap { try? DeviceID($0) }
         switch self {
@@ -58,7 +58,7 @@ enum RefusalSearch: Sendable, Hashable {
         }
     }
 
-    /// The commands that show the refusals in the log of a machine, each with what it finds.
+    /// The commands that find the refusals in a machine's log, each with a description.
     var log: [(sentence: String, command: String)] {
         let journal = "journalctl -u synheart-auth -o cat"
         func lines(_ member: String, _ value: String) -> String {
@@ -84,9 +84,9 @@ extension RefusalSearch {
     /// For the template `refusals`.
     ///
     /// - Parameters:
-    ///   - count: the recorded refusals that match.
-    ///   - compared: those that were compared.
-    ///   - apps: the apps in which a device is looked for.
+    ///   - count: the number of matching recorded refusals.
+    ///   - compared: the number of compared ones.
+    ///   - apps: the apps in which a device is searched.
     func value(_ count: Int, of compared: Int, in apps: [String], _ visit: Visit) async throws(CallRefused) -> PageValue
     {
         var device = PageValue.none

@@ -3,7 +3,7 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// The last step of a set-up: waits for the first device of an app, and says what was refused meanwhile.
+/// The last step of a set-up: waits for the first device of an app, and shows refusals meanwhile.
 struct FirstDevicePage: ConsolePage {
     let path = "/apps/{app_id}/first-device"
     let needs: AdminRoute? = .showApp
@@ -54,7 +54,7 @@ struct FirstDevicePage: ConsolePage {
         } ?? []
     }
 
-    /// The answers to registrations by platform, the most frequent first. A new app has none from before it was added.
+    /// The answers to registrations by platform, the most frequent first. A new app has no earlier ones.
     private static func answers(to app: String, _ visit: Visit) async throws(CallRefused) -> [PageValue] {
         let rest = visit.now.seconds % step
         let since = visit.now + (rest == 0 ? 0 : step - rest) - days * 86_400
@@ -73,7 +73,7 @@ struct FirstDevicePage: ConsolePage {
         } ?? []
     }
 
-    /// The newest recorded refusals; nothing for people who may not list them.
+    /// The newest recorded refusals; none for people who may not list them.
     private static func refusals(of app: String, _ record: JSONValue, _ visit: Visit) async -> PageValue {
         let limit = String(maximumShown)
         let call = AdminCall(.listRecordings, query: [("app_id", app), ("limit", limit)])

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// What to check after a registration was refused with a code.
+/// The checks to make after a registration was refused with a code.
 enum RegistrationAdvice {
     /// - Parameters:
     ///   - code: a code of the history.

@@ -4,13 +4,13 @@ internal import AuthService
 internal import Bytes
 internal import StrictJSON
 
-/// What a person answered in the steps of a set-up so far. All of it travels in the form: the service keeps nothing of it.
+/// A person's answers in the set-up so far. The form carries all of them: the service stores nothing.
 struct SetUpAnswers: Sendable {
     private static let secret = "(secret)"
 
     private var values: [String: String] = [:]
 
-    /// The answers of a form. A service account is written with JSON's escapes, so that it comes back as the same JSON.
+    /// The answers of a form. A service account is written with JSON escapes, so that the form returns the same JSON.
     init(_ form: PageFields) {
         for field in SetUpStep.allCases.flatMap(\.fields) {
             let text = (form[field.name] ?? field.initial).trimmed
@@ -33,7 +33,7 @@ struct SetUpAnswers: Sendable {
 
     private func isYes(_ name: String) -> Bool { self[name] == "yes" }
 
-    /// A value as a page can show it and get it back. A value with a character that cannot be seen is left out.
+    /// A value that a page can show and get back unchanged. A value with an invisible character is left out.
     func shown(_ field: SetUpField) -> String { isVisible(field) ? self[field.name] : "" }
 
     private func isVisible(_ field: SetUpField) -> Bool {
@@ -43,7 +43,8 @@ struct SetUpAnswers: Sendable {
 
     // MARK: The record
 
-    /// Why a step cannot be left; nil: it can. The admin API's own parser judges the record, with the answers up to this step.
+    /// Why a step cannot be completed; nil: it can. The admin API's own parser judges the record, with the answers up to this
+    /// step.
     func problem(in step: SetUpStep) -> Problem? {
         for field in step.fields where !isVisible(field) {
             return Problem(
@@ -73,10 +74,10 @@ struct SetUpAnswers: Sendable {
         let names: [String]
     }
 
-    /// The record of all answers. It has what the person chose, and defaults for the rest.
+    /// The record of all answers, with defaults for the rest.
     var record: JSONObject { record(upTo: .review) }
 
-    /// The record with a word in place of each secret, for pages and commands.
+    /// The record with a placeholder for each secret, for pages and commands.
     var maskedRecord: JSONObject {
         var answers = self
         for field in SetUpStep.allCases.flatMap(\.fields) where field.isSecret && !self[field.name].isEmpty {
@@ -85,7 +86,7 @@ struct SetUpAnswers: Sendable {
         return answers.record
     }
 
-    /// Whether devices of Android could not register: nothing opens their tokens.
+    /// Whether Android devices could not register, because no setting lets their tokens be decoded.
     var opensNoToken: Bool {
         isYes("with_android") && self["decryption_key"].isEmpty && self["service_account"].isEmpty
     }
@@ -97,7 +98,7 @@ struct SetUpAnswers: Sendable {
         if !self["app_name"].isEmpty { record["name"] = .string(self["app_name"]) }
         if isYes("development") { record["development_integrity_allowed"] = true }
         if step == .app {
-            // The next steps ask about the platforms. A record without any is refused here.
+            // The next steps ask about the chosen platforms. A record without any platform is refused here.
             if steps.contains(.ios) || steps.contains(.android) { record["ios"] = ["app_ids": ["TEAMID1234.app"]] }
             return record
         }
@@ -137,7 +138,8 @@ struct SetUpAnswers: Sendable {
 
     private var serviceAccount: JSONValue? { try? JSONValue(parsing: self["service_account"]) }
 
-    /// Consoles show a digest as hexadecimal with colons. The record has base64url. Other text stays as it is, for the parser.
+    /// Vendors' consoles show a digest as hexadecimal with colons. The record has base64url. Other text stays as it is, for the
+    /// parser.
     private static func base64url(_ digest: String) -> String {
         let digits = digest.filter { $0 != ":" && !$0.isWhitespace }
         guard digits.utf8.count == 64, let bytes = Hexadecimal.decode(digits) else { return digest }

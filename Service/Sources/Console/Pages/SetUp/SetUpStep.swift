@@ -1,4 +1,4 @@
-/// A step of the set-up of an app: what it asks.
+/// A step of an app's set-up, with its fields.
 enum SetUpStep: String, CaseIterable, Sendable {
     case app, ios, android, policy, review
 
@@ -12,7 +12,7 @@ enum SetUpStep: String, CaseIterable, Sendable {
         }
     }
 
-    /// What to do before the step is filled in, one sentence or two each.
+    /// Instructions before the fields, one or two sentences each.
     var notes: [String] {
         switch self {
         case .app:
@@ -145,7 +145,7 @@ struct SetUpField: Sendable {
     let label: String
     let hint: String?
     let kind: ChangeField.Kind
-    /// What the record's parser calls it in an error.
+    /// The member's name in errors of the record's parser.
     let member: String
     let isSecret: Bool
 
@@ -157,7 +157,7 @@ struct SetUpField: Sendable {
         (self.member, self.isSecret) = (member, isSecret)
     }
 
-    /// The most bytes of a value that the page takes.
+    /// The largest size in bytes of a value that the page accepts.
     var maximum: Int {
         switch kind {
         case .text(let maximum), .lines(let maximum): maximum

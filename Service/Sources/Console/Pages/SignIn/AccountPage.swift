@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthServer
 internal import AuthService
 
-/// The person's credential and its sessions, with the ways out.
+/// The person's credential and its sessions, with buttons to end them.
 struct AccountPage: ConsolePage {
     let path = "/account"
 

@@ -2,13 +2,13 @@ internal import AuthContract
 internal import AuthServer
 internal import AuthService
 
-/// The page where a person gives a credential.
+/// The sign-in page, which asks for a credential.
 enum SignIn {
     static let path = "/sign-in"
     static let signOutPath = "/sign-out"
     static let account = PagePath.of("account")
 
-    /// - Parameter refused: why the last attempt was refused; nil: there was none.
+    /// - Parameter refused: why the last attempt was refused; nil: it is the first attempt.
     static func page(_ request: PageRequest, refused: Refusal? = nil) -> Page {
         let asked = request.method == "POST" ? request.form["next"] : request.query["next"]
         let next = next(asked)
@@ -40,7 +40,7 @@ enum SignIn {
             headers: [("Location", PagePath.of("sign-in", query: [("next", isPage ? asked : nil)]))])
     }
 
-    /// Where to go after the sign-in: the wanted path if it is one of the console, else the first page.
+    /// The path after the sign-in: the wanted path if it is one of the console, else the first page.
     static func next(_ wanted: String?) -> String {
         guard let wanted, wanted.utf8.count <= 2048, wanted.hasPrefix(PageRequest.base + "/"),
             wanted.utf8.allSatisfy({ 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "\\") }), !wanted.contains("//")

@@ -4,7 +4,7 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// Devices that are not registered any more.
+    /// Devices that are no longer registered.
     static let access: [ConformanceCase] = [
         .init("status", "Status and deregistration", "the status names the device and its current key") { stage in
             let phone = try await stage.register()
@@ -132,7 +132,7 @@ extension ConformanceCase {
 }
 
 extension Stage {
-    /// Waits until something is so, for at most this many seconds.
+    /// Waits until a condition holds, for at most this many seconds.
     fileprivate func within(_ seconds: Int, _ isSo: () async throws -> Bool) async throws {
         for _ in 0..<(seconds * 4) where try await !isSo() { try await Task.sleep(for: .milliseconds(250)) }
     }

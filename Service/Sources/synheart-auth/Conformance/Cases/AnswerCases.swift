@@ -4,7 +4,7 @@ import Foundation
 import StrictJSON
 
 extension ConformanceCase {
-    /// The form of every answer, the service's clock, and what a proxy does to bodies.
+    /// The form of every answer, the service's clock, and changes of bodies by a proxy.
     static let answers: [ConformanceCase] = [
         .init("answer-headers", "HTTP", "every answer has the service's time, a request id and no-store") { stage in
             let requests = [
@@ -72,7 +72,7 @@ extension ConformanceCase {
         },
     ]
 
-    /// Bodies: what is refused, and whether they arrive as they were sent.
+    /// Bodies: which ones are refused, and whether they arrive unchanged.
     static let bodies: [ConformanceCase] = [
         .init("strict-json", "Names and encodings", "duplicate keys, wrong types and trailing bytes are refused") {
             stage in

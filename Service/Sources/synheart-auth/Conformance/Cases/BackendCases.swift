@@ -3,8 +3,8 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// A route of a backend, behind a gateway or a library that asks `/verify`. It echoes nothing: a status tells whether the
-    /// request reached it.
+    /// A route of a backend, behind a gateway or a library that asks `/verify`. It echoes nothing, so only the status shows
+    /// whether the request reached it.
     static let backends: [ConformanceCase] = [
         .init("backend-reached", "Verification for other services", "a signed request reaches the backend") { stage in
             let route = try BackendRoute(stage)
@@ -140,12 +140,12 @@ extension ConformanceCase {
 struct BackendRoute: Sendable {
     /// Scheme and authority.
     let base: String
-    /// The path, as it is signed.
+    /// The signed path.
     let path: String
     /// The method and the body of an honest request.
     let method: String
     let body: [UInt8]
-    /// A body that a backend cannot tell from the other one.
+    /// A different body, which the backend accepts like the first one.
     let foreignBody = Array("{ }".utf8)
 
     /// Skips the case without a route.
@@ -171,7 +171,7 @@ struct BackendRoute: Sendable {
         try phone.signed(method, path, body, at: time)
     }
 
-    /// Whether the gateway refused the request. The backend's own answers say no code.
+    /// Whether the gateway refused the request. The backend's own answers have no code.
     static func isRefusal(_ answer: WireAnswer) -> Bool {
         answer.status >= 400
             && (answer.headers.contains(HeaderName.error) || [400, 401, 403, 413, 421, 503].contains(answer.status))
@@ -179,7 +179,7 @@ struct BackendRoute: Sendable {
 }
 
 extension Stage {
-    /// A phone and the route, if a signed request reaches it: otherwise refusals say nothing.
+    /// A phone and the route. Requires that a signed request reaches it, because otherwise refusals prove nothing.
     fileprivate func backend() async throws -> (phone: Phone, route: BackendRoute) {
         let (route, phone) = (try BackendRoute(self), try await phone())
         let answer = try await send(try route.signed(phone, at: now), to: route.base)

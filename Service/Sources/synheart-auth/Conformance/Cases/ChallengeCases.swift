@@ -3,7 +3,7 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// What a challenge is good for.
+    /// The uses of a challenge.
     static let challenges: [ConformanceCase] = [
         .init("challenge-form", "Challenge", "a challenge has 32 bytes and lives at most 90 s") { stage in
             let answer = try await stage.accepted(.json(.challenge, ChallengeRequest(appID: stage.appID).bytes))
@@ -75,7 +75,7 @@ extension ConformanceCase {
 }
 
 extension Stage {
-    /// Sends a registration that is right but for its challenge, and must be refused.
+    /// Sends a registration that is valid except for its challenge, and must be refused.
     func refuses(_ platform: Platform, with challenge: [UInt8], _ code: ErrorCode) async throws {
         let (parts, request) = try enrolment(platform, challenge: challenge)
         let answer = try await send(request)

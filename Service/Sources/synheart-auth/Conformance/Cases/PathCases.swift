@@ -3,8 +3,8 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// Paths that a proxy may change. Each request is signed for the path that a changed one would become, so that a proxy that
-    /// changes it lets the request through.
+    /// Paths that a proxy may change. Each request is signed for the path that the proxy would produce: if the proxy changes the
+    /// path, the request is wrongly accepted.
     static let paths: [ConformanceCase] = [
         path("path-slashes", "repeated slashes", ["//auth/v1/device/status", "/auth/v1//device/status"]),
         path("path-escaped-slash", "an escaped slash", ["/auth/v1/device%2Fstatus", "/auth/v1/device%2fstatus"]),
@@ -37,7 +37,7 @@ extension ConformanceCase {
             for target in targets {
                 let request = try phone.signed(.status, at: stage.now).to(target)
                 try await stage.stopped(request, what: target)
-                // Signed as it is sent: whether the service gets it so.
+                // Signed as it is sent, to find out whether the service gets it unchanged.
                 let honest = try phone.signed("GET", target, [], at: stage.now)
                 let answer = try await stage.send(honest)
                 let isRefused = 400..<500 ~= answer.status && answer.code != ErrorCode.invalidSignature.rawValue

@@ -70,7 +70,7 @@ extension ConformanceCase {
         },
     ]
 
-    /// Registrations that stand on an earlier one.
+    /// Registrations after an earlier one.
     static let repeatedRegistrations: [ConformanceCase] = [
         .init("key-proof", "Register", "a key proof by another key is refused") { stage in
             try await stage.refuses(try stage.ordinary, .invalidAttestation) { $0.prover = .init() }

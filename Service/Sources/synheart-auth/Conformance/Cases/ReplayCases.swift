@@ -69,7 +69,7 @@ extension ConformanceCase {
 }
 
 extension Stage {
-    /// Sends copies at once. One must be accepted, and all others must be NONCE_REPLAY.
+    /// Sends copies concurrently. One must be accepted, and all others must be refused with NONCE_REPLAY.
     func oneIsAccepted(of copies: [(request: WireRequest, url: String)]) async throws {
         let answers = try await sendTogether(copies)
         let accepted = answers.count(where: \.isSuccess)

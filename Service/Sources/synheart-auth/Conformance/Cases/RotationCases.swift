@@ -3,7 +3,7 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// Rotations, and what the keys before them may still do.
+    /// Rotations, and the rights of previous keys.
     static let rotations: [ConformanceCase] = [
         .init("rotation", "Rotation", "after a rotation the new key signs") { stage in
             let phone = try await stage.register()

@@ -3,7 +3,7 @@ import Crypto
 import StrictJSON
 
 extension Stage {
-    /// A phone that has signed under scheme 2, and the origin that it signs for. Skips the case where the service has no scheme 2.
+    /// A phone that has signed under scheme 2, and its origin. Skips the case if the service has no scheme 2.
     func schemeTwo() async throws -> (phone: Phone, origin: RequestOrigin) {
         let (phone, origin) = (try await phone("scheme 2"), try RequestOrigin(options.url))
         let answer = try await send(try phone.signedTwo("GET", Route.status.rawValue, to: origin, at: now))
@@ -16,7 +16,7 @@ extension Stage {
 }
 
 extension ConformanceCase {
-    /// Changes of what scheme 2 covers, and requests that depart from its profile.
+    /// Changes of parts that scheme 2 covers, and requests outside its profile.
     static let schemeTwo: [ConformanceCase] = [
         .init("two-accepted", "Scheme 2", "a request under scheme 2 is accepted") { stage in
             let (phone, origin) = try await stage.schemeTwo()
@@ -55,7 +55,7 @@ extension ConformanceCase {
                 $0.origin = other
             }
             try await stage.refused(request, .invalidSignature, .misdirectedRequest)
-            // A proxy may answer a Host that it does not know by itself.
+            // A proxy may itself answer a request with an unknown Host.
             try await stage.stopped(
                 request.with([("X-Forwarded-Host", other.authority), ("X-Forwarded-Proto", "https")]),
                 what: "X-Forwarded-Host")

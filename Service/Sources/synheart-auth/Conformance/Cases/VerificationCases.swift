@@ -3,7 +3,7 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// What the service answers to backends and gateways.
+    /// Answers of the service to backends and gateways.
     static let verifications: [ConformanceCase] = [
         .init("verify", "Verification for other services", "a phone's request is verified, with its identity") {
             stage in
@@ -98,7 +98,7 @@ extension ConformanceCase {
 }
 
 extension Stage {
-    /// The credential of a backend. Skips the case without one.
+    /// The credential of a backend. Skips the case if there is none.
     var credential: String {
         get throws {
             guard let credential = options.credential else { throw CaseEnd.skipped("--credential-file names none") }

@@ -1,34 +1,34 @@
 import AuthContract
 import StrictJSON
 
-/// A rule of the protocol for clients, and what the client meets.
+/// A rule of the protocol for clients, and the faults that test it.
 struct ClientCase: ListedCase {
     let id: String
     let section: String
     let sentence: String
-    /// What the client is told to do. Each element is one start of its command, with the same state folder.
+    /// The client's instructions. Each element is one start of its command, with the same state folder.
     let launches: [[ClientStep]]
-    /// What happens to the first requests of each name. All others get the service's answer.
+    /// The faults for the first requests of each name. All other requests get the service's answer.
     let faults: [RequestName: [Fault]]
     /// The number of identities that the client may register.
     let identities: Int
     /// The number of keys that the client may rotate to.
     let newKeys: Int
-    /// Refusals of the service that the client may get. Any other one is a mistake of the client.
+    /// Refusals of the service that the client may cause. Any other one is the client's mistake.
     let allowed: Set<ErrorCode>
-    /// Judges what the client did. Returns if the rule holds, and throws a `CaseEnd` if it does not.
+    /// Judges the client's behaviour. Throws a `CaseEnd` if the rule does not hold.
     let check: @Sendable (ClientTrace) throws -> Void
 
     /// - Parameters:
     ///   - id: the name of the case.
     ///   - section: the heading of `docs/protocol.md` that has the rule.
-    ///   - sentence: what is true if the case holds.
+    ///   - sentence: the statement that the case checks.
     ///   - launches: the steps of each start of the command.
-    ///   - faults: what happens to the first requests of each name.
+    ///   - faults: the faults for the first requests of each name.
     ///   - identities: how many identities the client may register.
-    ///   - newKeys: how many keys the client may rotate to; nil: one for each step that says so.
+    ///   - newKeys: how many keys the client may rotate to; nil: one for each step that rotates.
     ///   - allowed: refusals of the service that the client may get.
-    ///   - check: judges what the client did.
+    ///   - check: judges the client's behaviour.
     init(
         _ id: String, _ section: String, _ sentence: String, _ launches: [ClientStep]...,
         faults: [RequestName: [Fault]] = [:], identities: Int = 1, newKeys: Int? = nil, allowed: Set<ErrorCode> = [],
@@ -44,7 +44,7 @@ struct ClientCase: ListedCase {
     static let all: [ClientCase] = [lives, registrations, requests, refusals, clocks, rotations].flatMap { $0 }
 }
 
-/// Something that a client is told to do.
+/// An instruction for the client.
 struct ClientStep: Sendable {
     let name: String
     private let details: [(String, JSONValue)]
@@ -57,7 +57,7 @@ struct ClientStep: Sendable {
     static let register = ClientStep("register")
     /// Fetch a device token.
     static let token = ClientStep("token")
-    /// Finish what an earlier launch left, and rotate a key that is due.
+    /// Finish interrupted work of an earlier launch, and rotate a key that is due.
     static let maintain = ClientStep("maintain")
     /// Give the identity up.
     static let reset = ClientStep("reset")

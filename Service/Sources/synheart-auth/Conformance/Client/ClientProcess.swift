@@ -6,13 +6,13 @@ import Glibc
 struct ClientProcess {
     let command: [String]
     let environment: [String: String]
-    /// Where its output goes.
+    /// The folder for its output.
     let folder: String
     /// The longest time of a start.
     let limit: Duration
 
     struct Ending: Sendable {
-        /// The exit code; nil if a signal ended it.
+        /// The exit code; nil if a signal ended the process.
         let code: Int32?
         let isTooLate: Bool
         let output: String
@@ -25,7 +25,7 @@ struct ClientProcess {
 
     /// Starts the command, and waits for its end.
     ///
-    /// - Parameter started: gets a function that kills it.
+    /// - Parameter started: gets a function that kills the process.
     func run(_ started: (@escaping @Sendable () -> Void) -> Void) async throws -> Ending {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -45,7 +45,7 @@ struct ClientProcess {
             throw CommandFailure(.impossible, "\(command[0]) cannot be started: \(error.localizedDescription)")
         }
         let number = process.processIdentifier
-        // Foundation starts each process in a group of its own. It may be a script that started others.
+        // Foundation starts each process in its own group. The command may be a script that started others.
         let kill = { @Sendable () -> Void in if Glibc.kill(-number, SIGKILL) != 0 { Glibc.kill(number, SIGKILL) } }
         started(kill)
         let isTooLate = Locked(false)
@@ -56,7 +56,7 @@ struct ClientProcess {
             kill()
         }
         await withTaskCancellationHandler {
-            // A cancelled task reads no stream to its end, and the process must have ended before its folder is removed.
+            // A cancelled task does not read a stream to its end, but the process must have ended before its folder is removed.
             await Task { for await _ in ended {} }.value
         } onCancel: {
             kill()

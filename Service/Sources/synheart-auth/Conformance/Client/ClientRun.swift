@@ -17,7 +17,7 @@ struct ClientRun: Sendable {
     /// The longest time of a start of the command.
     let limit: Duration
 
-    /// Plays cases, one at each listener at a time, and tells the results in the order of the cases.
+    /// Plays cases concurrently, one at each listener, and reports the results in the order of the cases.
     func play(
         _ cases: [ClientCase], at listeners: [FaultListener], _ tell: (ClientCase, CaseResult) throws -> Void
     ) async throws {
@@ -88,7 +88,7 @@ struct ClientRun: Sendable {
         }
     }
 
-    /// Starts the command once for each launch of the case, and reads what it says.
+    /// Starts the command once for each launch of the case, and reads its output.
     private func launch(_ item: ClientCase, on stage: ClientStage, _ url: String) async throws -> [[StepResult]] {
         let place = "\(folder)/\(item.id)"
         try FileManager.default.createDirectory(
@@ -105,7 +105,7 @@ struct ClientRun: Sendable {
                 ], folder: place, limit: limit)
             let ending = try await process.run(stage.isKilled)
             try Task.checkCancellation()
-            // `env` and shells say so if there is no such program, or if it cannot be executed.
+            // These exit codes of `env` and shells mean that the program does not exist or cannot be executed.
             guard ending.code != 126, ending.code != 127 else {
                 throw CommandFailure(
                     .impossible,
@@ -132,7 +132,7 @@ struct ClientRun: Sendable {
 }
 
 extension ClientStage {
-    /// What came and what was sent, as a report shows it: the last exchanges.
+    /// The last received requests and sent answers, for a report.
     fileprivate func exchanges(at url: String) -> [Exchange] {
         arrivals.suffix(8).map { arrival in
             Exchange(
@@ -142,7 +142,7 @@ extension ClientStage {
     }
 }
 
-/// Why a client got no whole answer.
+/// Why a client got no complete answer.
 private struct ConnectionEnded: Error, CustomStringConvertible {
     let description = "the connection was ended"
 }

@@ -3,7 +3,7 @@ import Bytes
 import Foundation
 import SynheartAuth
 
-/// A request that arrived from the client, and what became of it.
+/// A request from the client, and its outcome.
 struct Arrival: Sendable {
     let request: WireRequest
     /// The start of the command that sent it, from 0.
@@ -11,9 +11,9 @@ struct Arrival: Sendable {
     let at: ContinuousClock.Instant
     /// The service's time at the arrival.
     let time: UnixTime
-    /// What the service said; nil if it did not get the request.
+    /// The service's answer; nil if the service did not get the request.
     var verdict: WireAnswer?
-    /// What the client was sent; nil if nothing, or not all of it.
+    /// The answer sent to the client; nil if none, or not all of it.
     var answer: WireAnswer?
     /// When the answer was sent, or the connection ended.
     var end: ContinuousClock.Instant?
@@ -29,7 +29,7 @@ struct Arrival: Sendable {
 
 /// Plays the service for one case: the real service behind the case's faults, and a backend that asks it about every request.
 final class ClientStage: Sendable {
-    /// What all cases share.
+    /// The service that all cases share.
     struct Service: Sendable {
         let url: String
         /// A credential of the backend.
@@ -48,7 +48,7 @@ final class ClientStage: Sendable {
     private let service: Service
     private let state: Locked<State>
 
-    /// The most requests of one case. A client that loops gets no further answers.
+    /// The largest number of requests of one case. After that, a looping client gets no answers.
     private static let maximumArrivals = 200
     private static let hopByHop: Set = ["connection", "content-length", "transfer-encoding", "keep-alive", "expect"]
 
@@ -64,10 +64,10 @@ final class ClientStage: Sendable {
         state.withLock { ($0.launch, $0.isKilled, $0.kill) = (launch, false, {}) }
     }
 
-    /// The command runs, and this kills it.
+    /// The command runs. `kill` kills it.
     func isKilled(by kill: @escaping @Sendable () -> Void) { state.withLock { $0.kill = kill } }
 
-    /// Whether the command was killed in this launch, as the case wants.
+    /// Whether the case killed the command in this launch.
     var wasKilled: Bool { state.withLock { $0.isKilled } }
 
     /// Plays one request.

@@ -1,7 +1,7 @@
 import AuthContract
 import StrictJSON
 
-/// What a client said about a step.
+/// A client's result of a step.
 struct StepResult: Sendable {
     let isDone: Bool
     let isUnsupported: Bool
@@ -24,10 +24,10 @@ struct StepResult: Sendable {
     var text: String { isDone ? "ok" : error ?? "no code" }
 }
 
-/// What a client did in a case: what arrived, and what it said about its steps.
+/// A client's behaviour in a case: the requests that arrived, and the results of its steps.
 struct ClientTrace: Sendable {
     let arrivals: [Arrival]
-    /// The results of each launch's steps. The last ones are missing where the case killed the client.
+    /// The results of each launch's steps. The last ones are missing if the case killed the client.
     let results: [[StepResult]]
 
     // MARK: Steps
@@ -71,7 +71,7 @@ struct ClientTrace: Sendable {
 
     func requests(_ name: RequestName) -> [Arrival] { arrivals.filter { $0.name == name } }
 
-    /// Requires that so many requests of this name came, and returns them.
+    /// Requires exactly this number of requests of this name, and returns them.
     @discardableResult
     func came(_ name: RequestName, _ count: Int) throws -> [Arrival] {
         let found = requests(name)
@@ -81,7 +81,7 @@ struct ClientTrace: Sendable {
         return found
     }
 
-    /// Requires that at least so many requests of this name came, and returns them.
+    /// Requires at least this number of requests of this name, and returns them.
     @discardableResult
     func came(_ name: RequestName, atLeast count: Int) throws -> [Arrival] {
         let found = requests(name)
@@ -101,7 +101,7 @@ struct ClientTrace: Sendable {
         }
     }
 
-    /// Requires that a request is dated so many seconds ahead of the service's clock.
+    /// Requires that a request is dated this many seconds ahead of the service's clock.
     func dated(_ arrival: Arrival, ahead seconds: Int64) throws {
         guard let time = Int64(arrival.header(HeaderName.timestamp)) else { return }
         let ahead = time - arrival.time.seconds
@@ -116,9 +116,9 @@ struct ClientTrace: Sendable {
 
     // MARK: Keys
 
-    /// The texts of the keys that the client registered, each once.
+    /// The texts of the keys that the client registered, without duplicates.
     var registeredKeys: [String] { texts("public_key", .register) }
-    /// The texts of the keys that the client rotated to, each once.
+    /// The texts of the keys that the client rotated to, without duplicates.
     var rotatedKeys: [String] { texts("new_public_key", .rotate) }
 
     private func texts(_ member: String, _ name: RequestName) -> [String] {
@@ -137,10 +137,11 @@ struct ClientTrace: Sendable {
 }
 
 extension Arrival {
-    /// The body as a JSON object; empty if it is none.
+    /// The body as a JSON object; empty if it is not one.
     var json: JSONObject { (try? JSONValue(parsing: request.body))?.object ?? JSONObject() }
 
-    /// Whether the request is well signed under scheme 1 by this key. A request under scheme 2 counts as signed: the service judges it.
+    /// Whether the request has a valid signature by this key under scheme 1. For scheme 2 returns true, because the service
+    /// judges it.
     func isSigned(by key: String) -> Bool {
         guard header(HeaderName.signatureInput).isEmpty else { return true }
         guard let key = try? DevicePublicKey(base64: key),
@@ -153,7 +154,7 @@ extension Arrival {
 }
 
 extension ClientTrace {
-    /// Requires what holds in every case, whatever happens to a request.
+    /// Requires the rules that hold in every case, whatever happens to a request.
     func keepsTheRules(of item: ClientCase) throws {
         let keys = registeredKeys + rotatedKeys
         var (nonces, signatures, devices): (Set<String>, Set<String>, Set<String>) = ([], [], [])

@@ -12,7 +12,7 @@ struct PlayedAnswer: Sendable {
         WireAnswer(status: status, headers: HeaderFields(headers.map { ($0.name, $0.value) }), body: body)
     }
 
-    /// Sets a header, in place of any other of its name.
+    /// Sets a header, replacing any other of its name.
     mutating func set(_ name: String, _ value: String) {
         headers.removeAll { $0.name.lowercased() == name.lowercased() }
         headers.append((name, value))
@@ -27,19 +27,19 @@ struct PlayedAnswer: Sendable {
     }
 }
 
-/// What happens to a request of the client.
+/// The fate of a client's request.
 enum Fault: Sendable {
     /// The service's answer is changed.
     case changed(@Sendable (inout PlayedAnswer) -> Void)
     /// The service's answer comes later.
     case late(Duration)
-    /// The service gets the request. The connection ends without an answer.
+    /// The service gets the request, but the connection ends without an answer.
     case lost
     /// The connection ends, and the service does not get the request.
     case dropped
-    /// The service gets the request. The connection ends in the middle of its answer.
+    /// The service gets the request, but the connection ends in the middle of the answer.
     case cut
-    /// The service does not get the request. The client gets this answer, made at the time of the service.
+    /// The service does not get the request. The client gets this answer, made for the service's time.
     case answered(@Sendable (UnixTime) -> PlayedAnswer)
     /// The client's process is killed, after or before the service got the request.
     case killed(afterService: Bool)
@@ -48,9 +48,9 @@ enum Fault: Sendable {
     ///
     /// - Parameters:
     ///   - code: its code and status.
-    ///   - ahead: the seconds by which the time in it is ahead of the service's.
+    ///   - ahead: the seconds by which its time is ahead of the service's.
     ///   - retryAfter: the value of `Retry-After`.
-    ///   - hasPage: whether a gateway replaced the body by a page of its own, and kept the headers.
+    ///   - hasPage: whether a gateway replaced the body by its own page, and kept the headers.
     static func refused(_ code: ErrorCode, ahead: Int64 = 0, retryAfter: Int? = nil, hasPage: Bool = false) -> Fault {
         .answered { now in
             let time = now.seconds + ahead
@@ -80,14 +80,14 @@ enum Fault: Sendable {
 
     private static func page(_ status: Int) -> PlayedAnswer {
         var answer = PlayedAnswer(status: status, headers: [("Content-Type", "text/html")])
-        // An invitation to send the request again, which HTTP libraries follow by themselves.
+        // A challenge to which HTTP libraries respond by sending the request again.
         if status == 401 { answer.set("WWW-Authenticate", "Basic realm=\"gateway\"") }
         answer.body = Array("<!DOCTYPE html><title>Gateway</title><p>This page is no answer of the service.".utf8)
         return answer
     }
 }
 
-/// What the listener does about a request.
+/// The listener's reaction to a request.
 enum Delivery: Sendable {
     case answer(PlayedAnswer)
     /// Ends the connection in the middle of the answer's body.

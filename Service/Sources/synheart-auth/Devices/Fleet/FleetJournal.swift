@@ -1,14 +1,15 @@
 import Glibc
 import StrictJSON
 
-/// What a run does, to which devices.
+/// The decision of a run, and its devices.
 struct FleetPlan: Sendable {
     /// The decision's name in the admin API.
     let decision: String
     let app: String
-    /// The members as the command line gives them.
+    /// The members as given on the command line.
     let asked: JSONObject
-    /// The members of each call. A time in seconds from now has become a fixed time, so that a repeated call is the same demand.
+    /// The members of each call. A time relative to now is replaced by a fixed time, so that a repeated call makes the same
+    /// demand.
     var members: JSONObject
     /// The conditions; nil: the devices are those of a file.
     let conditions: [String]?
@@ -26,8 +27,8 @@ struct FleetPlan: Sendable {
 
 /// The file of `--resume`, in JSON lines: the plan, its devices, and the devices that are done.
 ///
-/// A device is written down after its change. If the process dies between the two, the rerun sends the change again, which then
-/// changes nothing.
+/// A device is recorded after its change. If the process dies in between, the next run repeats the change, which then has no
+/// effect.
 final class FleetJournal {
     private static let maximumSize = 256 << 20
     private let descriptor: Int32
@@ -38,7 +39,7 @@ final class FleetJournal {
     /// Continues the run of an existing file, or writes the plan into a new one.
     ///
     /// - Parameter select: selects the devices of a new run.
-    /// - Returns: the plan as the file has it.
+    /// - Returns: the plan in the file.
     static func open(
         _ path: String, _ plan: FleetPlan, selecting select: () async throws -> [FleetDevice]
     ) async throws -> (journal: FleetJournal, plan: FleetPlan) {
@@ -62,7 +63,7 @@ final class FleetJournal {
 
     deinit { close(descriptor) }
 
-    /// Reads the file, and cuts off a line that a crash left unfinished.
+    /// Reads the file. Cuts off a line that a crash left incomplete.
     private func read(_ plan: FleetPlan) throws -> FleetPlan {
         let bytes = try InputFile.bytes(path, maximum: Self.maximumSize)
         let whole = bytes.lastIndex(of: UInt8(ascii: "\n")).map { bytes[...$0] } ?? []
@@ -86,7 +87,7 @@ final class FleetJournal {
             }
         }
         guard isSelected else { throw Self.failure(path, "it has no selection: remove it, and begin again") }
-        // A file of ids must still be the same. A query is not asked again.
+        // A file of ids must be unchanged. A query is not repeated.
         guard plan.conditions != nil || plan.devices.isEmpty || plan.devices == devices else {
             throw Self.failure(path, "it is of a run over other devices: name another file")
         }
@@ -96,12 +97,12 @@ final class FleetJournal {
 
     private static func check(_ head: JSONObject, against plan: FleetPlan, _ path: String) throws(CommandFailure) {
         var (kept, own) = (head, plan.head)
-        // The fixed time of the file counts.
+        // The fixed time in the file is used.
         (kept["with"], own["with"]) = (nil, nil)
         guard kept == own else { throw failure(path, "it is of another run: repeat its command, or name another file") }
     }
 
-    /// Writes down what is done. Returns once it is on the disk.
+    /// Records finished devices. Returns when the records are on the disk.
     func add(_ results: [FleetResult]) throws(CommandFailure) {
         let text = results.map { JSONValue.object($0.json).text() + "\n" }.joined()
         if let number = StandardStreams.write(text, to: descriptor) {

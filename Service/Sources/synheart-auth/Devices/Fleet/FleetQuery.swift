@@ -4,7 +4,7 @@ import StrictJSON
 
 /// The conditions of `--where`. A device must meet all of them.
 struct FleetQuery: Sendable {
-    /// What a condition is about, with the names of the device's JSON.
+    /// The subject of a condition, under its name in the device's JSON.
     enum Name: String, CaseIterable, Sendable {
         case status, platform
         case registeredFrom = "registered_from"
@@ -14,7 +14,7 @@ struct FleetQuery: Sendable {
         case assuranceKey = "assurance.key"
         case assuranceLabels = "assurance.labels"
 
-        /// Whether the admin API's search knows it.
+        /// Whether the admin API's search supports this condition.
         fileprivate var isOfSearch: Bool {
             switch self {
             case .status, .platform, .registeredFrom, .registeredBefore: true
@@ -56,7 +56,7 @@ struct FleetQuery: Sendable {
         return time.iso8601
     }
 
-    /// The part that the admin API's search narrows the list by.
+    /// The conditions that the admin API's search supports.
     var search: [(String, String?)] {
         conditions.filter { $0.name.isOfSearch }.map { ($0.name.rawValue, $0.value) }
     }
@@ -71,7 +71,7 @@ struct FleetQuery: Sendable {
             case .platform: device["platform"]?.string == value
             case .registeredFrom: registered.map { $0 >= value } ?? false
             case .registeredBefore: registered.map { $0 < value } ?? false
-            // A device that was never seen counts from its registration.
+            // For a device that was never seen, the registration time is used.
             case .lastSeenBefore: (device["last_seen"]?.string ?? registered).map { $0 < value } ?? false
             case .assuranceApp: assurance?["app"]?.string == value
             case .assuranceKey: assurance?["key"]?.string == value

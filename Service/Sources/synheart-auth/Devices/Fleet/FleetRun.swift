@@ -8,7 +8,7 @@ import StrictJSON
 struct FleetRun {
     private static let maximumSelection = 1_000_000
     private static let maximumCall = 100
-    /// The number of times that a device which changes all the time is read and decided about again.
+    /// The largest number of attempts to decide about a device that keeps changing.
     private static let maximumAttempts = 3
 
     let administration: any Administration
@@ -43,7 +43,7 @@ struct FleetRun {
         guard tally[.refused] == 0 else { throw CommandFailure(.refused, "\(tally[.refused]) devices were refused") }
     }
 
-    /// The members with the time of a demand in place of the seconds until then.
+    /// The members with a fixed time in place of the seconds until then.
     private static func fixed(_ body: JSONObject, at now: UnixTime) -> JSONObject {
         guard let within = body["within_seconds"]?.integer else { return body }
         var body = body
@@ -105,7 +105,7 @@ struct FleetRun {
         return results
     }
 
-    /// Decides about a device that was changed since it was selected, if it still meets the conditions.
+    /// Decides again about a device that changed after its selection, if it still meets the conditions.
     private func again(_ stale: FleetResult, _ plan: FleetPlan) async throws -> FleetResult {
         let query = try FleetQuery(plan.conditions ?? [])
         var result = stale

@@ -10,7 +10,7 @@ struct FleetDevice: Sendable, Hashable {
     }
 }
 
-/// What became of one device.
+/// The result for one device.
 struct FleetResult: Sendable {
     enum Outcome: String, Sendable {
         case changed, unchanged, refused
@@ -47,7 +47,7 @@ struct FleetTally: Sendable {
     private static let maximumExamples = 10
     private static let maximumRefusals = 100
 
-    /// Of an earlier run with the same file.
+    /// The number of devices done by an earlier run with the same file.
     var doneBefore = 0
     private var counts: [FleetResult.Outcome: Int] = [:]
     private var examples: [String] = []
@@ -55,7 +55,7 @@ struct FleetTally: Sendable {
 
     subscript(outcome: FleetResult.Outcome) -> Int { counts[outcome] ?? 0 }
 
-    /// The number of devices that this run has decided about.
+    /// The number of devices with a result in this run.
     var count: Int { counts.values.reduce(0, +) }
 
     mutating func add(_ results: [FleetResult]) {

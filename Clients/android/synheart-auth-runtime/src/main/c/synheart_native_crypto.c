@@ -1,11 +1,11 @@
 /* The functions that Synheart Core's runtime looks up by name in libsynheart_native_crypto.so, over the Kotlin client.
  *
- * Each converts its arguments to byte arrays, calls one static function of ai.synheart.auth.android.RuntimeFunctions, and converts
- * the result. Texts cross as UTF-8 bytes: JNI's own texts are modified UTF-8, and malformed ones end the process under CheckJNI.
+ * Each converts its arguments to byte arrays, calls one static function of ai.synheart.auth.android.RuntimeFunctions, and
+ * converts the result. Texts are passed as UTF-8 bytes: JNI's own texts are modified UTF-8, and malformed ones end the process
+ * under CheckJNI.
  *
- * Any thread may call. One that the JVM does not know is attached as a daemon for the call and detached after it, because a thread
- * that ends while it is attached ends the process on Android. A caller's own pending exception survives the call.
- */
+ * Any thread may call. A thread that the JVM does not know is attached as a daemon for the call and detached after it: on
+ * Android, a thread that ends while it is attached ends the process. A caller's own pending exception survives the call. */
 #include <jni.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -56,13 +56,13 @@ static JavaVM *virtual_machine;
 static jclass functions_class;
 static jmethodID methods[FUNCTIONS];
 
-/* An argument; a text has no length of its own. */
+/* An argument. A text is zero-terminated and has no length. */
 struct octets {
     const void *bytes;
     size_t length;
 };
 
-/* A call's hold on the JVM. */
+/* The state of one call into the JVM. */
 struct visit {
     JNIEnv *env;
     JavaVM *vm;
@@ -77,7 +77,7 @@ jint JNI_OnLoad(JavaVM *vm, void *reserved) {
     void *env_pointer = NULL;
     if ((*vm)->GetEnv(vm, &env_pointer, JNI_VERSION_1_6) != JNI_OK) return JNI_ERR;
     JNIEnv *env = env_pointer;
-    /* Here the app's class loader is in charge; on a native thread it would be the system's. */
+    /* Here the app's class loader is used; on a native thread it would be the system's. */
     jclass local = (*env)->FindClass(env, "ai/synheart/auth/android/RuntimeFunctions");
     if (!local) return JNI_ERR;
     jclass global = (*env)->NewGlobalRef(env, local);
@@ -140,7 +140,8 @@ static void leave(struct visit *visit) {
     if (visit->is_attached) (*visit->vm)->DetachCurrentThread(visit->vm);
 }
 
-/* Whether nothing was thrown. What was thrown is forgotten: Kotlin logs its failures, and throws none but for lack of memory. */
+/* Returns whether no exception is pending, and clears a pending one: Kotlin logs its failures, and throws only if memory runs
+ * out. */
 static int is_fine(JNIEnv *env) {
     if (!(*env)->ExceptionCheck(env)) return 1;
     (*env)->ExceptionClear(env);
@@ -242,7 +243,7 @@ char *synheart_native_get_attestation(const char *device_id, const uint8_t *chal
 
 int32_t synheart_native_key_exists(const char *device_id) {
     struct octets arguments[1];
-    /* 1: what cannot be asked must not look lost. */
+    /* 1 on failure: a key that cannot be checked must not look lost. */
     return is_text(device_id, &arguments[0]) ? number_from(KEY_EXISTS, arguments, 1, 1) : 0;
 }
 

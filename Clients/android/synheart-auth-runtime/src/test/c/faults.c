@@ -236,7 +236,7 @@ int main(int count, char **arguments) {
     *(void **)&secure_load = symbol(library, "synheart_native_secure_load");
     *(void **)&secure_delete = symbol(library, "synheart_native_secure_delete");
 
-    /* Loading: nothing works until all of it was found. */
+    /* Loading: no function works until the class and all methods were found. */
     is_known = 1;
     int faults = 0;
     for (failing = 1; calls = 0, on_load(&machine, NULL) == JNI_ERR; failing++) {
@@ -249,7 +249,7 @@ int main(int count, char **arguments) {
     answer = "{\"x\":\"AA\",\"y\":\"BB\"}";
     answer_length = (jsize)strlen(answer);
     for (is_known = 0; is_known < 2; is_known++) faults += all_faults();
-    /* A caller in the middle of a failure of its own keeps it. */
+    /* A pending exception of the caller survives the call. */
     is_known = 1;
     pending = &objects[63];
     faults += all_faults();

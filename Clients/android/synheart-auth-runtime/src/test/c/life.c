@@ -1,5 +1,5 @@
-/* Behaves as Synheart Core does on Android: looks the eight functions up by name in libsynheart_native_crypto.so and calls them from
- * threads that the JVM does not know. The JVM in this process is the app, on a phone of stand-ins.
+/* Behaves as Synheart Core does on Android: looks the eight functions up by name in libsynheart_native_crypto.so and calls them
+ * from threads that the JVM does not know. The JVM in this process plays the app, on a simulated phone.
  *
  *     life LIBRARY PHONE JVM-OPTION…
  *
@@ -143,7 +143,7 @@ static void on_a_thread(void (*body)(void)) { on_threads(1, body); }
 
 static char key[512], signature[128];
 
-/* What is called before System.loadLibrary, or in a process without a JVM, fails and loses nothing. */
+/* Calls before System.loadLibrary, or in a process without a JVM, fail and lose nothing. */
 static void nothing_works(void) {
     CHECK(!core.generate_key(DEVICE) && !core.sign_bytes(DEVICE, MESSAGE, sizeof MESSAGE));
     char *attestation = core.get_attestation(DEVICE, HASH, sizeof HASH);
@@ -214,7 +214,7 @@ static void keeps_secrets(void) {
         char *loaded = core.secure_load(names[i][0], names[i][1]);
         CHECK(loaded && strcmp(loaded, value) == 0);
         free(loaded);
-        /* Deleting what is absent is done. */
+        /* Deleting an absent secret succeeds. */
         if (i) CHECK(core.secure_delete(names[i][0], names[i][1]) == 0 && core.secure_delete(names[i][0], names[i][1]) == 0);
         if (i) CHECK(!core.secure_load(names[i][0], names[i][1]));
     }
@@ -230,7 +230,7 @@ static void has_its_secret(void) {
     free(loaded);
 }
 
-/* Nothing here looks lost, and nothing is made. */
+/* While nothing can be read, no key or secret looks lost, and none is made. */
 static void cannot_see(void) {
     CHECK(core.key_exists(DEVICE) == 1);
     CHECK(!core.generate_key(DEVICE) && !core.sign_bytes(DEVICE, MESSAGE, sizeof MESSAGE));
@@ -242,14 +242,14 @@ static void cannot_see(void) {
     free(made);
 }
 
-/* The Keystore has the keys before the first unlock; the storage is not there. */
+/* Before the first unlock the Keystore has its keys, but the storage cannot be read. */
 static void signs_without_its_storage(void) {
     CHECK(!core.secure_load("consent_tokens", "user") && core.secure_store("consent_tokens", "user", "other"));
     CHECK(core.secure_delete("consent_tokens", "user"));
     signs();
 }
 
-/* A key that is lost for good: the way back is generate_key. */
+/* A permanently lost key: generate_key replaces it. */
 static void starts_over(void) {
     cannot_sign();
     CHECK(core.key_exists(DEVICE) == 0);
@@ -290,7 +290,7 @@ static void survives_hostile_input(void) {
         CHECK(made && strstr(made, "{\"format\":\"none\",\"blob\":\"\",\"reason\":\"") == made);
         free(made);
     }
-    /* Names of files and of the SDK's keys are names like any other. */
+    /* Names like those of files or of the SDK's keys are not special. */
     CHECK(core.key_exists("../x") == 0 && core.key_exists("%n%s") == 0 && core.delete_key("../x") == 0);
 }
 
@@ -302,7 +302,7 @@ static void leaves(void) {
     cannot_sign();
 }
 
-/* A thread of Java, in the middle of a failure of its own. */
+/* A Java thread with a pending exception. */
 static void on_a_thread_of_java(void) {
     signs();
     CHECK(!(*env)->ExceptionCheck(env));
@@ -315,7 +315,7 @@ static void on_a_thread_of_java(void) {
     CHECK((*env)->IsInstanceOf(env, pending, failure));
     (*env)->DeleteLocalRef(env, pending);
     (*env)->DeleteLocalRef(env, failure);
-    /* It is still attached, and holds no more references than before: CheckJNI counts them. */
+    /* The thread is still attached, and holds no more references than before: CheckJNI counts them. */
     for (int i = 0; i < 100; i++) CHECK(core.key_exists("") == 0 && core.secure_delete("s", "none") == 0);
 }
 
@@ -341,7 +341,7 @@ int main(int count, char **arguments) {
     nothing_works();
 
     CHECK(is_true("start", arguments[2]));
-    /* As DynamicLibrary.open does: by the bare name, of a library that is loaded. */
+    /* As DynamicLibrary.open does: by the bare name of a loaded library. */
     void *again = dlopen("libsynheart_native_crypto.so", RTLD_NOW);
     CHECK(again == library);
 
@@ -363,7 +363,7 @@ int main(int count, char **arguments) {
     CHECK(has_alias(ALIAS));
     on_a_thread_of_java();
 
-    /* What fails for a while costs nothing. */
+    /* A temporary failure loses nothing. */
     happens("keystore fails");
     on_a_thread(cannot_see);
     CHECK(is_true("hasLogged", "secure_load: "));
@@ -376,7 +376,7 @@ int main(int count, char **arguments) {
     happens("unlock");
     on_a_thread(has_its_secret);
 
-    /* What is lost for good is made again. */
+    /* A permanently lost key is replaced. */
     static const char *const losses[] = {"key lost", "key corrupted", "key invalidated"};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
         happens(losses[i]);

@@ -1,7 +1,7 @@
 plugins {
     id("com.android.application")
     id("org.jetbrains.kotlin.android")
-    // After the other two.
+    // Must come after the other two.
     id("dev.flutter.flutter-gradle-plugin")
 }
 
@@ -25,8 +25,8 @@ android {
 
     buildTypes {
         release {
-            // The debug keys let `flutter run --release` work. Play Integrity and key attestation name the certificate that
-            // signs the app: an app of your own has its own.
+            // The debug keys let `flutter run --release` work. Play Integrity and key attestation name the signing certificate:
+            // your own app needs its own.
             signingConfig = signingConfigs.getByName("debug")
         }
     }

@@ -3,7 +3,7 @@ import UIKit
 
 @main
 @objc class AppDelegate: FlutterAppDelegate, FlutterImplicitEngineDelegate {
-  /// The storyboard's view controller made its engine.
+  /// The storyboard's view controller created its engine.
   func didInitializeImplicitFlutterEngine(_ engineBridge: FlutterImplicitEngineBridge) {
     Self.register(with: engineBridge.pluginRegistry)
   }

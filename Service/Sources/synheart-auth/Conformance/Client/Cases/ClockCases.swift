@@ -1,7 +1,7 @@
 import AuthContract
 
 extension ClientCase {
-    /// What a client learns of the service's clock.
+    /// A client's knowledge of the service's clock.
     static let clocks: [ClientCase] = [
         learned("clock", "after CLOCK_SKEW the client learns the clock and signs again", hasPage: false),
         learned(
@@ -32,7 +32,7 @@ extension ClientCase {
     ]
 
     private static func learned(_ id: String, _ sentence: String, hasPage: Bool) -> ClientCase {
-        // Far enough behind to tell, and near enough for the service.
+        // Far enough behind to be noticed, and near enough for the service.
         .init(
             id, hasPage ? "Errors" : "Clock", sentence, [.register, .token],
             faults: [.token: [.refused(.clockSkew, ahead: -200, hasPage: hasPage)]]

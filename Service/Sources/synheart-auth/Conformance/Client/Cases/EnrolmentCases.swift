@@ -110,7 +110,7 @@ extension ClientCase {
         },
     ]
 
-    /// A refusal of a registration after which the client starts again.
+    /// A registration refusal after which the client must start again.
     private static func startsAgain(_ id: String, _ code: ErrorCode) -> ClientCase {
         .init(
             id, "Errors", "after \(code.rawValue) the client starts again with a new challenge", [.register],
@@ -123,7 +123,7 @@ extension ClientCase {
 }
 
 extension ClientTrace {
-    /// Requires two registrations: one key, and a challenge of its own for each.
+    /// Requires two registrations with the same key and different challenges.
     fileprivate func registersAgain() throws {
         let sent = try came(.register, 2)
         try require(registeredKeys.count == 1, "the client made another key")
@@ -139,12 +139,12 @@ extension ClientTrace {
 }
 
 extension Fault {
-    /// An answer that is larger than any of the service.
+    /// An answer that is larger than any real one.
     fileprivate static let padded = Fault.changed { answer in
         answer.edit { $0.append(("padding", .string(String(repeating: " ", count: 128 * 1024)))) }
     }
 
-    /// A registration under a name that the service never gives.
+    /// A registration with a status that the service never returns.
     fileprivate static let misnamed = Fault.changed { answer in
         answer.edit { $0 = [("device_id", "4E8B7C1A-0000-4000-8000-000000000000"), ("status", "registered")] }
     }

@@ -2,7 +2,7 @@ import AuthContract
 import StrictJSON
 
 extension ClientCase {
-    /// A device whose network is whole.
+    /// A device with a working network.
     static let lives: [ClientCase] = [
         .init(
             "life", "Writing a client", "the client registers, signs, rotates, fetches a token and deregisters",

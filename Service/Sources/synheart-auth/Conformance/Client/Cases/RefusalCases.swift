@@ -1,7 +1,7 @@
 import AuthContract
 
 extension ClientCase {
-    /// Refusals of requests to a backend, and what a client does about each.
+    /// Refusals of requests to a backend, and the client's reactions.
     static let refusals: [ClientCase] = [
         .init(
             "replay-post", "Errors", "a POST that is NONCE_REPLAY is reported, and not sent again",
@@ -61,9 +61,9 @@ extension ClientCase {
         },
     ]
 
-    /// A refusal after which the client registers nothing by itself, because its recovery is the app's.
+    /// A refusal that the client must report without registering by itself, because the app decides about the recovery.
     ///
-    /// - Parameter goesOn: whether the client must go on as before. Otherwise it may stop.
+    /// - Parameter goesOn: whether the client must continue as before. Otherwise it may stop.
     private static func reported(
         _ id: String, _ sentence: String, _ code: ErrorCode, goesOn: Bool = false
     ) -> ClientCase {

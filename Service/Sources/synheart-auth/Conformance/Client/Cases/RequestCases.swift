@@ -1,7 +1,7 @@
 import AuthContract
 
 extension ClientCase {
-    /// Requests to a backend: what goes on the wire, and how often.
+    /// Requests to a backend: their bytes, and how often they are sent.
     static let requests: [ClientCase] = [
         .init(
             "path", "Signing a request", "path and query go on the wire as they were given",
@@ -70,7 +70,8 @@ extension ClientCase {
     private static func notRepeated(
         _ id: String, _ sentence: String, _ name: RequestName, _ step: ClientStep, _ fault: Fault
     ) -> ClientCase {
-        // The second request goes over the connection of the first one: HTTP libraries send it again by themselves if that ends.
+        // The second request uses the connection of the first one: if that connection ends, HTTP libraries send the request again
+        // by themselves.
         .init(id, "Retry", sentence, [.register, step, step, step], faults: [name: [.late(.zero), fault]]) { trace in
             try trace.answered(1)
             try trace.failed(2, "NETWORK_ERROR")

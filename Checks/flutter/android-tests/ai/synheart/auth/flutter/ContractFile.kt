@@ -38,7 +38,7 @@ internal object ContractFile {
 @Suppress("UNCHECKED_CAST")
 internal fun fields(value: Any?): Map<String, Any?> = value as Map<String, Any?>
 
-/** What a shape of the plugin says, in the form of the contract file. */
+/** A shape of the plugin, in the form of the contract file. */
 internal fun describe(shape: Shape): Map<String, Any?> = when (shape) {
     is Shape.Text -> mapOf("type" to "string", "max" to shape.max.toLong())
     is Shape.Bytes -> mapOf("type" to "bytes", "max" to shape.max.toLong())

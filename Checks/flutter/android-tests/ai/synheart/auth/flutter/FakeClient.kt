@@ -21,11 +21,11 @@ internal class FakeClient : AuthClient {
     /** The calls until now: the method and its arguments as the client got them. */
     val calls = LinkedBlockingQueue<List<Any?>>()
 
-    /** What the calls throw. */
+    /** The errors that the calls throw. */
     @Volatile
     var failure: SynheartAuthException? = null
 
-    /** What the calls wait for. */
+    /** The calls wait for these. */
     @Volatile
     var gate: CompletableDeferred<Unit>? = null
 

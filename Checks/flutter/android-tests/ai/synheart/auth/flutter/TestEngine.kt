@@ -86,7 +86,7 @@ internal class TestEngine(client: AuthClient, configured: Configured = Configure
         assertTrue(main.awaitTermination(20, TimeUnit.SECONDS))
     }
 
-    /** As Android's handler does, it takes what nothing runs any more. */
+    /** As Android's handler does, it accepts tasks that no thread will run any more. */
     private fun post(task: Runnable) {
         try {
             main.execute(task)
@@ -103,7 +103,7 @@ internal class TestEngine(client: AuthClient, configured: Configured = Configure
         if (bytes == null) return Answer.NotImplemented
         bytes.rewind()
         bytes.order(ByteOrder.nativeOrder())
-        // The envelope's first byte counts for alignment: read the values one by one.
+        // The envelope's first byte shifts the alignment, so read the values one by one.
         val isError = bytes.get().toInt() == 1
         val values = Envelope.read(bytes, if (isError) 3 else 1)
         return if (isError) Answer.Failure(values[0] as String, values[1] as String?, values[2]) else Answer.Success(values[0])
@@ -120,7 +120,7 @@ private object Envelope {
     }
 }
 
-/** A context that nothing asks. */
+/** A context whose methods are never called. */
 private object NoContext : Context() {
     override fun getApplicationContext(): Context = this
     override fun getPackageName(): String = "ai.synheart.test"

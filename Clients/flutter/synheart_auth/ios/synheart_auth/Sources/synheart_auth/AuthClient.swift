@@ -2,7 +2,7 @@ internal import AuthContract
 internal import Foundation
 internal import SynheartAuth
 
-/// What `configure` says.
+/// The arguments of `configure`.
 struct Settings: Hashable {
     let baseUrl: String
     let origins: Set<String>
@@ -12,8 +12,8 @@ struct Settings: Hashable {
     let developmentMode: Bool
 }
 
-/// What Dart configured in this process. Engines, isolates and hot restarts come and go; the client that they share stays. So a second
-/// `configure` with the same values changes nothing, and one with other values is refused.
+/// Dart's configuration in this process. All engines, isolates and hot restarts share one client. So a second `configure` with
+/// the same values changes nothing, and one with other values is refused.
 @MainActor
 final class Configured {
     /// That of the app.
@@ -54,7 +54,7 @@ extension Settings {
     }
 }
 
-/// The part of the Swift client that the plugin calls. Tests have their own.
+/// The part of the Swift client that the plugin calls. Tests replace it.
 protocol AuthClient: DeviceAuthenticating {
     func configure(
         _ settings: Settings, _ customize: (inout SynheartAuth.Configuration) -> Void
@@ -70,7 +70,7 @@ extension SynheartAuth: AuthClient {
 }
 
 extension SynheartAuth.Configuration {
-    /// The platform's parts, and what the settings say.
+    /// The platform's parts, with these settings.
     init(_ settings: Settings, _ customize: (inout Self) -> Void) throws(SynheartAuthError) {
         try self.init(baseUrl: settings.baseUrl)
         origins = try Self.origins(settings.origins)

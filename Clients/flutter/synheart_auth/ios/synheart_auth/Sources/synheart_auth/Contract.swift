@@ -4,7 +4,7 @@ enum Contract {
     static let callsChannel = "ai.synheart.auth/calls"
     /// The channel of the changes of state.
     static let statesChannel = "ai.synheart.auth/states"
-    /// The code with which this half refuses a malformed message.
+    /// The code for a malformed message.
     static let malformed = "INVALID_MESSAGE"
     /// The code of a call whose caller cancelled it.
     static let cancelled = "CANCELLED"

@@ -1,12 +1,12 @@
 internal import Flutter
 internal import Foundation
 
-/// A message on the channel does not have the shape that the contract says. The text holds nothing of the message.
+/// A message on the channel does not have the shape that the contract says. The text contains nothing of the message.
 struct MalformedMessage: Error {
     let message: String
 }
 
-/// What a value on the platform channel must be. `contract/channel.json` has the shapes of all messages.
+/// The required form of a value on the platform channel. `contract/channel.json` has the shapes of all messages.
 ///
 /// A shape is strict: it refuses absent and unknown fields, other types, and values beyond a limit.
 indirect enum Shape: Sendable {
@@ -72,7 +72,7 @@ indirect enum Shape: Sendable {
         }
     }
 
-    /// What the value must be, for errors.
+    /// The expected type and range, for errors.
     private var expectation: String {
         switch self {
         case .text(let max): "a text of at most \(max) characters"
@@ -103,7 +103,7 @@ indirect enum Shape: Sendable {
 struct Call: Sendable {
     /// The message that the method takes.
     let arguments: Shape
-    /// What it returns; nil if it returns nothing.
+    /// The method's result; nil if it returns nothing.
     let result: Shape?
 
     init(_ arguments: KeyValuePairs<String, Shape>, _ result: Shape? = nil) {
@@ -139,7 +139,7 @@ struct Fields {
 extension NSNumber {
     fileprivate enum Kind { case boolean, integer, real }
 
-    /// What the codec made it of. A number and a boolean are one class in Objective-C; the type encoding tells them apart.
+    /// The codec's type of the value. Numbers and booleans are one class in Objective-C; the type encoding distinguishes them.
     fileprivate var kind: Kind {
         switch String(cString: objCType) {
         case "c", "B": .boolean

@@ -3,7 +3,7 @@ internal import AuthContract
 public import Foundation
 internal import SynheartAuth
 
-/// The iOS half of the Flutter plugin: the contract's calls, made of the Swift client.
+/// The iOS half of the Flutter plugin: the contract's calls, on the Swift client.
 ///
 /// Flutter calls it on the main thread and takes replies and events there.
 @MainActor
@@ -12,9 +12,9 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
     private let configured: Configured
     /// The last word about a configuration. Tests put keys and records elsewhere.
     private let customize: (inout SynheartAuth.Configuration) -> Void
-    /// The calls under way that have an id.
+    /// The running calls that have an id.
     private var running: [Int64: Task<Void, Never>] = [:]
-    /// Every call under way. Their waits end with the engine.
+    /// Every running call. Their waits end with the engine.
     private var tasks: [UUID: Task<Void, Never>] = [:]
     private var listening: Task<Void, Never>?
     private var isAttached = true
@@ -41,7 +41,7 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
         registrar.publish(plugin)
     }
 
-    /// Ends the waits of this engine. What they began runs on.
+    /// Ends this engine's waits. The operations continue.
     public func detachFromEngine(for registrar: any FlutterPluginRegistrar) {
         isAttached = false
         listening?.cancel()
@@ -72,7 +72,7 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
             let reply = await reply(name, method, fields)
             if let id { running[id] = nil }
             tasks[key] = nil
-            // A detached engine takes no reply.
+            // A detached engine accepts no reply.
             if isAttached { result(reply) }
         }
         tasks[key] = task
@@ -101,7 +101,7 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
             let value = try await make(name, fields)
             guard let shape = method.result else { return nil }
             do throws(MalformedMessage) { try shape.check(value, name) } catch {
-                // The answer of another server may have any size. All other results are this plugin's own.
+                // An answer of another server may have any size. The plugin itself makes all other results.
                 guard name == "send" else {
                     return FlutterError(code: Contract.malformed, message: error.message, details: nil)
                 }

@@ -9,6 +9,6 @@ public object DevelopmentAttestation : AttestationProvider {
     override suspend fun attest(subject: AttestationSubject): AttestationEvidence = AttestationEvidence(proof = "development")
 }
 
-/** The header that says that a request is one of development mode. */
+/** The header that marks a request of development mode. */
 internal fun developmentHeader(provider: AttestationProvider): Pair<String, String>? =
     if (provider === DevelopmentAttestation) "X-Synheart-Dev-Mode" to "true" else null

@@ -13,8 +13,8 @@ import kotlinx.coroutines.delay
  *
  * @param baseUrl the auth service, https; http only on this machine
  * @param origins the origins besides the auth service for which `send` and `sign` sign: https, or this machine
- * @param aliases earlier origins of the auth service, if it moved to another host. A record of theirs moves along. The client
- *   sends nothing to them
+ * @param aliases earlier origins of the auth service, if it moved to another host. Records of these origins remain valid. The
+ *   client sends nothing to them
  * @throws SynheartAuthException.NotConfigured for a malformed URL, and for plain http to a host that is not loopback
  */
 public class Configuration(
@@ -42,8 +42,8 @@ public class Configuration(
     /** Whether the client rotates a key by itself when it is due. */
     public val rotatesAutomatically: Boolean = true,
     /**
-     * What the app signs with. A device that has signed under scheme 2 stays there: its service refuses scheme 1. No call can ask for
-     * another scheme.
+     * The signature scheme of the app's requests. A device that has signed under scheme 2 stays there: its service refuses scheme
+     * 1. No call can ask for another scheme.
      */
     public val scheme: SignatureScheme = SignatureScheme.ONE,
 ) {
@@ -54,18 +54,18 @@ public class Configuration(
     /** The service's scheme, host and port, such as `https://auth.example.com`. */
     public val baseUrl: String get() = origin.text
 
-    // Every identity of a configuration shares them, because they share a call that hangs.
+    // All identities of a configuration share them, because a call that hangs blocks all identities.
     internal val keyCalls = BlockingCalls(sleeper)
     internal val storageCalls = BlockingCalls(sleeper)
     internal val launch = Launch(clock)
 
-    /** What makes two configurations the same. Parts count by identity, unless what made them knows better. */
+    /** Equal values make configurations equal. Parts are compared by identity, unless their creator lists better values. */
     internal var values: List<Any?> = listOf(
         origin, keyStore, storage, attestation, clock, transport, random, sleeper, logger, this.origins, this.aliases, deviceLocalId,
         rotatesAutomatically, scheme,
     )
 
-    /** What to start early, so that it is ready when it is needed. Does not block. */
+    /** Starts slow preparations early. Does not block. */
     internal var warmUp: () -> Unit = {}
 
     internal fun prepare() = warmUp()

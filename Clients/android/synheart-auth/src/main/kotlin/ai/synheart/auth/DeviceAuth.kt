@@ -4,7 +4,8 @@ import kotlinx.coroutines.flow.SharedFlow
 import kotlinx.coroutines.flow.StateFlow
 
 /**
- * What an app calls. [SynheartAuth] is the client; `FakeDeviceAuth` of the module `synheart-auth-testing` is one for an app's own tests.
+ * The calls of an app. [SynheartAuth] is the client; `FakeDeviceAuth` of the module `synheart-auth-testing` is one for an app's
+ * own tests.
  *
  * Every function can be called on any thread, the main thread included. It throws [SynheartAuthException], and
  * `CancellationException` once its caller is cancelled.
@@ -26,7 +27,7 @@ public interface DeviceAuth {
     /** The state of the identity. */
     public suspend fun state(appId: String): IdentityState
 
-    /** The state of the identity, and its changes. It follows other processes when this one reads the record. */
+    /** The state of the identity, and its changes. Changes by other processes appear when this process reads the record. */
     public suspend fun stateFlow(appId: String): StateFlow<IdentityState>
 
     /** The changes of state from now on, of all apps of this instance. A slow collector misses the oldest of more than 64. */
@@ -51,7 +52,8 @@ public interface DeviceAuth {
      * @param method the HTTP method as sent
      * @param url the whole URL as sent
      * @param body the body as sent
-     * @param scheme null, or the scheme that the device signs with: the higher of `Configuration.scheme` and what it has signed with
+     * @param scheme null, or the scheme that the device signs with: the higher of `Configuration.scheme` and the highest scheme
+     * that it has used
      * @throws SynheartAuthException.SigningFailed for another scheme, and unless the URL's origin is the auth service's or one of
      *   `Configuration.origins`
      */
@@ -76,15 +78,15 @@ public interface DeviceAuth {
      * `KEY_INVALIDATED` (registers), and a rotation whose answer was lost. `DEVICE_REVOKED` is thrown with recovery `RESET`:
      * registering automatically would undo a revocation.
      *
-     * One `send` makes one effect. `NONCE_REPLAY` means that a copy was accepted: a request that is not safe or idempotent by its
-     * method, and carries no `Idempotency-Key`, is not signed again. An error's `mayHaveHappened` says whether the request may have
-     * taken effect.
+     * One `send` takes effect once. `NONCE_REPLAY` means that a copy was accepted: a request that is not safe or idempotent by
+     * its method, and carries no `Idempotency-Key`, is not signed again. An error's `mayHaveHappened` says whether the request
+     * may have taken effect.
      *
-     * A streamed body is read once for its digest, and again for each copy that is sent. If it is another one then, the copy ends before
-     * its last byte, and the call throws `SIGNING_FAILED`.
+     * A streamed body is read once for its digest, and again for each copy that is sent. If the bytes differ then, the copy ends
+     * before its last byte, and the call throws `SIGNING_FAILED`.
      *
      * @param request a request to the auth service or to one of `Configuration.origins`. Redirects are not followed. Its deadline
-     *   bounds the whole call. The headers must not name what the transport writes or what belongs to the signature
+     *   bounds the whole call. The headers must not include those that the transport writes or those of the signature
      * @param scheme null, or the scheme that the device signs with
      * @param transport what sends the request; null: the configuration's. It is called again for each recovery
      * @throws SynheartAuthException.SigningFailed for another origin or a forbidden header, and for a streamed body under scheme 1, one
@@ -103,11 +105,12 @@ public interface DeviceAuth {
      */
     public suspend fun deviceToken(appId: String, audience: String? = null): DeviceToken
 
-    /** The service's view of this device, also of a pending one. */
+    /** The service's view of this device, which may also be pending. */
     public suspend fun status(appId: String): DeviceStatus
 
     /**
-     * Replaces the key and keeps the device id. Signing goes on meanwhile. If the service demands it, the rotation attests again.
+     * Replaces the key and keeps the device id. Signing continues meanwhile. If the service demands it, the rotation attests
+     * again.
      *
      * A call joins a rotation in progress, unless that one is scheduled and this one follows a compromise.
      *

@@ -3,12 +3,12 @@ package ai.synheart.auth
 import ai.synheart.auth.SynheartAuthException.*
 import kotlin.time.Duration
 
-/** What the client itself does about a failure, once unless noted otherwise. After that it reports the error. */
+/** The client's own reaction to a failure, once unless noted otherwise. After that it reports the error. */
 internal enum class Remedy {
     /** Report the error. */
     NONE,
 
-    /** Report the error, also where another refusal would be the caller's answer. */
+    /** Report the error, also where `send` would return another refusal as the answer. */
     REPORT,
 
     /** Repeat the operation, with the back-off of its [RetryPolicy]. */
@@ -147,13 +147,13 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** The service refused the evidence, but may have registered the key by an earlier request. */
     KNOWN_KEY_REFUSED(OwnCode.ATTESTATION_FAILED, Remedy.NONE, Recovery.RESET),
 
-    /** The service wants the key's own attestation, which names a spent challenge. */
+    /** The service wants the key's own attestation, but that attestation names a used challenge. */
     KEY_ATTESTATION_SPENT(OwnCode.ATTESTATION_FAILED, Remedy.ATTEST_AGAIN, Recovery.NONE),
 
     /** The key store is locked or busy. */
     KEY_STORE_UNAVAILABLE(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
 
-    /** The key store gave its first suspicious answer about a key. Its next one counts after a pause. */
+    /** The key store gave its first suspicious answer about a key. The next one is believed after a pause. */
     KEY_SUSPECTED(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
 
     // The record cannot be read, locked or written now, cannot be decoded, is of a newer version, or belongs to another auth service.
@@ -181,7 +181,7 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     ENDED(OwnCode.NETWORK_ERROR, Remedy.NONE, Recovery.RETRY),
 }
 
-/** What an exception carries. */
+/** The data of an exception. */
 internal data class Failure(
     val code: Code,
     val remedy: Remedy,

@@ -18,7 +18,7 @@ public fun interface StreamedBody {
     /**
      * Writes the whole body: the same bytes at each call. It runs on a background thread that may block, and must not close [output].
      *
-     * @throws IOException if the body cannot be read. What [output] throws ends the writing: let it pass
+     * @throws IOException if the body cannot be read. Do not catch exceptions of [output]
      */
     @Throws(IOException::class)
     public fun writeTo(output: OutputStream)
@@ -39,7 +39,10 @@ public class HttpRequest internal constructor(
     public val body: ByteArray,
     /** The body, if it is streamed; else null. Only scheme 2 signs one. */
     public val streamedBody: StreamedBody?,
-    /** The size of the body in bytes; null for a streamed body whose size is not known yet. A transport that `send` calls gets it. */
+    /**
+     * The size of the body in bytes; null for a streamed body whose size is not known yet. In requests that `send` gives to a
+     * transport, the size is set.
+     */
     public val bodySize: Long?,
     /** The limit of the whole exchange; in `SynheartAuth.send` of the whole call, recoveries included. */
     public val deadline: Duration,

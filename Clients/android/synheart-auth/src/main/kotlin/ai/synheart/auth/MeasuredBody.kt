@@ -8,8 +8,8 @@ import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.suspendCancellableCoroutine
 
 /**
- * A streamed body whose size and digest are known. It writes the last byte only if all bytes are those of the digest: a server never
- * gets a whole request with another body than the signed one.
+ * A streamed body whose size and digest are known. It writes the last byte only if the digest of all bytes is the signed one: a
+ * server never gets a complete request with a different body.
  */
 internal class MeasuredBody private constructor(
     private val source: StreamedBody,
@@ -36,7 +36,7 @@ internal class MeasuredBody private constructor(
 
     private fun failed(message: String, cause: Exception? = null) = IOException(message, cause).also { failure = it }
 
-    /** Writes what the source writes, but the last byte. */
+    /** Passes on the source's bytes except the last one. */
     private inner class Copy(private val output: OutputStream) : OutputStream() {
         private val hash = MessageDigest.getInstance("SHA-256")
         private var count = 0L
@@ -76,7 +76,7 @@ internal class MeasuredBody private constructor(
     }
 
     companion object {
-        /** Threads besides those of `Dispatchers.IO`, which the app's own code uses. A source that hangs costs one. */
+        /** Threads besides those of `Dispatchers.IO`, which the app's own code uses. A source that hangs blocks one. */
         private val READING = Dispatchers.IO.limitedParallelism(16)
 
         /** Reads the body once. Throws `SIGNING_FAILED` if that is not possible. */
@@ -90,7 +90,7 @@ internal class MeasuredBody private constructor(
                     } catch (error: Exception) {
                         Result.failure(failure(OwnCode.SIGNING_FAILED, "the body cannot be read", error))
                     } catch (error: Throwable) {
-                        // The caller's: its source failed by it.
+                        // The caller's exception: the source failed because of it.
                         Result.failure(error)
                     },
                 )

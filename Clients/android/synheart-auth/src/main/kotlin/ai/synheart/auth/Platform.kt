@@ -3,7 +3,7 @@ package ai.synheart.auth
 import java.io.Closeable
 import kotlin.time.Duration
 
-// What the client needs of its platform. `ai.synheart.auth.android` has Android's parts; tests have others.
+// The platform's functions that the client uses. `ai.synheart.auth.android` has Android's parts; tests have others.
 //
 // The functions of DeviceKeyStore and RecordStorage may block. The client makes the calls of one object one at a time, on a
 // background thread, and waits 30 seconds for each. After that it abandons the call and makes no other of its kind until it returns.
@@ -24,7 +24,7 @@ public interface DeviceKeyStore {
     public fun create(alias: String, challenge: ByteArray?): ByteArray
 
     /**
-     * The public half of a key; null if the store does not find it. The client believes one such answer as little as one failure.
+     * The public half of a key; null if the store does not find it. One such answer does not prove that the key is lost.
      *
      * @throws DeviceKeyStoreException if the store does not give it
      */
@@ -53,17 +53,17 @@ public interface DeviceKeyStore {
 
 /** Why a key store failed. The message is for logs of debug builds. */
 public class DeviceKeyStoreException(
-    /** What the failure means for the identity. */
+    /** The meaning of the failure for the identity. */
     public val code: Code,
     message: String = code.name,
     cause: Throwable? = null,
 ) : Exception(message, cause) {
-    /** What a failure means for the identity. */
+    /** The meaning of a failure for the identity. */
     public enum class Code {
         /** The store does not find the key. The key is lost after two such answers. */
         NOT_FOUND,
 
-        /** The system refuses the key for good: one such answer is enough. */
+        /** The system permanently refuses the key: one such answer is enough. */
         INVALIDATED,
 
         /** The store is locked or busy. The key may be intact. */
@@ -114,12 +114,12 @@ public class AttestationEvidence(
 
 /** Why a provider gave no evidence. The message is for logs of debug builds. */
 public class AttestationException(
-    /** What the failure means for the registration. */
+    /** The meaning of the failure for the registration. */
     public val code: Code,
     message: String = code.name,
     cause: Throwable? = null,
 ) : Exception(message, cause) {
-    /** What a failure means for the registration. */
+    /** The meaning of a failure for the registration. */
     public enum class Code {
         /** This device or build cannot attest. */
         UNSUPPORTED,
@@ -141,7 +141,7 @@ public interface RecordStorage {
      * Reads the record; null only if there certainly is none.
      *
      * @throws StorageException with [StorageException.Code.UNAVAILABLE] on a locked device, and for an I/O error; with
-     *   [StorageException.Code.DAMAGED] if the bytes are there and can never be read again
+     *   [StorageException.Code.DAMAGED] if the bytes exist but can never be read again
      */
     public fun read(name: String): ByteArray?
 
@@ -152,7 +152,7 @@ public interface RecordStorage {
     public fun remove(name: String)
 
     /**
-     * Proves that the storage works, by its canary: what was written is read back, and a new one can be written.
+     * Proves that the storage works, by its canary: the canary is read back, and a new one is written.
      *
      * @throws StorageException if it does not work
      */
@@ -190,12 +190,12 @@ public data class RecordVersion(
 
 /** A failure of the storage. The message is for logs of debug builds, and holds nothing of a record. */
 public class StorageException(
-    /** What the failure means for the identity. */
+    /** The meaning of the failure for the identity. */
     public val code: Code,
     message: String = code.name,
     cause: Throwable? = null,
 ) : Exception(message, cause) {
-    /** What a failure means for the identity. */
+    /** The meaning of a failure for the identity. */
     public enum class Code {
         /** The record cannot be read or written now: the device is locked, or an I/O error. It may be intact. */
         UNAVAILABLE,
@@ -211,8 +211,8 @@ public class StorageException(
 /**
  * Sends one request and returns the answer. Follows no redirects, keeps no cookies, caches nothing.
  *
- * It puts a request on the wire once: it does not send it again by itself after a failure, a redirect or a challenge. It does not block
- * the thread of its caller.
+ * It sends a request once: never again by itself after a failure, a redirect or a challenge. It does not block the thread of its
+ * caller.
  */
 public fun interface HttpTransport {
     /**
@@ -240,7 +240,7 @@ public interface DeviceClock {
     /** Milliseconds since 1970-01-01T00:00:00Z on the device's clock, which may be wrong and may jump. */
     public val wallMillis: Long
 
-    /** Milliseconds since some fixed moment. It goes on while the device sleeps, and never jumps. */
+    /** Milliseconds since some fixed moment. It continues while the device sleeps, and never jumps. */
     public val elapsedMillis: Long
 }
 

@@ -43,7 +43,8 @@ import kotlinx.coroutines.withContext
  * ```
  *
  * Every function can be called on any thread, the main thread included. It throws [SynheartAuthException], and
- * `CancellationException` once its caller is cancelled. A registration, rotation or reset then runs on: others may have joined it.
+ * `CancellationException` once its caller is cancelled. A registration, rotation or reset then continues: others may have joined
+ * it.
  */
 public class SynheartAuth(private var configuration: Configuration? = null) : DeviceAuth, Closeable {
     private val scope = CoroutineScope(SupervisorJob() + Dispatchers.Default)
@@ -57,8 +58,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
     }
 
     /**
-     * Sets the configuration. Changes no identity. A second call with the same values does nothing: what runs goes on, and what is
-     * known stays known.
+     * Sets the configuration. Changes no identity. A second call with the same values does nothing.
      *
      * @throws SynheartAuthException.NotConfigured if this client is configured with other values. Another configuration needs another
      *   client
@@ -127,7 +127,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
         val record = context.ledger.load()
         val used = context.scheme(scheme, record)
         val signed = RequestSigner(context).sign(used, place)
-        // The client does not see the answer. If the service accepts the request, it accepts no lower scheme any more.
+        // The client does not see the answer. If the service accepts the request, it refuses lower schemes from then on.
         context.noteScheme(used, record)
         signed.headers.toMap()
     }

@@ -56,7 +56,7 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
     /** Code and message. */
     override fun toString(): String = "$code: $message"
 
-    /** The auth service could not be asked. */
+    /** The auth service could not be reached, or gave no verdict. */
     public class NetworkError internal constructor(failure: Failure) : SynheartAuthException(failure)
 
     /** The challenge expired. */
@@ -118,7 +118,7 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
         failure: Failure,
         /** The state before; null if the error came through a platform channel. */
         public val from: IdentityState? = null,
-        /** The state that it does not lead to. */
+        /** The state that could not be reached. */
         public val to: IdentityState? = null,
     ) : SynheartAuthException(failure)
 

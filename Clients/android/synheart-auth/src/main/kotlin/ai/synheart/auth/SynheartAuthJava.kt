@@ -11,11 +11,11 @@ import kotlinx.coroutines.flow.onEach
 import kotlinx.coroutines.launch
 
 /**
- * [DeviceAuth] for Java: what suspends there returns a [CompletableFuture] here.
+ * [DeviceAuth] for Java: each suspending function returns a [CompletableFuture].
  *
- * A future fails with [SynheartAuthException]. It completes on a background thread;
- * `thenAcceptAsync(…, ContextCompat.getMainExecutor(context))` goes on where views can be touched. Cancelling it ends the wait; a
- * registration, rotation or reset runs on.
+ * A future fails with [SynheartAuthException]. It completes on a background thread; `thenAcceptAsync(…,
+ * ContextCompat.getMainExecutor(context))` continues on the thread that may change views. Cancelling it ends the wait; a
+ * registration, rotation or reset continues.
  *
  * @property auth the client, or `FakeDeviceAuth` of `synheart-auth-testing` in an app's own tests
  */
@@ -110,7 +110,7 @@ public class SynheartAuthJava(public val auth: DeviceAuth) {
         return future
     }
 
-    /** What Java cannot say of Kotlin's durations and default arguments. */
+    /** Replaces Kotlin's durations and default arguments for Java. */
     public companion object {
         private const val DEADLINE_MILLIS = 30_000L
 

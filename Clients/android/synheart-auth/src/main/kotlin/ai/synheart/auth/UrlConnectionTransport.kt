@@ -18,11 +18,11 @@ import kotlinx.coroutines.suspendCancellableCoroutine
 import kotlinx.coroutines.withTimeoutOrNull
 
 /**
- * A transport over `HttpURLConnection`: no redirects, no cache. Cookies, proxies and TLS are as the process has them.
+ * A transport over `HttpURLConnection`: no redirects, no cache. Cookies, proxies and TLS are those of the process.
  *
- * A request is on the wire once. The platform sends a request again by itself if a connection fails, or a server asks for a password,
- * unless its body is streamed: so every request but GET, HEAD and TRACE is, also without a body. (On a JVM, not on Android, the body
- * of a 401 is lost then. The client reads the code from the headers.) A repeated GET is safe.
+ * A request is sent once. The platform repeats a request by itself if a connection fails or a server asks for a password, unless
+ * the body is streamed. So every request except GET, HEAD and TRACE is streamed, even without a body. (On a JVM, not on Android,
+ * the body of a 401 is lost then. The client reads the code from the headers.) A repeated GET is safe.
  *
  * Android's HTTP stack escapes some characters of a URL itself. A signature covers the URL as it is sent, so such a URL is refused.
  */
@@ -56,12 +56,12 @@ public class UrlConnectionTransport internal constructor(
             isReceived = true
             return answer
         } finally {
-            // A request that is not whole must not stay open. Android keeps the connection if a body ends early.
+            // An incomplete request must not stay open. Android keeps the connection if a body ends early.
             if (!isReceived) closing.inBackground { exchange.connection.disconnect() }
         }
     }
 
-    /** Makes the exchange on another thread. Closing the connection is what ends it early. */
+    /** Makes the exchange on another thread. To end it early, close the connection. */
     private suspend fun run(exchange: Exchange): HttpAnswer = suspendCancellableCoroutine { continuation ->
         continuation.invokeOnCancellation { closing.inBackground { exchange.connection.disconnect() } }
         background.inBackground {
@@ -93,7 +93,10 @@ public class UrlConnectionTransport internal constructor(
             connection.requestMethod = request.method
         }
 
-        /** Makes the exchange. [ensureActive] throws if the caller has gone. Closing a connection that is not open yet would end nothing. */
+        /**
+         * Makes the exchange. [ensureActive] throws if the caller has gone. It is checked here, because closing a connection
+         * before it is open has no effect.
+         */
         fun run(ensureActive: () -> Unit): HttpAnswer {
             prepare()
             ensureActive()
@@ -105,7 +108,7 @@ public class UrlConnectionTransport internal constructor(
             val headers = generateSequence(0) { it + 1 }.map { connection.getHeaderFieldKey(it) to connection.getHeaderField(it) }
                 // The first line may be the status, which has no name.
                 .takeWhile { it.second != null }.mapNotNull { (name, value) -> name?.let { it to value } }.toList()
-            // These answers have the length of a body that they do not have.
+            // These answers state the length of a body that they do not have.
             val length = if (request.method == "HEAD" || status == 304) -1 else connection.contentLengthLong
             val stream = (if (status >= 400) connection.errorStream else connection.inputStream)?.let { Body(it, length, connection) }
             if (request.streamsAnswer && status < 400 && stream != null) return HttpAnswer(status, headers, stream = stream)
@@ -118,7 +121,7 @@ public class UrlConnectionTransport internal constructor(
             connection.readTimeout = timeout
             connection.instanceFollowRedirects = false
             connection.useCaches = false
-            // Android would ask for gzip and hide it. The limit is for the bytes that arrive.
+            // Android would request gzip and hide it. The limit is for the bytes on the wire.
             connection.setRequestProperty("Accept-Encoding", "identity")
             for ((name, value) in request.headers) connection.addRequestProperty(name, value)
             if (request.method in WITHOUT_BODY) return
@@ -127,7 +130,7 @@ public class UrlConnectionTransport internal constructor(
             if (size == null) connection.setChunkedStreamingMode(0) else connection.setFixedLengthStreamingMode(size)
         }
 
-        /** Android sends the head here already. */
+        /** On Android this already sends the head. */
         private fun connect() {
             mayHaveLeft = true
             try {
@@ -151,8 +154,8 @@ public class UrlConnectionTransport internal constructor(
     }
 
     /**
-     * An answer's body, of [length] bytes; -1: not known. Ending before is an error, which a JVM, unlike Android, does not notice. Closing it
-     * early does not read the rest.
+     * An answer's body, of [length] bytes; -1: not known. An earlier end is an error, which Android reports and a JVM does not.
+     * Closing it early does not read the rest.
      */
     private class Body(stream: InputStream, private val length: Long, private val connection: HttpURLConnection) : FilterInputStream(stream) {
         private var received = 0L

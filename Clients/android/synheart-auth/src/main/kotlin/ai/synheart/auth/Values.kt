@@ -121,7 +121,7 @@ public class DeviceToken(
 public data class DeviceStatus(
     /** The device's id. */
     public val deviceId: String,
-    /** What the service decided. */
+    /** The service's decision. */
     public val status: Status,
     /** Unix seconds. */
     public val registeredAt: Long,
@@ -136,7 +136,7 @@ public data class DeviceStatus(
     /** The service's clock: unix seconds. */
     public val serverTimestamp: Long,
 ) {
-    /** What the service decided about a device. */
+    /** The service's decision about a device. */
     public enum class Status(
         /** The name in answers. */
         public val wire: String,

@@ -4,7 +4,7 @@ import kotlinx.coroutines.runBlocking
 import org.junit.Assert.assertEquals
 import org.junit.Test
 
-/** The service itself must confirm what a backend says of an identity, also if the backend repeats it. */
+/** The service itself must confirm what a backend says about an identity, even if the backend repeats it. */
 class BackendVerdictTest {
     private val origin = "https://api.example.com"
 
@@ -41,7 +41,7 @@ class BackendVerdictTest {
     @Test
     fun `a repeated verdict that the service confirms is an error`() =
         afterInterruptedRotation({ if (it == 1) service.device(appId, runBlocking { client.getDeviceId(appId) }!!, "revoke") }) { send ->
-            // What the service says counts, not what the backend said.
+            // The service's answer is valid, not the backend's.
             expect<SynheartAuthException.DeviceRevoked>(Recovery.RESET) { send() }
             assertEquals(1, count(World.STATUS))
         }

@@ -21,7 +21,7 @@ import org.junit.Test
 
 /** Calls of a provider that blocks, and that may hang. */
 class BlockingCallsTest {
-    /** The deadlines that are waited for, oldest first. */
+    /** The deadlines of current waits, oldest first. */
     private val deadlines = Channel<CompletableDeferred<Unit>>(Channel.UNLIMITED)
     private val calls = BlockingCalls { _, purpose ->
         if (purpose == SleepPurpose.DEADLINE) CompletableDeferred<Unit>().also { deadlines.send(it) }.await() else awaitCancellation()

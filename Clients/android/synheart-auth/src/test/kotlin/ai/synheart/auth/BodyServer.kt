@@ -14,7 +14,10 @@ import java.util.concurrent.CountDownLatch
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.concurrent.thread
 
-/** A backend that reads bodies in pieces, and executes each request whose whole body arrived. It does not compare digests: a client must. */
+/**
+ * A backend that reads bodies in pieces, and executes each request whose body arrived completely. It does not compare digests:
+ * clients must detect a changed body.
+ */
 internal class BodyServer : Closeable {
     /** A request whose whole body arrived. */
     class Received(val headers: Map<String, String>, val size: Long, val digest: ByteArray)
@@ -26,7 +29,7 @@ internal class BodyServer : Closeable {
     /** Requests that began to arrive. */
     val heads = AtomicInteger()
 
-    /** Codes that the next whole requests are refused with, before they are executed. */
+    /** Codes for the next complete requests, which are refused before they are executed. */
     val refusals = ConcurrentLinkedQueue<String>()
 
     /** The bytes of an answer's body: zeros. */
@@ -37,13 +40,13 @@ internal class BodyServer : Closeable {
     @Volatile
     var stalls = false
 
-    /** What a stalled server waits for. */
+    /** A stalled server continues when this is released. */
     val goesOn = CountDownLatch(1)
 
     /** A piece of a body arrived. */
     val hasBegun = CountDownLatch(1)
 
-    /** A client ended its connection before its body was whole, or before it had the whole answer. */
+    /** Released when a client ended its connection before its body was complete, or before it had the complete answer. */
     val wasLeft = CountDownLatch(1)
 
     init {
@@ -64,7 +67,7 @@ internal class BodyServer : Closeable {
         wasLeft.countDown()
     }
 
-    /** Returns whether the connection goes on. */
+    /** Returns whether the connection continues. */
     private fun serveOne(socket: Socket, input: InputStream): Boolean {
         val head = generateSequence { line(input) }.takeWhile { it.isNotEmpty() }.toList()
         if (head.isEmpty()) return false
@@ -80,7 +83,7 @@ internal class BodyServer : Closeable {
             hash.update(piece, 0, count)
             rest -= count
             hasBegun.countDown()
-            // Until the test ends. What is written then fills the connection.
+            // Until the test ends. The bytes written meanwhile fill the connection.
             if (stalls) goesOn.await()
         }
         val code = refusals.poll()

@@ -61,7 +61,7 @@ class CancellationTest {
             after.registerDevice(appId)
             after.maintain(appId)
             assertEquals(what, 200, after.send(appId, HttpRequest("GET", statusUrl)).status)
-            // A rotation that lost its caller runs on, and deletes the old key in the end.
+            // A rotation whose caller has gone continues, and finally deletes the old key.
             withTimeout(20.seconds) { while (phone.keys(appId).size > 1) delay(1) }
             assertEquals(what, 1, phone.keys(appId).size)
             assertEquals(what, listOf(after.getDeviceId(appId)), liveDevices().map { it.string("device_id") })
@@ -83,7 +83,7 @@ class CancellationTest {
             }
             assertTrue(caller.isCompleted)
         }
-        // What the caller began runs on: another caller joins it, or waits for its lock.
+        // The operation that the caller began continues: another caller joins it, or waits for its lock.
         client.registerDevice(appId)
     }
 
@@ -95,7 +95,7 @@ class CancellationTest {
         } catch (error: SynheartAuthException) {
             assertEquals(Recovery.RETRY, error.recovery)
         }
-        // A write that was under way takes effect.
+        // A running write takes effect.
         while (!outside.isQuiet) delay(1)
     }
 

@@ -13,11 +13,11 @@ import java.util.concurrent.atomic.AtomicInteger
 import kotlin.concurrent.thread
 
 /**
- * A backend that executes every request it accepts, and counts: it accepts each nonce once. A test chooses what happens to requests
- * and connections on the way.
+ * A backend that executes every request it accepts, and counts: it accepts each nonce once. A test chooses the fate of requests
+ * and connections.
  */
 internal class CountingServer : Closeable {
-    /** What happens to one request. */
+    /** The fate of one request. */
     enum class Fate {
         /** Executed and answered. */
         ANSWER,
@@ -34,10 +34,10 @@ internal class CountingServer : Closeable {
         /** The connection ends in the middle of the answer. */
         CUT_ANSWER,
 
-        /** A proxy on the way sends it twice, and passes on the second answer. */
+        /** A proxy sends the request twice, and passes on the second answer. */
         TWICE,
 
-        /** A proxy on the way sends it twice, and the connection ends. */
+        /** A proxy sends the request twice, and the connection ends. */
         TWICE_AND_CLOSE,
 
         // Not executed.
@@ -49,7 +49,7 @@ internal class CountingServer : Closeable {
     private val nonces = ConcurrentHashMap.newKeySet<String>()
     private val sockets = ConcurrentHashMap.newKeySet<Socket>()
 
-    /** How the next requests fare; without an entry they are answered. */
+    /** The fates of the next requests; without an entry they are answered. */
     val fates = ConcurrentLinkedQueue<Fate>()
     val executions = AtomicInteger()
     val requests = AtomicInteger()
@@ -78,7 +78,7 @@ internal class CountingServer : Closeable {
         sockets.remove(socket)
     }
 
-    /** Returns whether the connection goes on. */
+    /** Returns whether the connection continues. */
     private fun serveOne(socket: Socket, input: InputStream): Boolean {
         input.mark(1)
         if (input.read() < 0) return false

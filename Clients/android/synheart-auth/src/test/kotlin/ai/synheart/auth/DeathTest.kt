@@ -7,15 +7,16 @@ import org.junit.Assert.assertTrue
 import org.junit.Test
 
 /**
- * The process dies before each call to the outside: each read and write of the record, each call of the Keystore and of the
- * attestation, each request. So it also dies after each of them. Whatever is left, the next launch ends in one device that can sign.
+ * The process dies before each external call: each read and write of the record, each call of the Keystore and of the
+ * attestation, each request. So it also dies after each of them. In every case, the next launch ends with one device that can
+ * sign.
  */
 class DeathTest {
     private class Case(val proof: AndroidProof, vararg val edits: Pair<String, Any?>, val maximumRows: Int = 1, val isFull: Boolean = false)
 
     private val integrity = Case(AndroidProof.PLAY_INTEGRITY)
 
-    // A chain names the challenge that its key was made with: after a lost answer the key cannot be registered again.
+    // A chain names the challenge for which its key was made: after a lost answer the key cannot be registered again.
     private val chain = Case(AndroidProof.KEY_ATTESTATION, maximumRows = 2)
     private val reattesting = Case(AndroidProof.BOTH, "keys.reattest_on_rotation" to true, maximumRows = 2)
 
@@ -26,7 +27,7 @@ class DeathTest {
         assertTrue("$points points", points >= atLeast)
     }
 
-    /** Returns how many points the operation has. */
+    /** Returns the number of points at which the operation can die. */
     private suspend fun dieOnce(
         phone: TestPhone, case: Case, point: Int, prepare: suspend (SynheartAuth, String) -> Unit,
         operation: suspend (SynheartAuth, String) -> Unit,
@@ -37,7 +38,7 @@ class DeathTest {
         val outside = Outside(dyingAt = point)
         try {
             val client = phone.client(outside)
-            // Long enough that an earlier suspicion counts.
+            // Long enough that an earlier suspicion can be confirmed.
             phone.clock.elapsedOffset += 2_000
             phone.isFull = case.isFull
             operation(client, appId)
@@ -71,8 +72,8 @@ class DeathTest {
         client.send(appId, HttpRequest("GET", "${phone.service.publicUrl}/auth/v1/device/status")).status
 
     /**
-     * A pending key that is to be attested cannot be replaced while a copy of its rotation may arrive: for 15 minutes. Signing goes on
-     * meanwhile.
+     * A pending key that is to be attested cannot be replaced while a copy of its rotation may arrive: for 15 minutes. Signing
+     * continues meanwhile.
      */
     private suspend fun finishRotation(phone: TestPhone, client: SynheartAuth, appId: String, what: String) {
         val wait = try {
@@ -114,7 +115,7 @@ class DeathTest {
 
     @Test
     fun `a reset on a full disk survives a death at each point`() = dieEverywhere(
-        // The service is told last.
+        // The service is told at the end.
         Case(AndroidProof.PLAY_INTEGRITY, maximumRows = 2, isFull = true), 5, register, reset,
     )
 

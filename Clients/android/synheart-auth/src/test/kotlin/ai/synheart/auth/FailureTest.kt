@@ -325,7 +325,7 @@ class FailureTest {
         expect<NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }
         assertEquals(listOf(60.seconds, 120.seconds), phone.sleeper.pauses.toList())
         phone.sleeper.onRetry = {}
-        // The next launch finishes it with the same key.
+        // The next launch finishes the rotation with the same key.
         restart()
         client.maintain(appId)
         assertTrue(client.status(appId).keyRotatedAt != null)

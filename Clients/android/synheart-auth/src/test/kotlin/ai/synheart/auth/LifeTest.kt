@@ -46,7 +46,7 @@ class LifeTest {
             client.rotateKey(appId, RotationReason.COMPROMISE)
             assertEquals(1, phone.keys(appId).size)
 
-            // Another process of the app finds everything.
+            // Another process of the app finds all state.
             phone.restart()
             val other = phone.client()
             assertEquals(Registration.Status.ALREADY_REGISTERED, other.registerDevice(appId).status)

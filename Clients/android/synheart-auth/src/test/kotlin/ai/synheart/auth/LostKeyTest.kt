@@ -44,7 +44,7 @@ class LostKeyTest {
         assertNotEquals(first.deviceId, second.deviceId)
     }
 
-    /** The service refuses the rotation before it takes effect: the new key exists, and no copy is open. */
+    /** The service refuses the rotation before it takes effect: the new key exists, and no copy can arrive later. */
     private suspend fun World.rotateInVainForEvidence() {
         register()
         repeat(3) { answer(World.ROTATE, refusal(403, "ATTESTATION_REQUIRED")) }
@@ -52,7 +52,7 @@ class LostKeyTest {
         expect<NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }
     }
 
-    /** Three copies of the rotation are on their way, as far as the client knows. */
+    /** The client must assume that three copies of the rotation may still arrive. */
     private suspend fun World.rotateInVain() {
         register()
         loseRequest(World.ROTATE, 3)
@@ -102,7 +102,7 @@ class LostKeyTest {
         expectWorking()
     }
 
-    /** The next status is of a time when no copy of the rotation can take effect any more. */
+    /** The next status answer is dated after the time when a copy of the rotation could take effect. */
     private fun World.expireCopies() = at(World.STATUS) { send ->
         val answer = send()
         val late = String(answer.body).replace(Regex("\"server_timestamp\":\\d+"), "\"server_timestamp\":${System.currentTimeMillis() / 1000 + 960}")

@@ -16,7 +16,7 @@ import org.junit.Assert.assertThrows
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** One `send` makes one effect, whatever happens on the way. */
+/** One `send` takes effect once, whatever happens on the way. */
 class OnceTest {
     @Test
     fun `HttpURLConnection sends no write twice, and says whether it may have happened`() =
@@ -103,7 +103,7 @@ class OnceTest {
         for ((status, isRead) in listOf(200 to false, 302 to false, 399 to false, 401 to true, 403 to true)) {
             val transport = HttpTransport { HttpAnswer(status, listOf("X-Synheart-Error" to "MISDIRECTED_REQUEST")) }
             server(transport) { server, auth ->
-                // 401 and 403 with this code are answers of the caller.
+                // 401 and 403 with this code are returned to the caller.
                 val answer = runCatching { auth.send(MemoryPhone.APP, server.request("GET")) }
                 assertEquals("$status", isRead, answer.isFailure)
             }
@@ -162,7 +162,7 @@ class OnceTest {
         assertThrows(java.io.EOFException::class.java) { send(streams = true).stream!!.use { it.readBytes() } }
         assertThrows(TransportException::class.java) { send() }
         assertEquals("whole body", String(send().body))
-        // These have no body, and say how long it would be.
+        // These answers have no body, but state its length.
         assertEquals(304, send().status)
         assertEquals(200, send("HEAD").status)
     }
@@ -185,7 +185,7 @@ class OnceTest {
                 val answer = transport.send(HttpRequest("GET", url, maximumAnswer = 1, streamsAnswer = true))
                 assertEquals(0, answer.body.size)
                 assertTrue(bytes.contentEquals(answer.stream!!.use { it.readBytes() }))
-                // Leaving early does not read the rest.
+                // Closing early does not read the rest of the body.
                 transport.send(HttpRequest("GET", url, streamsAnswer = true)).stream!!.use { it.read() }
             }
         } finally {

@@ -13,21 +13,21 @@ import org.junit.Assert.assertTrue
 import org.junit.Test
 
 /**
- * Every policy of an app record that concerns an Android phone (`docs/vectors/policies.json`), against every operation: what may not
- * work ends in an error whose recovery works. A test of the service finds out whether a member of the app record is missing there.
+ * Every policy of an app record for Android phones (`docs/vectors/policies.json`), against every operation: an operation either
+ * works or ends in an error whose recovery works. A test of the service checks that the file has all members of the app record.
  */
 class PolicyMatrixTest {
     private class Setting(case: JsonObject) {
         private val path = case.string("path")
         val edits = checkNotNull(case.optionalObject("beside")).members.mapValues { plain(it.value) } + (path to plain(case.members.getValue("value")))
 
-        /** The errors without a recovery that the policy means. */
+        /** The errors without a recovery that the policy intends. */
         val refusals = case.array("refusals").toSet()
 
         /** The answer to a request of another service. */
         val apiStatus = case.long("api_status").toInt()
 
-        /** Whether it cannot change once the app has devices. */
+        /** Whether it is fixed once the app has devices. */
         val isFixed = path == "build_channel"
     }
 
@@ -85,7 +85,7 @@ class PolicyMatrixTest {
             }
         }
 
-        /** Performs an operation; after an error what its recovery says, and the operation again. */
+        /** Performs an operation. After an error, follows its recovery, and repeats the operation. */
         private suspend fun perform(what: String, operation: suspend () -> Unit) {
             var last: SynheartAuthException? = null
             repeat(4) {
@@ -155,7 +155,7 @@ class PolicyMatrixTest {
         val failures = mutableListOf<String>()
         // A sample has every setting, at some of the moments.
         val sampled = settings.filterIndexed { index, _ -> isSampled(index + moment.ordinal) }
-        // Each life takes half a year.
+        // Each life spans half a year.
         for (some in sampled.filter { moment == Moment.BEFORE_REGISTRATION || !it.isFixed }.chunked(16)) {
             RunningService(movesItsClock = true).use { service ->
                 val time = Time(service)

@@ -72,7 +72,7 @@ class RecordTest {
                 }
                 assertTrue("$before -> $record", record.isConsistent)
                 assertEquals(record, IdentityRecord.parse(record.toBytes(), appId))
-                // The key that signs is never the one that a rotation makes.
+                // The signing key is never the one that a rotation makes.
                 val rotation = record.journal as? JournalEntry.Rotation
                 if (rotation != null) assertFalse("$record", rotation.alias == record.key?.alias)
                 seen.add(record.state to record.identity)
@@ -177,7 +177,7 @@ class RecordTest {
     @Test
     fun `the record of another auth service is refused until a reset, unless it is an alias`() = World.run {
         val deviceId = register().deviceId
-        // The same service under another name.
+        // The same service under another host name.
         val moved = service.publicUrl.replace("127.0.0.1", "localhost")
         val stranger = SynheartAuth(phone.configuration(baseUrl = moved))
         expect<SynheartAuthException.StorageError>(Recovery.RESET) { stranger.registerDevice(appId) }

@@ -30,8 +30,7 @@ internal class RunningService(vararg environment: Pair<String, String>, movesIts
         credential = (ai.synheart.auth.wire.parseJson(
             run("credentials", "create", "--name", "test", "--role", "admin", "--days", "3650", "--database", database, "--json").toByteArray(),
         ) as JsonObject).string("credential")
-        // libfaketime changes the environment when it is loaded. In the service, Swift would then not find its arguments. So `env`
-        // loads it first.
+        // Start by `env`: libfaketime changes the environment when it is loaded, and then Swift does not find its arguments.
         process = ProcessBuilder("/usr/bin/env", BINARY, "serve", "--database", database, "--port", "0", "--operations-port", "0")
             .redirectError(File(folder, "log"))
             .apply {
@@ -103,14 +102,14 @@ internal class RunningService(vararg environment: Pair<String, String>, movesIts
         administer("POST", "credentials", mapOf("name" to "backend-$appId", "role" to "service", "apps" to listOf(appId), "expires_in_seconds" to 31_536_000))
             .string("credential")
 
-    /** Sets its clock to so much ahead of the system's. */
+    /** Sets the service's clock ahead of the system's by this offset. */
     fun moveClock(offset: Duration) {
         val next = File(folder, "clock.next")
         next.writeText("+${offset.inWholeSeconds}")
         Files.move(next.toPath(), clock.toPath(), StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING)
     }
 
-    /** Has it verify a request that was sent to a backend. */
+    /** Asks the service to verify a request to a backend. */
     suspend fun verify(request: HttpRequest, credential: String): HttpAnswer {
         val (scheme, rest) = request.url.split("://", limit = 2)
         val target = "/" + rest.substringAfter("/", "")
@@ -146,7 +145,7 @@ internal class RunningService(vararg environment: Pair<String, String>, movesIts
             checkNotNull(found) { "libfaketime is not installed: run scripts/prepare libfaketime" }
         }
 
-        /** One service for all tests that need nothing else. */
+        /** One service for all tests without special settings. */
         val shared: RunningService by lazy { RunningService() }
     }
 }

@@ -218,7 +218,7 @@ class SendTest {
         expect<SynheartAuthException.NetworkError>(Recovery.RETRY) {
             client.send(appId, HttpRequest("GET", statusUrl, deadline = 200.milliseconds))
         }
-        // A recovery that the call began does not send the request once more.
+        // A recovery that the call began must not send the request again.
         answer(World.STATUS, refusal(409, "NONCE_REPLAY"))
         at(World.STATUS) { kotlinx.coroutines.awaitCancellation() }
         expect<SynheartAuthException.NetworkError>(Recovery.RETRY) {
@@ -236,7 +236,7 @@ class SendTest {
         assertNotEquals(token.token, client.deviceToken(appId, "https://api.test").token)
         assertEquals(2, count(World.TOKEN))
         phone.clock.elapsedOffset += token.remaining.inWholeMilliseconds / 2 + 1_000
-        // Past half of its life it still serves while the service is down.
+        // Past half of its life the token is still used while the service is down.
         loseRequest(World.TOKEN)
         assertEquals(token.token, client.deviceToken(appId).token)
         assertNotEquals(token.token, client.deviceToken(appId).token)

@@ -43,7 +43,7 @@ class StreamTest {
 
     private fun CountDownLatch.expect(what: String) = assertTrue(what, await(20, TimeUnit.SECONDS))
 
-    /** A source that writes other bytes at each call; the last ones from then on. */
+    /** A source that writes the next body of a list at each call; after the end of the list, the last one. */
     private class Changing(private vararg val bodies: (OutputStream) -> Unit) : StreamedBody {
         val calls = AtomicInteger()
         override fun writeTo(output: OutputStream) = bodies[minOf(calls.getAndIncrement(), bodies.size - 1)](output)
@@ -192,7 +192,7 @@ class StreamTest {
     fun `a caller that leaves while the body is sent ends the request`() = test { server, auth ->
         server.stalls = true
         val ended = CountDownLatch(1)
-        // More than a connection holds, so that the write waits for the server.
+        // More than the buffers of a connection hold, so that the write waits for the server.
         val size = 64 * 1024 * 1024
         val big = Changing(pieces(size), { output -> try { pieces(size)(output) } finally { ended.countDown() } })
         val call = leaving.async { auth.send(MemoryPhone.APP, server.upload(big)) }
@@ -283,16 +283,16 @@ class StreamTest {
         }
     }
 
-    /** Runs what resumes a caller when the test says so. */
+    /** Resumes callers when the test says so. */
     private class Held : CoroutineDispatcher() {
         val tasks = LinkedBlockingQueue<Runnable>()
         override fun dispatch(context: CoroutineContext, block: Runnable) = tasks.put(block)
     }
 
-    /** A caller that leaves after its answer came, and before it goes on. */
+    /** A caller that leaves after its answer came, but before it resumes. */
     private fun leaveWithAnswer(gate: CountDownLatch, send: suspend () -> HttpAnswer) {
         val held = Held()
-        // The answer comes once its caller waits for it.
+        // The answer comes when its caller waits for it.
         val call = CoroutineScope(held).async(start = CoroutineStart.UNDISPATCHED) { send() }
         gate.countDown()
         val resumption = checkNotNull(held.tasks.poll(20, TimeUnit.SECONDS))

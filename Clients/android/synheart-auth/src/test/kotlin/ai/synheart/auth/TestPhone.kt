@@ -19,11 +19,11 @@ import kotlinx.coroutines.withContext
 /** The process died here. Nothing in the client may catch it. */
 internal class Death : Error("the process dies here")
 
-/** What happens at the calls that a client makes to the outside: it counts them, and lets the process die before one of them. */
+/** The external calls of a client: counts them, and lets the process die before one of them. */
 internal class Outside(val dyingAt: Int = -1) {
     val calls = CopyOnWriteArrayList<String>()
 
-    /** Happens at each call, with its number. */
+    /** Called at each call, with its number. */
     @Volatile
     var onCall: (Int) -> Unit = {}
 
@@ -34,7 +34,7 @@ internal class Outside(val dyingAt: Int = -1) {
 
     private val underWay = AtomicInteger()
 
-    /** Whether no call is under way, also none whose caller has gone. */
+    /** Whether no call is running, not even one whose caller has gone. */
     val isQuiet: Boolean get() = underWay.get() == 0
 
     fun <Value> at(what: String, call: () -> Value): Value {
@@ -73,7 +73,7 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
     val sleeper = TestSleeper(clock)
     val log = CopyOnWriteArrayList<String>()
 
-    /** What replaces an exchange with the service, or looks at it. */
+    /** Replaces an exchange with the service, or observes it. */
     @Volatile
     var network: suspend (HttpRequest, suspend (HttpRequest) -> HttpAnswer) -> HttpAnswer = { request, send -> send(request) }
     /** Whether the disk is full: nothing can be written, and everything can be read and removed. */
@@ -82,7 +82,7 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
     private val transport = JvmTransport()
     val google = device.play.google
 
-    /** What the service must know of the app. */
+    /** The app record for the service. */
     fun record(vararg edits: Pair<String, Any?>): Map<String, Any?> = edited(
         mapOf(
             "name" to "Test", "build_channel" to "staging",
@@ -104,7 +104,7 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
         device.play.google = google
     }
 
-    /** The parts of a client, with what happens at its calls to the outside. */
+    /** The parts of a client, connected to the recorded external calls. */
     fun configuration(
         outside: Outside = Outside(), baseUrl: String = service.publicUrl, origins: Set<String> = emptySet(),
         aliases: Set<String> = emptySet(), rotatesAutomatically: Boolean = false, deviceLocalId: String? = null,
@@ -211,7 +211,7 @@ internal class TestClock : DeviceClock {
     override val elapsedMillis: Long get() = System.nanoTime() / 1_000_000 + elapsedOffset
 }
 
-/** Retries come at once, and their pauses are remembered. Deadlines pass only when a test says so. */
+/** Retries happen at once, and their pauses are recorded. Deadlines pass only when a test says so. */
 internal class TestSleeper(private val clock: TestClock) : Sleeper {
     val pauses = CopyOnWriteArrayList<Duration>()
 

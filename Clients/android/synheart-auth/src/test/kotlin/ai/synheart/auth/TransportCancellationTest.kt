@@ -21,9 +21,9 @@ import org.junit.Assert.assertEquals
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** A caller leaves before its request does. */
+/** A caller leaves before its request ends. */
 class TransportCancellationTest {
-    /** Runs what is dispatched when the test says so. */
+    /** Runs dispatched tasks when the test says so. */
     private class Held : CoroutineDispatcher() {
         private val tasks = ArrayDeque<Runnable>()
 
@@ -31,7 +31,7 @@ class TransportCancellationTest {
             synchronized(tasks) { tasks.addLast(block) }
         }
 
-        /** Runs the first task, and those after it while there are any. */
+        /** Runs the first task, and all that follow. */
         fun runAll() {
             while (true) (synchronized(tasks) { tasks.removeFirstOrNull() } ?: return).run()
         }
@@ -53,7 +53,7 @@ class TransportCancellationTest {
         val caller = leaving.launch(start = CoroutineStart.UNDISPATCHED) { transport.send(request) }
         caller.cancelAndJoin()
         held.runAll()
-        // The next connection is the test's own.
+        // The test itself makes the next connection.
         Socket(server.inetAddress, server.localPort).use { own ->
             server.accept().use { assertEquals(own.localPort, it.port) }
         }

@@ -37,7 +37,7 @@ import org.junit.Assert.assertArrayEquals
 import org.junit.Assert.assertEquals
 import org.junit.Test
 
-/** The vectors of the protocol, as far as they concern a client. */
+/** The protocol's vectors for clients. */
 class VectorTest {
     private fun each(file: String, list: String, body: (JsonObject) -> Unit) {
         for (case in Vectors.cases(file, list)) {
@@ -188,7 +188,7 @@ class VectorTest {
             val key = Vectors.key(it.string("key"))
             assert(verifies(key, base, decodeBase64(it.string("signature"))!!, "SHA256withECDSAinP1363Format"))
         }
-        // What the client writes itself: the first case has its order of parameters.
+        // A signature by the client itself: the first case has the client's order of parameters.
         val case = Vectors.cases("scheme2", "bases").first()
         val parameters = case.string("signature_params")
         fun value(name: String) = Regex(";$name=\"?([^\";]*)").find(parameters)!!.groupValues[1]

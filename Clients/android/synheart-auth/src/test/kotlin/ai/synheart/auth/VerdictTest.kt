@@ -25,7 +25,7 @@ import org.junit.Assert.assertFalse
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** What the platform's answers mean for an identity: the table, and the property that it is made for. */
+/** The meaning of the platform's answers for an identity: the table, and its purpose as a property. */
 class VerdictTest {
     @Test
     fun `each row of the table`() {
@@ -46,7 +46,7 @@ class VerdictTest {
         }
     }
 
-    /** A phone in memory whose platform answers as a test says. */
+    /** A phone in memory whose platform answers as the test says. */
     private class Phone : DeviceKeyStore, RecordStorage, DeviceClock {
         val appId = "com.example.app"
         val alias = KeyAlias.primary(appId)
@@ -54,7 +54,7 @@ class VerdictTest {
         private val records = ConcurrentHashMap<String, ByteArray>()
         private val locks = ConcurrentHashMap.newKeySet<String>()
 
-        /** What the next call about the key, or about the canary, throws; null lets it through. */
+        /** Thrown by the next call about the key, or about the canary; null: nothing. */
         var answer: () -> DeviceKeyStoreException? = { null }
         var canary: () -> DeviceKeyStoreException? = { null }
         var storage: () -> StorageException? = { null }
@@ -136,7 +136,7 @@ class VerdictTest {
         }.exceptionOrNull()
     }
 
-    /** What a phone answered since the key signed last. */
+    /** The phone's answers since the key last signed. */
     private sealed interface Answer {
         data class Suspicious(val atMillis: Long) : Answer
 
@@ -145,7 +145,7 @@ class VerdictTest {
         data object StorageCanaryWorked : Answer
     }
 
-    /** Whether two suspicious answers are 2 s apart, and after the second one both canaries worked. */
+    /** Whether two suspicious answers are 2 s apart, with working canaries after the second one. */
     private fun List<Answer>.proveALoss(): Boolean {
         val first = filterIsInstance<Answer.Suspicious>().firstOrNull() ?: return false
         val second = indexOfFirst { it is Answer.Suspicious && it.atMillis >= first.atMillis + 2_000 }

@@ -17,7 +17,7 @@ class WalkTest {
     private class Walk(val world: World, val random: Random) {
         val steps = mutableListOf<String>()
 
-        /** Whether the phone lost a key or a record for good. */
+        /** Whether the phone permanently lost a key or a record. */
         var hasLost = false
 
         private val codes = listOf(
@@ -84,7 +84,7 @@ class WalkTest {
                 assertNotEquals("$steps, $name: $error", Recovery.RESET, error.recovery)
                 "${error.code} ${error.recovery}"
             } finally {
-                // A write whose caller has gone takes effect.
+                // A write whose caller has gone still takes effect.
                 while (!outside.isQuiet) delay(1)
             }
             log("$name: $outcome")
@@ -107,7 +107,7 @@ class WalkTest {
             log("lost")
         }
 
-        /** What an app does at each launch: it registers and sends, and waits as the errors say, some times. */
+        /** An app's launch: registers and sends, follows the errors' recoveries, and gives up after some tries. */
         suspend fun launch(): Boolean {
             world.restart()
             repeat(LONGEST) {

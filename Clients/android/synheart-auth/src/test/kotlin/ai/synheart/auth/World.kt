@@ -35,7 +35,7 @@ internal class World(val phone: TestPhone, val appId: String) {
     /** The next requests to this path do not arrive. */
     fun loseRequest(path: String, times: Int = 1) = repeat(times) { answers.add(path to { throw TransportException("lost") }) }
 
-    /** The next requests to this path arrive, and their answers do not. */
+    /** The next requests to this path arrive, but their answers are lost. */
     fun loseAnswer(path: String, times: Int = 1) = repeat(times) {
         answers.add(path to { send ->
             send()
@@ -43,12 +43,12 @@ internal class World(val phone: TestPhone, val appId: String) {
         })
     }
 
-    /** Does something else at the next request to this path. */
+    /** Replaces the next request to this path by this function. */
     fun at(path: String, what: suspend (suspend () -> HttpAnswer) -> HttpAnswer) {
         answers.add(path to what)
     }
 
-    /** From now on every request arrives, and every answer. */
+    /** Drops all scripted answers: every request and answer arrives. */
     fun forgetAnswers() = answers.clear()
 
     fun count(path: String) = requests.count { it == path }
@@ -67,7 +67,7 @@ internal class World(val phone: TestPhone, val appId: String) {
     /** A client of an app that signs under this scheme. */
     fun client(scheme: SignatureScheme) = SynheartAuth(phone.configuration(scheme = scheme))
 
-    /** The first answer that the key is gone is not believed, the second one is, 2 s later. */
+    /** The first answer that the key is gone is not believed; the second one, 2 s later, is. */
     suspend fun expectLost(operation: suspend () -> Any?) {
         val suspected = expect<SynheartAuthException.KeystoreError>(Recovery.RETRY) { operation() }
         assertEquals(2.seconds, suspected.retryAfter)

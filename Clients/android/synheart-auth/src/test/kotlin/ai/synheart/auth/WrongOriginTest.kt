@@ -35,7 +35,7 @@ class WrongOriginTest {
                     assertTrue("$sent", "/auth/v1/device/register" !in sent)
                     assertEquals(state, client.state(appId))
                     assertEquals(id, client.getDeviceId(appId))
-                    // Beside it the key of the refused rotation waits for the next try.
+                    // The key of the refused rotation also remains, for the next attempt.
                     assertTrue(phone.keys(appId).containsAll(keys))
                 }
             }

@@ -40,19 +40,20 @@ public class SynheartAuthIOException(
 ) : IOException(error.toString(), error)
 
 /**
- * Has the client sign its requests, and recover from refusals as `SynheartAuth.send` does. Add it after the app's own interceptors:
+ * Lets the client sign the requests of an OkHttp client, and recover from refusals as `SynheartAuth.send` does. Add it after the
+ * app's own interceptors:
  *
  * ```
  * OkHttpClient.Builder().addSynheartAuth(SynheartAuth.shared, "com.example.app").build()
  * ```
  *
- * Every request must go to the auth service or to one of `Configuration.origins`. An answer's body is streamed. A request's is held in
- * memory, unless [scheme] is [SignatureScheme.TWO]: then it is written twice, once for its digest, unless it is one-shot. A duplex body
- * is refused: it is written while the answer is read, and a signature comes before that.
+ * Every request must go to the auth service or to one of `Configuration.origins`. An answer's body is streamed. A request's body
+ * is held in memory, unless [scheme] is [SignatureScheme.TWO]: then it is written twice (the first time for its digest), unless
+ * it is one-shot. A duplex body is refused: it is written while the answer is read, and a signature comes before that.
  *
- * A signed request is on the wire once. OkHttp would send it again after a connection that failed, a redirect, a 401 that an
- * `Authenticator` answers, a 408 or a 503: it throws an `IOException` instead, or gives the answer. A GET or HEAD whose connection
- * failed is signed and sent once more.
+ * A signed request is sent once. Where OkHttp would send it again (after a failed connection, a redirect, a 401 that an
+ * `Authenticator` answers, a 408 or a 503), the call throws an `IOException` or returns the answer. A GET or HEAD whose
+ * connection failed is signed and sent once more.
  *
  * @param deadline the limit of a call, recoveries included, until the head of the answer
  */
@@ -80,7 +81,7 @@ internal class SynheartAuthInterceptor(
             return exchange.take() ?: throw IOException("no answer")
         } catch (error: SynheartAuthException) {
             exchange.close()
-            // What the client found out about a body says more than the write that it ended.
+            // The client's reason about the body is more useful than the error of the write.
             throw exchange.failure.takeIf { error !is SynheartAuthException.SigningFailed } ?: SynheartAuthIOException(error)
         } catch (error: InterruptedException) {
             exchange.close()
@@ -123,13 +124,13 @@ internal class SynheartAuthInterceptor(
         var failure: IOException? = null
             private set
 
-        /** Whether the latest copy went into a connection that failed. */
+        /** Whether the connection of the latest copy failed. */
         @Volatile
         var hasLostConnection = false
             private set
 
         override suspend fun send(request: HttpRequest): HttpAnswer = coroutineScope {
-            // The thread of the call is blocked until OkHttp returns. After the deadline nothing else ends it.
+            // The call's thread is blocked until OkHttp returns. After the deadline only a cancel ends it.
             val watch = launch(Dispatchers.Default) {
                 try {
                     awaitCancellation()
@@ -163,7 +164,7 @@ internal class SynheartAuthInterceptor(
                 throw lost(InterruptedIOException("interrupted"), signed)
             }
             replace(response, null)
-            // Only a refusal is read. Its body stays for the app.
+            // Only a refusal's body is read here. The app can still read it.
             val body = if (response.code in 400..499) response.peekBody(MAXIMUM_REFUSAL).bytes() else ByteArray(0)
             return HttpAnswer(response.code, response.headers.toList(), body)
         }
@@ -204,7 +205,7 @@ internal class SynheartAuthInterceptor(
     }
 }
 
-/** A body that OkHttp sends once, whatever fails or is answered. */
+/** A body that OkHttp sends once, whatever fails and whatever the answer is. */
 private class OneShotBody(private val request: HttpRequest, private val type: MediaType?) : RequestBody() {
     override fun contentType(): MediaType? = type
     override fun contentLength(): Long = request.bodySize ?: -1
@@ -214,7 +215,7 @@ private class OneShotBody(private val request: HttpRequest, private val type: Me
     }
 }
 
-/** One copy of a request: what it was signed for, and whether it went out. */
+/** One copy of a request: its signed URL, and whether it was sent. */
 internal class SignedRequest(val url: String) {
     @Volatile
     var isSent = false
@@ -226,7 +227,7 @@ internal class SignedRequest(val url: String) {
     var failure: IOException? = null
 }
 
-/** Lets a signed request out once, and to no other URL than it was signed for. OkHttp calls it with a connection for each copy. */
+/** Lets a signed request be sent once, and only to the signed URL. OkHttp calls it with a connection for each copy. */
 internal object OnceGuard : Interceptor {
     override fun intercept(chain: Interceptor.Chain): Response {
         val request = chain.request()

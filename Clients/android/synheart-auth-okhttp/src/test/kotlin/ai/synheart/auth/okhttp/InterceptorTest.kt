@@ -117,7 +117,7 @@ class InterceptorTest {
             if (follows) assertThrows(IOException::class.java) { call.execute() } else assertEquals(302, call.execute().code)
             assertEquals(listOf("$url/auth/v1/device/status"), asked)
         }
-        // What is not signed is followed.
+        // Unsigned requests do follow redirects.
         val plain = OkHttpClient.Builder().addNetworkInterceptor(OnceGuard).answer { request ->
             if ("elsewhere" in request.url.toString()) Response(request, 200, headers(emptyList()), ByteArray(0))
             else Response(request, 302, headers(listOf("Location" to "https://elsewhere.example/")), ByteArray(0))

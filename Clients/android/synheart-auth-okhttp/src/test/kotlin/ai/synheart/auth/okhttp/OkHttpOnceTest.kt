@@ -27,7 +27,10 @@ import org.junit.Test
 
 /** OkHttp's rules of sending again, on sockets: a signed request is on the wire once. */
 class OkHttpOnceTest {
-    /** Connections to one server, with a pool of one. A failure on a pooled connection, and two others of a call, have another route. */
+    /**
+     * Connections to one server, with a pool of one. A failed pooled connection, and the call's first two other failures, have
+     * another route.
+     */
     private class Sockets : Network {
         private var idle: Connection? = null
         private var call: Call? = null

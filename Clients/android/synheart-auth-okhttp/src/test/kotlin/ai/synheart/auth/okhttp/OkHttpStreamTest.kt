@@ -31,7 +31,7 @@ import org.junit.Test
 
 /** Bodies of OkHttp's requests that do not fit into memory. */
 class OkHttpStreamTest {
-    /** Writes other bytes at each call; the last ones from then on. */
+    /** Writes the next body of a list at each call; after the end of the list, the last one. */
     private class Body(private val isOneShot: Boolean, private vararg val writes: (BufferedSink) -> Unit) : RequestBody() {
         val calls = AtomicInteger()
         override fun contentType(): MediaType? = null
@@ -105,7 +105,7 @@ class OkHttpStreamTest {
     }
 
     internal companion object {
-        /** Writes each body to a socket as it comes. */
+        /** Writes each body to a socket, piece by piece. */
         private val sockets = object : Network {
             override fun connect(call: Call) = object : Network.Connection {
                 override val hasAnotherRoute = true

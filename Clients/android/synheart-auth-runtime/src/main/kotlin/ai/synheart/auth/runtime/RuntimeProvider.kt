@@ -21,7 +21,7 @@ public object SynheartNative {
         System.loadLibrary("synheart_native_crypto")
         true
     } catch (error: LinkageError) {
-        // An app must start without it: Core works without a device identity.
+        // An app must start without the library: Core works without a device identity.
         Log.println(Log.ERROR, "SynheartAuth", "libsynheart_native_crypto.so cannot be loaded: $error")
         false
     }

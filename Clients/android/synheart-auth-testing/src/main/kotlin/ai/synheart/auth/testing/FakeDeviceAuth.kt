@@ -40,7 +40,7 @@ public class FakeDeviceAuth : DeviceAuth {
     /** The id that a registration gets. */
     public var deviceId: String = "123e4567-e89b-42d3-a456-426614174000"
 
-    /** What `registerDevice` of an unregistered device gives. */
+    /** The result of `registerDevice` for an unregistered device. */
     public var registration: Registration.Status = Registration.Status.REGISTERED
 
     /** What answers a `send`. */
@@ -49,7 +49,10 @@ public class FakeDeviceAuth : DeviceAuth {
     /** The functions that were called, in order, such as `registerDevice`. */
     public val calls: List<String> get() = synchronized(this) { calledSoFar.toList() }
 
-    /** The next call throws the error of this code, such as `NETWORK_ERROR`. Several are thrown one after another. */
+    /**
+     * Makes the next call throw the error of this code, such as `NETWORK_ERROR`. Several calls queue errors for the following
+     * calls.
+     */
     public fun failNext(code: String, message: String? = null) {
         synchronized(this) { failures.addLast(SynheartAuthException.fromCode(code, message)) }
     }

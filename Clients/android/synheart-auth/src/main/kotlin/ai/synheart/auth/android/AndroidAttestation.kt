@@ -66,7 +66,10 @@ internal class AndroidAttestation(
         }
     }
 
-    /** Google gets one more chance before the key's own attestation goes alone: where Google is blocked, it never answers. */
+    /**
+     * Whether Play Integrity was unavailable often enough for this challenge to send the key attestation alone: where Google is
+     * blocked, it never answers.
+     */
     @Synchronized
     private fun isPatienceOver(subject: AttestationSubject): Boolean {
         val earlier = waiting?.takeIf { MessageDigest.isEqual(it.first, subject.challenge) }?.second ?: 0

@@ -19,7 +19,7 @@ import android.util.Log
 
 /**
  * Which of Google's proofs the client sends. The app's policy on the service (`android.proof`) says which it accepts, and refuses
- * a wrong one also where it needs none.
+ * a wrong one even if none is required.
  */
 public enum class AndroidProof(
     internal val usesPlayIntegrity: Boolean, internal val usesKeyAttestation: Boolean,
@@ -34,7 +34,7 @@ public enum class AndroidProof(
     /** Both. A device that cannot give both cannot register. */
     BOTH(true, true, true, true),
 
-    /** What the device can give: both where it can, one where it cannot attest keys or has no Google Play. */
+    /** Any proof that the device can give: both if possible, one if it cannot attest keys or has no Google Play. */
     EITHER(true, true, false, false),
 }
 
@@ -43,12 +43,12 @@ public enum class IntegrityRequests {
     /** Prepared once and then fast. The service opens the tokens at Google: it needs a service account. */
     STANDARD,
 
-    /** Each asks Google. The service can open the tokens with the keys of Play Console. */
+    /** Each request asks Google. The service can open the tokens with the keys of Play Console. */
     CLASSIC,
 }
 
 /**
- * What an Android app configures.
+ * The settings of an Android app.
  *
  * @param baseUrl the auth service, https; http only on this machine
  * @param cloudProjectNumber the number of the Google Cloud project that is linked in Play Console. Standard requests need it
@@ -61,7 +61,7 @@ public class AndroidConfiguration(
     /** Which kind of Play Integrity requests to make. Without a project number there are only classic ones. */
     public val requests: IntegrityRequests = if (cloudProjectNumber == null) IntegrityRequests.CLASSIC else IntegrityRequests.STANDARD,
     /**
-     * Whether keys live in the StrongBox, where there is one. The StrongBox is a chip of its own, and takes 50 to 500 ms for each
+     * Whether keys live in the StrongBox, where there is one. The StrongBox is a separate chip, and takes 50 to 500 ms for each
      * signature; the trusted execution environment, the default, takes 5 to 30 ms. `docs/storage.md` compares the two.
      */
     public val usesStrongBox: Boolean = false,
@@ -79,14 +79,14 @@ public class AndroidConfiguration(
     public val deviceLocalId: String? = null,
     /** Whether the client rotates a key by itself when it is due. */
     public val rotatesAutomatically: Boolean = true,
-    /** What the app signs with. */
+    /** The signature scheme of the app's requests. */
     public val scheme: SignatureScheme = SignatureScheme.ONE,
 ) {
     /**
      * The client's parts on this device.
      *
-     * Records lie in the storage of the context: in credential-encrypted storage, unless the context is one of
-     * `createDeviceProtectedStorageContext`. The two have identities of their own.
+     * Records are in the storage of the context: in credential-encrypted storage, unless the context is one of
+     * `createDeviceProtectedStorageContext`. The two have separate identities.
      *
      * @throws ai.synheart.auth.SynheartAuthException.NotConfigured for a malformed URL
      */
@@ -109,7 +109,7 @@ public class AndroidConfiguration(
             if (attestation == null) it.warmUp = google::warmUp
             it.values = listOf(
                 it.origin, it.origins, it.aliases, cloudProjectNumber, proof, requests, usesStrongBox, attestation,
-                // Without a transport or logger of its own a configuration has a new one.
+                // A configuration without a given transport or logger has its own new ones, which are not compared.
                 transport.takeUnless { transport is UrlConnectionTransport }, logger.takeUnless { logger is LogcatLogger }, deviceLocalId,
                 rotatesAutomatically, scheme, app.isDeviceProtectedStorage,
             )
@@ -124,7 +124,8 @@ public class AndroidConfiguration(
         )
     }
 
-    // The application's own context is in credential-encrypted storage, whatever this one is in. A content provider has none yet.
+    // The application's own context uses credential-encrypted storage, whatever storage this context uses. A content provider has
+    // no application context yet.
     private fun applicationContext(context: Context): Context {
         val app: Context = context.applicationContext ?: context
         return if (context.isDeviceProtectedStorage) app.createDeviceProtectedStorageContext() else app

@@ -8,7 +8,7 @@ import ai.synheart.auth.SynheartAuth
 import ai.synheart.auth.SynheartAuthJava
 import android.content.Context
 
-/** Makes an [AndroidConfiguration] in Java, which has no default arguments. What is not set stays as it is by default there. */
+/** Makes an [AndroidConfiguration] in Java, which has no default arguments. Unset values have its defaults. */
 public class AndroidConfigurationBuilder(private val baseUrl: String) {
     private val plain = AndroidConfiguration(baseUrl)
     private var cloudProjectNumber: Long? = null

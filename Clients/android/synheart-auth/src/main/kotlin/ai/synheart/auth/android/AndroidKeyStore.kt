@@ -44,8 +44,8 @@ internal class AndroidKeyStore(
     }
 
     /**
-     * Makes a key in the best way that works, and its canary. Hardware that is busy gets [BUSY_ATTEMPTS] attempts, with a pause
-     * between them, before the next way. A failure also deletes the key that was to be replaced: Android does so since version 12.
+     * Makes a key in the best way that works, and its canary. Busy hardware gets [BUSY_ATTEMPTS] attempts, with pauses, before
+     * the next way is tried. A failure also deletes the key to be replaced: Android does so since version 12.
      */
     override fun create(alias: String, challenge: ByteArray?): ByteArray {
         val ways = ways(isAttested = challenge != null && attestsKeys)
@@ -80,7 +80,7 @@ internal class AndroidKeyStore(
         return encoding(pair.public)
     }
 
-    /** A key without a canary works as well. A verdict about it makes a new canary. */
+    /** A key without a canary works as well. The next check of the canary makes one. */
     private fun makeCanary(alias: String, way: Way) {
         try {
             generate(canary(alias), challenge = null, way.isInStrongBox)
@@ -90,7 +90,7 @@ internal class AndroidKeyStore(
 
     override fun load(alias: String): ByteArray? {
         if (keystore.key(alias) == null) return null
-        // The Keystore returns no certificates for every failure, so that does not prove that the key is lost.
+        // The Keystore returns no certificates for any failure, so a missing chain does not prove that the key is lost.
         val leaf = keystore.chain(alias).firstOrNull() ?: throw DeviceKeyStoreException(Code.FAILED, "the Keystore does not give the certificate")
         return encoding(leaf.publicKey)
     }
@@ -113,7 +113,7 @@ internal class AndroidKeyStore(
         sign()
     }
 
-    /** Signs with the canary. One that is gone or cannot be used, as the key, is made again: it holds nothing. */
+    /** Signs with the canary. If the canary is gone or unusable, as the key is, makes a new one: nothing depends on it. */
     override fun check(alias: String) {
         try {
             sign(canary(alias), CANARY_MESSAGE)

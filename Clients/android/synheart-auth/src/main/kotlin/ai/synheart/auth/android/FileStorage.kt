@@ -12,11 +12,11 @@ import java.io.IOException
 import java.util.UUID
 
 /**
- * Records as plain files of mode 0600 in the app's directory for files that are in no backup.
+ * Records as plain files of mode 0600 in the app's directory that backups leave out.
  *
- * A record holds nothing secret, and no key of the Keystore encrypts it: a Keystore that lost its keys would take the record along.
- * In credential-encrypted storage everything is unavailable until the user has unlocked the device once since it started: files
- * there are "not found" until then.
+ * A record holds nothing secret, and no key of the Keystore encrypts it: if the Keystore lost its keys, the record would be lost
+ * too. In credential-encrypted storage everything is unavailable until the user has unlocked the device once since it started:
+ * files there are "not found" until then.
  *
  * @param earlier opens records that an earlier version of this client encrypted
  */
@@ -52,14 +52,14 @@ internal class FileStorage(private val context: Context, private val earlier: En
 
     override fun tryLock(name: String, scope: String): Closeable? = withDirectory { it.tryLock("$name.$scope.lock") }
 
-    /** One look at the file: before the first unlock it is not found. */
+    /** Reads the file's state once: before the first unlock the file is not found. */
     override fun version(name: String): RecordVersion? = try {
         directory().version(file(name))
     } catch (_: StorageException) {
         null
     }
 
-    /** Reads the canary of the last check, and writes another one, so that a canary that is damaged fails one check alone. */
+    /** Reads the canary of the last check, and writes another one, so that a damaged canary fails only one check. */
     override fun check(): Unit = withDirectory { directory ->
         val lock = directory.tryLock("$CANARY.lock") ?: throw IOException("another process checks the storage")
         lock.use {

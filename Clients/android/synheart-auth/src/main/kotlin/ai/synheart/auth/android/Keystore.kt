@@ -7,8 +7,8 @@ import java.security.KeyStore
 import java.security.cert.X509Certificate
 
 /**
- * The Android Keystore, call by call. What it answers is no verdict about a key: since version 12 look-ups answer "not there" to
- * every failure of the daemon, and before, `getKey` does so while the daemon restarts.
+ * The Android Keystore, call by call. Its answers do not prove that a key is lost: since version 12 look-ups report every failure
+ * of the daemon as "not found", and in earlier versions `getKey` does while the daemon restarts.
  *
  * @param prefix stands before each alias, so that two storages of one app do not share keys
  * @param pause waits between two attempts at busy hardware. The client calls the Keystore on a thread of its own

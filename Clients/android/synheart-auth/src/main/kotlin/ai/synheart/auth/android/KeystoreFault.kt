@@ -9,12 +9,12 @@ import android.security.keystore.KeyPermanentlyInvalidatedException
 import android.security.keystore.StrongBoxUnavailableException
 import android.security.keystore.UserNotAuthenticatedException
 
-/** What a failure of the Android Keystore means: for the key that was used, and for the one that was to be made. */
+/** The meaning of a failure of the Android Keystore: for an existing key, and for one that was to be made. */
 internal enum class KeystoreFault(
-    /** What it means for a key that should exist. */
+    /** The meaning for a key that should exist. */
     val code: Code,
 ) {
-    /** The system refuses the key for good. */
+    /** The system permanently refuses the key. */
     FINAL(Code.INVALIDATED),
 
     /** No retry is documented. An existing key is suspected to be lost. */
@@ -26,7 +26,7 @@ internal enum class KeystoreFault(
     /** An operation was dropped in favour of others. It can be started again at once. */
     OPERATION_DROPPED(Code.UNAVAILABLE),
 
-    /** The hardware can do this only after an update of the system. Attempts before that are in vain. */
+    /** The hardware can do this only after an update of the system. Earlier attempts fail too. */
     AFTER_UPDATE(Code.UNAVAILABLE),
 
     /** The hardware cannot do this. */
@@ -71,7 +71,7 @@ internal enum class KeystoreFault(
                 return if (error.retryPolicy == KeyStoreException.RETRY_AFTER_NEXT_REBOOT) AFTER_UPDATE else TEMPORARY
             }
             return when (number) {
-                // The last is what a restart of the daemon looks like.
+                // The last one also occurs when the daemon restarts.
                 KeyStoreException.ERROR_USER_AUTHENTICATION_REQUIRED, KeyStoreException.ERROR_KEYSTORE_UNINITIALIZED,
                 KeyStoreException.ERROR_INTERNAL_SYSTEM_ERROR,
                 -> TEMPORARY

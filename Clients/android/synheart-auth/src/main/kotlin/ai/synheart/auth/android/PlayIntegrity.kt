@@ -19,7 +19,7 @@ import kotlinx.coroutines.suspendCancellableCoroutine
 
 /** Gets Play Integrity tokens. */
 internal interface IntegrityTokens {
-    /** Starts what takes long. Does not wait for it. */
+    /** Starts slow preparations. Does not wait for them. */
     fun warmUp() {}
 
     /** A token over this nonce (classic) or request hash (standard). */
@@ -54,7 +54,7 @@ internal class ClassicIntegrity(private val context: Context, private val cloudP
  * Standard requests: a token provider is prepared once, and then gives tokens fast. Google lets an app prepare five a minute, and
  * a provider can become invalid after hours.
  *
- * All callers wait for one task. One that does not complete within a minute, Google's own advice, is given up for another one.
+ * All callers wait for one task. A task that takes more than a minute (Google's advice) is replaced by a new one.
  *
  * @param elapsedMillis a clock that does not jump
  */
@@ -130,11 +130,11 @@ internal class StandardIntegrity(
  * @see <a href="https://developer.android.com/google/play/integrity/error-codes">Handle Play Integrity API error codes</a>
  */
 private fun commonMeaning(code: Int): Code = when (code) {
-    // Google's list of what a retry after 5, 10 and 20 s may mend. The quota of the day is TOO_MANY_REQUESTS too.
+    // The errors for which Google advises a retry after 5, 10 and 20 s. The quota of the day is TOO_MANY_REQUESTS too.
     IntegrityErrorCode.NETWORK_ERROR, IntegrityErrorCode.TOO_MANY_REQUESTS, IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE,
     IntegrityErrorCode.INTERNAL_ERROR,
     -> Code.UNAVAILABLE
-    // What this device lacks. Its user may update or sign in: PlayRemedy.
+    // The device lacks something. Its user may update or sign in: PlayRemedy.
     IntegrityErrorCode.PLAY_STORE_NOT_FOUND, IntegrityErrorCode.PLAY_STORE_ACCOUNT_NOT_FOUND, IntegrityErrorCode.PLAY_SERVICES_NOT_FOUND,
     IntegrityErrorCode.CANNOT_BIND_TO_SERVICE, IntegrityErrorCode.PLAY_STORE_VERSION_OUTDATED,
     IntegrityErrorCode.PLAY_SERVICES_VERSION_OUTDATED,
@@ -145,7 +145,7 @@ private fun commonMeaning(code: Int): Code = when (code) {
     else -> Code.REFUSED
 }
 
-/** Waits for a task. A cancelled caller stops waiting; Google's task runs on, for others. */
+/** Waits for a task. A cancelled caller stops waiting; Google's task continues for other callers. */
 private suspend fun <Result> Task<Result>.await(): Result = suspendCancellableCoroutine { continuation ->
     addOnCompleteListener({ it.run() }) { task ->
         // The result of a task that failed or was cancelled throws.

@@ -7,7 +7,7 @@ import com.google.android.play.core.integrity.IntegrityServiceException
 import com.google.android.play.core.integrity.StandardIntegrityException
 import com.google.android.play.core.integrity.model.IntegrityErrorCode
 
-/** What the user of the phone can do where Google Play gave no token. */
+/** What the phone's user can do if Google Play gave no token. */
 public enum class PlayRemedy(private val packageName: String) {
     /** Update the Play Store, or install it. */
     UPDATE_PLAY_STORE("com.android.vending"),
@@ -44,7 +44,7 @@ public enum class PlayRemedy(private val packageName: String) {
     }
 }
 
-/** What the user can do about an error of a registration or rotation; null if nothing, or if the app lacks Google's library. */
+/** The user's remedy for an error of a registration or rotation; null if there is none, or if the app lacks Google's library. */
 public fun SynheartAuthException.playRemedy(): PlayRemedy? = try {
     PlayRemedy.of(this)
 } catch (_: LinkageError) {

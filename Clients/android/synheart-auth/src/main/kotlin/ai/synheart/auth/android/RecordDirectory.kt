@@ -21,7 +21,7 @@ import java.util.concurrent.TimeUnit
 /** The file is larger than any that the client writes. */
 internal class OversizedFileException(size: Long) : IOException("a file of $size bytes")
 
-/** Files that are replaced as a whole, in a directory of the app's own. */
+/** Files that are replaced atomically, in the app's own directory. */
 internal class RecordDirectory(private val directory: File) {
     /** The bytes of a file; null if there is none. */
     @Throws(IOException::class)
@@ -80,8 +80,8 @@ internal class RecordDirectory(private val directory: File) {
     /**
      * Takes a lock against all threads and processes; null if another holder has it.
      *
-     * The system's lock is the process's, and ends when the process closes any descriptor of the file. So a process opens the file
-     * of a lock only while it holds the lock.
+     * The system's lock belongs to the process, and ends when the process closes any descriptor of the file. So a process opens
+     * the file of a lock only while it holds the lock.
      */
     @Throws(IOException::class)
     fun tryLock(name: String): Closeable? {
@@ -134,7 +134,7 @@ internal class RecordDirectory(private val directory: File) {
 
     private fun path(name: String): Path = File(directory, name).toPath()
 
-    // A system that cannot do this for a directory writes the rename with its next checkpoint.
+    // Some systems cannot do this for a directory. They write the rename with the next checkpoint.
     private fun synchronize() {
         try { FileChannel.open(directory.toPath(), StandardOpenOption.READ).use { it.force(true) } } catch (_: IOException) { }
     }

@@ -31,8 +31,8 @@ import kotlinx.coroutines.withTimeout
 /**
  * The functions that Synheart Core's runtime looks up by name, over this device's Keystore and Google's attestation.
  *
- * The library `libsynheart_native_crypto.so` of the module `synheart-auth-runtime` exports them and calls this object. Their keys are
- * Keystore keys named `synheart_device_{device_id}`, and never an identity of [ai.synheart.auth.SynheartAuth].
+ * The library `libsynheart_native_crypto.so` of the module `synheart-auth-runtime` exports them and calls this object. The
+ * functions use Keystore keys named `synheart_device_{device_id}`, and never an identity of [ai.synheart.auth.SynheartAuth].
  */
 public object RuntimeFace {
     @Volatile
@@ -44,7 +44,7 @@ public object RuntimeFace {
      * and in the app's main process. Call it for another configuration, and in other processes, before the runtime's first call.
      *
      * @param configuration what attests and where keys live. The functions send nothing, so its URLs are not used
-     * @param earlier where an earlier release of the app kept the runtime's secrets
+     * @param earlier the storage in which an earlier release of the app kept the runtime's secrets
      */
     @JvmStatic
     @JvmOverloads
@@ -68,14 +68,15 @@ public object RuntimeFace {
         this.runtime = runtime
     }
 
-    // As AndroidConfiguration has it: the application's own context is in credential-encrypted storage, whatever this one is in.
+    // As in AndroidConfiguration: the application's own context uses credential-encrypted storage, whatever storage this context
+    // uses.
     private fun storageContext(context: Context): Context {
         val app: Context = context.applicationContext ?: context
         return if (context.isDeviceProtectedStorage) app.createDeviceProtectedStorageContext() else app
     }
 }
 
-/** The functions of the runtime face over a key store, a provider of attestations and a storage of secrets. They block. */
+/** The runtime's functions over a key store, a provider of attestations and a storage of secrets. They block. */
 internal class RuntimeParts(
     private val keyStore: DeviceKeyStore, private val attestation: AttestationProvider, private val secrets: SecretStorage,
     private val pause: (Long) -> Unit = { Thread.sleep(it) }, private val limitMillis: Long = LIMIT_MILLIS,
@@ -84,12 +85,12 @@ internal class RuntimeParts(
     /** The keys whose absence is certain. */
     private val missing: MutableSet<String> = Collections.newSetFromMap(ConcurrentHashMap())
 
-    // A Keystore that hangs must not keep the runtime from its secrets, nor Google from signing.
+    // Separate from the others: a Keystore that hangs must not block the runtime's secrets, nor Google the signatures.
     private val keyCalls = BoundedCalls("keys", limitMillis)
     private val attestationCalls = BoundedCalls("attestation", limitMillis)
     private val secretCalls = BoundedCalls("secrets", limitMillis)
 
-    /** `{"x":"<b64url>","y":"<b64url>"}`. Loads the key, or makes it. A key that is lost for good is replaced. */
+    /** `{"x":"<b64url>","y":"<b64url>"}`. Loads the key, or makes it. A permanently lost key is replaced. */
     fun generateKey(deviceId: String): ByteArray = keyCalls.run {
         val point = PublicKey.of(loadOrCreate(alias(deviceId))).spki.let { it.copyOfRange(it.size - 2 * COORDINATE, it.size) }
         writeJson(
@@ -97,7 +98,7 @@ internal class RuntimeParts(
         )
     }
 
-    /** One thread of one process at a time makes a key, so that all callers get the key that is stored. */
+    /** Only one thread of one process at a time makes a key, so that all callers get the stored key. */
     private fun loadOrCreate(alias: String): ByteArray = find(alias) ?: synchronized(creation) {
         val lock = "${sha256("key $alias".toByteArray()).hex()}.creation.lock"
         val directory = directory()
@@ -109,10 +110,10 @@ internal class RuntimeParts(
     }
 
     /**
-     * The public half of a key that signs; null if it is absent, or lost for good.
+     * The public half of a key that signs; null if it is absent, or permanently lost.
      *
-     * [VerdictTable] judges the answers. The runtime cannot be told "suspected", so the call waits until the next answer counts. An absence
-     * that was believed once, or that comes from a deletion here, is believed at the first look.
+     * [VerdictTable] judges the answers. The runtime has no result "suspected", so the call waits until a second answer can
+     * confirm the first. An absence that was confirmed once, or follows a deletion here, needs no second answer.
      */
     private fun find(alias: String, remainingMillis: Long? = null, canaries: Canaries = Canaries.NOT_ASKED): ByteArray? {
         val look = look(alias)
@@ -169,7 +170,7 @@ internal class RuntimeParts(
         return if (proof == null) noAttestation("no Play Integrity token") else writeJson("format" to "play-integrity", "blob" to proof)
     }
 
-    /** False only if the key certainly does not exist, or is lost for good. */
+    /** False only if the key certainly does not exist, or is permanently lost. */
     fun keyExists(deviceId: String): Boolean = keyCalls.run { find(alias(deviceId)) != null }
 
     fun deleteKey(deviceId: String): Unit = keyCalls.run {
@@ -180,7 +181,9 @@ internal class RuntimeParts(
     fun secureStore(service: String, key: String, value: String): Unit =
         secretCalls.run { secrets.write(service, key, value.toByteArray()) }
 
-    /** The secret; null if there is none. The runtime cannot be told "not now", so a storage that cannot be read gets 2 s. */
+    /**
+     * The secret; null if there is none. The runtime has no result "not now", so storage that cannot be read gets 2 s of retries.
+     */
     fun secureLoad(service: String, key: String): ByteArray? = secretCalls.run {
         for (millis in LOAD_PAUSES) {
             try { return@run secrets.read(service, key) } catch (_: SecretsUnavailableException) { }
@@ -201,7 +204,7 @@ internal class RuntimeParts(
         /** 1.9 s together. */
         private val LOAD_PAUSES = longArrayOf(100, 200, 400, 600, 600)
 
-        /** Not a message that anything accepts. */
+        /** A message that no verifier accepts. */
         private val PROBE = "synheart-auth/probe".toByteArray()
         private val creation = Any()
 
@@ -226,7 +229,7 @@ internal object RuntimeFunctions {
     fun getAttestation(deviceId: ByteArray, hash: ByteArray): ByteArray? =
         attempt("get_attestation", { RuntimeParts.noAttestation(describe(it)) }) { attestation(id(deviceId), hash) }
 
-    /** 1 also if the Keystore cannot answer now: what cannot be seen must not look lost. */
+    /** 1 also if the Keystore cannot answer now: a key that cannot be checked must not look lost. */
     @JvmStatic
     fun keyExists(deviceId: ByteArray): Int {
         val id = try { id(deviceId) } catch (_: FormException) { return 0 }
@@ -248,7 +251,7 @@ internal object RuntimeFunctions {
 
     private fun done(function: String, body: RuntimeParts.() -> Unit): Int = attempt(function, { 1 }) { body(); 0 } ?: 1
 
-    /** The classes of the failure go to the log: messages may name what must not stand there. */
+    /** Log only the classes of the failure: messages may contain values that must not be logged. */
     private fun <Value : Any> attempt(function: String, failed: ((Throwable) -> Value)?, body: RuntimeParts.() -> Value?): Value? = try {
         val runtime = RuntimeFace.runtime ?: throw IllegalStateException()
         runtime.body()

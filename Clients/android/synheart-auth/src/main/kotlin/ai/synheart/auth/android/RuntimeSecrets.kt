@@ -35,11 +35,11 @@ internal interface SecretStorage {
 }
 
 /**
- * Secrets as files in the app's directory for files that are in no backup, encrypted by an AES key in the Android Keystore.
+ * Secrets as files in the app's directory that backups leave out, encrypted by an AES key in the Android Keystore.
  *
- * No answer of the Keystore costs a secret. A key that seems lost is never replaced: the next write makes one of the next
- * generation, under another name. Each file names its generation, so that what an earlier key encrypted can be read again when the
- * Keystore gives that key again.
+ * A wrong answer of the Keystore loses no secret. A key that seems lost is never replaced: the next write makes a key of the next
+ * generation, under another name. Each file names its generation, so it can be read again when the Keystore returns its key
+ * again.
  *
  * A file is a version byte, the generation, the IV of 12 bytes, and the AES-GCM ciphertext with its tag. Service and key are
  * authenticated, so that one secret cannot take another's place.
@@ -120,7 +120,7 @@ internal class RuntimeSecrets(private val context: Context, private val pause: (
         }
     }
 
-    /** One thread of one process at a time writes, so that all use one key. */
+    /** Only one thread of one process at a time writes, so that all use one key. */
     private fun locked(directory: RecordDirectory, body: () -> Unit): Unit = synchronized(writing) {
         repeat(LOCK_ATTEMPTS) {
             directory.tryLock("secrets.lock")?.use { return body() }
@@ -138,7 +138,7 @@ internal class RuntimeSecrets(private val context: Context, private val pause: (
     }
 
     /**
-     * The folder of the secrets and of the face's locks.
+     * The folder of the runtime's secrets and of the locks for its functions.
      *
      * @throws SecretsUnavailableException until the user has unlocked the device once since it started
      */
@@ -149,7 +149,7 @@ internal class RuntimeSecrets(private val context: Context, private val pause: (
         return RecordDirectory(File(parent, "ai.synheart.auth.runtime"))
     }
 
-    // Device-protected storage has keys of its own, as the identities have.
+    // Device-protected storage has its own keys, also for identities.
     private fun alias(generation: Int) =
         (if (context.isDeviceProtectedStorage) "device_protected/" else "") + "synheart_runtime_secrets_$generation"
 
@@ -176,14 +176,14 @@ internal class RuntimeSecrets(private val context: Context, private val pause: (
         const val LOCK_ATTEMPTS = 100
         const val LOCK_PAUSE_MILLIS = 50L
 
-        /** 1.9 s together, and no pause after the last attempt. */
+        /** 1.9 s in total, and no pause after the last attempt. */
         val PAUSES = longArrayOf(100, 200, 400, 600, 600, 0)
     }
 }
 
 /**
- * Where an earlier release of the app kept the runtime's secrets, such as `EncryptedSharedPreferences`. A secret is moved when it is
- * first loaded. The functions may block, and may throw: then the secret is unavailable for now.
+ * The storage in which an earlier release of the app kept the runtime's secrets, such as `EncryptedSharedPreferences`. A secret
+ * is moved when it is first loaded. The functions may block, and may throw: then the secret is unavailable for now.
  */
 public interface EarlierSecrets {
     /** The secret; null only if there is none. */
@@ -202,13 +202,13 @@ internal class AdoptingSecrets(private val secrets: SecretStorage, private val e
         return found
     }
 
-    // The new one counts, also if the earlier one stays.
+    // The new copy is the valid one, even if the earlier copy remains.
     override fun write(service: String, key: String, value: ByteArray) {
         secrets.write(service, key, value)
         try { earlier.delete(service, key) } catch (_: Exception) { }
     }
 
-    // The earlier one first: a secret that is deleted here alone would come back.
+    // The earlier copy first: if only the new one were deleted, the secret would come back.
     override fun remove(service: String, key: String) {
         asking { earlier.delete(service, key) }
         secrets.remove(service, key)

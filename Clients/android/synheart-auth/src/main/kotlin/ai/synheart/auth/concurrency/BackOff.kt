@@ -12,10 +12,10 @@ import kotlinx.coroutines.launch
 internal class BackOff(private val sleeper: Sleeper) {
     private val end = CompletableDeferred<Unit>()
 
-    /** Whether the operation must not go on. */
+    /** Whether the operation must stop. */
     val isEnded: Boolean get() = end.isCompleted
 
-    /** Ends the pause under way and all later ones. */
+    /** Ends the current pause and all later ones. */
     fun end() {
         end.complete(Unit)
     }

@@ -32,10 +32,10 @@ internal class NoAnswerException : Exception()
  * and calls of the same kind fail at once until the abandoned call returns. So a provider that hangs costs at most one thread for
  * each kind of call.
  *
- * Cancelling a caller ends its wait. A call that runs then runs on, and is waited for by [afterChanges].
+ * Cancelling a caller ends its wait. A running call continues, and [afterChanges] waits for it.
  */
 internal class BlockingCalls(private val sleeper: Sleeper) {
-    // One for each kind of call that may hang, and one for those that do not.
+    // A thread for each kind of call that may hang, and one for the kinds that do not.
     private val threads = Dispatchers.IO.limitedParallelism(CallKind.entries.size + 1)
     private val timers = CoroutineScope(SupervisorJob() + Dispatchers.Default)
     private val line = ArrayDeque<Call<*>>()
@@ -101,7 +101,10 @@ internal class BlockingCalls(private val sleeper: Sleeper) {
     /** Whether an abandoned change may still take effect. */
     val hasChangeLeftBehind: Boolean get() = synchronized(this) { leftBehind.any { it.kind.isChange } }
 
-    /** Runs [action] once no change is under way whose caller has gone; at once if there is none. Locks that guard changes are released this way. */
+    /**
+     * Runs [action] when no change is running whose caller has gone; immediately if there is none. Locks that guard changes are
+     * released this way.
+     */
     fun afterChanges(action: () -> Unit) {
         val isNow = synchronized(this) { (!hasOpenChange()).also { if (!it) afterwards.add(action) } }
         if (isNow) action()

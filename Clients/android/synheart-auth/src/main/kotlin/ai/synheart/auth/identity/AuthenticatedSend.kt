@@ -30,15 +30,15 @@ import ai.synheart.auth.wire.upperAscii
 /**
  * Signs a request, sends it, and recovers once from each refusal, as [Remedy] says.
  *
- * A verdict of the auth service counts. The client confirms a verdict of another origin by a status request: a compromised backend
- * must not talk a device out of its identity.
+ * A verdict of the auth service is final. The client confirms a verdict of another origin by a status request: a compromised
+ * backend must not make a device give up its identity.
  */
 internal class AuthenticatedSend(
     private val identity: DeviceIdentity,
     private val request: HttpRequest,
     /** The scheme that the caller asked for. */
     private val scheme: SignatureScheme?,
-    /** What sends the request. The client's own calls go by the configuration's. */
+    /** What sends the request. The client's own calls use the configuration's. */
     private val transport: HttpTransport,
 ) {
     private val context = identity.context
@@ -51,15 +51,17 @@ internal class AuthenticatedSend(
     @Volatile
     private var mayHaveHappened = false
 
-    /** The body, if it is streamed, once it was read: each copy must be the same. */
+    /** The size and digest of a streamed body, after its first reading: each copy must be the same. */
     private var measured: MeasuredBody? = null
 
     // Guarded by this object's monitor.
     private var latest: HttpAnswer? = null
     private var hasEnded = false
 
-    /** The answer, or an error at the request's deadline. A rotation or registration that the call began runs on, but the request is not
-     * sent any more. */
+    /**
+     * The answer, or an error at the request's deadline. A rotation or registration that the call began continues, but the
+     * request is no longer sent.
+     */
     suspend fun run(): HttpAnswer {
         var isReceived = false
         try {
@@ -144,7 +146,7 @@ internal class AuthenticatedSend(
         return answer
     }
 
-    /** Notes that a copy leaves, unless the caller was already told whether one did. Returns what held before. */
+    /** Notes that a copy is being sent, unless the caller was already told whether one was. Returns the state before. */
     private fun leave(): Boolean = synchronized(this) {
         if (hasEnded) throw deadlinePassed()
         mayHaveHappened.also { mayHaveHappened = true }
@@ -197,14 +199,14 @@ internal class AuthenticatedSend(
         /** Safe or idempotent methods (RFC 9110 section 9.2). */
         val IDEMPOTENT = setOf("GET", "HEAD", "OPTIONS", "PUT", "DELETE")
 
-        /** Whether nothing left. */
+        /** Whether something of the request may have been sent. */
         val SynheartAuthException.mayHaveArrived: Boolean get() = (cause as? TransportException)?.mayHaveArrived ?: true
 
-        /** Whether the answer is a refusal that comes before a request is accepted. */
+        /** Whether the answer is a refusal before the request was accepted. */
         val HttpAnswer.isRefusedUnseen: Boolean
             get() = status in 400..499 && status != 429 && refusal.let { it != null && it.code != OwnCode.NONCE_REPLAY.text }
 
-        /** Whether the verdict counts only if the auth service says so itself. */
+        /** Whether the verdict would end the identity, so that the auth service must confirm it. */
         val SynheartAuthException.endsIdentity: Boolean get() = remedy == Remedy.FINISH_ROTATION || remedy == Remedy.CONFIRM
 
         /** The refusal in an answer; null for an app's own 4xx. */
@@ -215,7 +217,7 @@ internal class AuthenticatedSend(
     }
 }
 
-/** Whether the origin is the auth service's. Throws unless the host listed it otherwise. */
+/** Whether the origin is the auth service's. Throws unless it is that or a listed one. */
 internal fun Configuration.isAuthOrigin(origin: RequestOrigin): Boolean {
     if (origin == this.origin) return true
     if (origin in origins) return false

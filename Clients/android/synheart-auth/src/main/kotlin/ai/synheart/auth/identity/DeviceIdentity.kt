@@ -57,7 +57,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         }
     }
 
-    /** The result of an operation. Cancelling the caller ends its wait; the operation runs on. */
+    /** The result of an operation. Cancelling the caller ends its wait; the operation continues. */
     private suspend fun <Value> Deferred<Result<Value>>.outcome(): Value {
         val result = try {
             await()
@@ -88,7 +88,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         return result
     }
 
-    /** Rotates. Joins a rotation under way that does as much; one that does less ends at its next pause. */
+    /** Rotates. Joins a running rotation that does as much; a running one that does less ends at its next pause. */
     suspend fun rotate(reason: RotationReason): KeyRotation {
         while (true) {
             val (running, isEnough) = synchronized(this) {
@@ -111,7 +111,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         }
     }
 
-    /** Rotates for the reason that the service demands; without a demand as scheduled. */
+    /** Rotates for the reason that the service demands; without a demand, as scheduled. */
     suspend fun rotateAsDemanded() {
         rotate(context.ledger.load().rotationDemand?.reason ?: RotationReason.SCHEDULED)
     }
@@ -221,7 +221,7 @@ internal class TokenCache {
         /** When the token was requested. */
         private val fetchedAtMillis: Long,
         private val lifeMillis: Long,
-        /** The key that the token confirms. After a rotation a new token is due. */
+        /** The thumbprint of the key that the token names. After a rotation a new token is due. */
         val thumbprint: String,
     ) {
         private fun remaining(nowMillis: Long) = fetchedAtMillis + lifeMillis - nowMillis

@@ -28,10 +28,10 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
 
-/** A challenge and the end of its life on the clock that does not jump. */
+/** A challenge and its expiry on the clock that does not jump. */
 internal class LiveChallenge(val bytes: ByteArray, val goodUntilMillis: Long)
 
-/** What every operation on one identity needs. */
+/** The dependencies of every operation on one identity. */
 internal class IdentityContext(val appId: String, val configuration: Configuration, changes: StateChanges) {
     val log = IdentityLog(appId, configuration.logger)
     val ledger = IdentityLedger(appId, configuration, log, changes)
@@ -49,7 +49,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         try {
             return body()
         } finally {
-            // Changes under way end before another process gets the lock.
+            // Running changes end before another process gets the lock.
             configuration.keyCalls.afterChanges { configuration.storageCalls.afterChanges(lock::release) }
         }
     }
@@ -77,7 +77,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         if (configuration.keyCalls.hasChangeLeftBehind) throw error(silent(null))
     }
 
-    /** The client's error for a failure of the key store that says nothing of an existing key. */
+    /** The client's error for a failure of the key store that is not about an existing key. */
     private fun error(error: DeviceKeyStoreException): SynheartAuthException = when (error.code) {
         DeviceKeyStoreException.Code.MISCONFIGURED -> failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
         DeviceKeyStoreException.Code.UNAVAILABLE -> failure(Situation.KEY_STORE_UNAVAILABLE, error.message.orEmpty(), error)
@@ -91,7 +91,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         throw error(error)
     }
 
-    /** The referenced key; null if it is lost. Throws if that is not certain. */
+    /** The referenced key; null if it is lost. Throws if it is uncertain whether it is. */
     suspend fun publicKey(reference: KeyReference): PublicKey? = try {
         judge.ask(reference.alias, CallKind.LOAD_KEY) { store ->
             store.load(reference.alias)?.let(::parsed)?.takeIf { it.thumbprint == reference.thumbprint }
@@ -176,7 +176,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     }
 
     /**
-     * Sends a signed request of the client's own. Signs again once for each refusal that signing again can mend.
+     * Sends a signed request of the client's own. Signs again once for each refusal that a new signature can resolve.
      *
      * @param beforeSending runs before each copy leaves, with its timestamp
      */
@@ -215,10 +215,10 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     ): Value = signer.signAsCurrent(keyOf, body)
 
     /**
-     * What the app's requests are signed with: the configuration's scheme, or the device's floor if that is higher.
+     * The scheme of the app's requests: the configuration's scheme, or the device's floor if that is higher.
      *
-     * @throws SynheartAuthException `SIGNING_FAILED` if the caller asks for another one, which would move the device behind the back
-     *   of other callers, or be refused
+     * @throws SynheartAuthException `SIGNING_FAILED` if the caller asks for another scheme: it would raise the device's floor for
+     *   other callers, or be refused
      */
     fun scheme(asked: SignatureScheme?, record: IdentityRecord): SignatureScheme {
         val used = maxOf(configuration.scheme, record.schemeFloor)

@@ -59,7 +59,7 @@ internal class IdentityLedger(
         return apply(IdentityEvent.AuthOriginMoved(configuration.baseUrl))
     }
 
-    /** Whether the record belongs to the auth service, under its name of today or an earlier one. */
+    /** Whether the record belongs to the auth service, under its present name or an earlier one. */
     fun isOurs(record: IdentityRecord): Boolean =
         record.authOrigin.let { it == null || it == configuration.baseUrl || it in configuration.aliases }
 
@@ -72,10 +72,10 @@ internal class IdentityLedger(
         )
     }
 
-    /** What reading the record gave: null bytes if there is none. */
+    /** The result of reading the record: null bytes if there is none. */
     private class Reading(val version: RecordVersion?, val bytes: ByteArray?)
 
-    /** Reads the record, also one of another auth service, so that it can be reset. */
+    /** Reads the record, even one of another auth service, so that it can be reset. */
     suspend fun loadOfAnyOrigin(): IdentityRecord {
         var attempt = 0
         while (true) {
@@ -236,8 +236,8 @@ internal class IdentityLedger(
     }
 
     /**
-     * A record that was damaged at two readings at least 2 s apart is kept aside and counts as `keyInvalid`: the next registration
-     * replaces it. The first reading is an error that a retry may mend.
+     * A record that was damaged at two readings at least 2 s apart is set aside and treated as `keyInvalid`: the next
+     * registration replaces it. The first reading is an error after which a retry may succeed.
      *
      * @param bytes the record; null if the storage cannot open it
      */
@@ -260,13 +260,13 @@ internal class IdentityLedger(
                 val note = writeJson(subject to configuration.launch.suspicion(subject).toJson())
                 call(CallKind.WRITE_RECORD) { storage.write(nameOfDamage, note) }
             } catch (_: StorageException) {
-                // Without the note the next reading is the first one again.
+                // Without the note the next reading would be treated as the first one.
             }
         }
         throw error
     }
 
-    /** The suspicion about the record itself, which cannot be part of it. */
+    /** The suspicion about the record itself, which the record cannot hold. */
     private suspend fun damage(subject: String): Suspicion? = try {
         val note = call(CallKind.READ_RECORD) { storage.read(nameOfDamage) }
         note?.let { JsonObject.parse(it).optionalObject(subject) }?.let { suspicion(subject, it) }
@@ -298,7 +298,7 @@ internal class IdentityLedger(
     }
 }
 
-/** Releases a lock. It ends at the latest with the process, so a failure must not end an operation. */
+/** Releases a lock. It ends with the process at the latest, so a failure must not end an operation. */
 internal fun Closeable.release() {
     try {
         close()

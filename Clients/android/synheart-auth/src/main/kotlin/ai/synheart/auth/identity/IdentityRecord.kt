@@ -11,7 +11,7 @@ import ai.synheart.auth.wire.RotationDemand
 import ai.synheart.auth.wire.isDeviceId
 import ai.synheart.auth.wire.writeJson
 
-/** What the service knows of this device. The state alone cannot say it: `registering` means pending or rotating. */
+/** The service's knowledge of this device. The state does not determine it: `registering` means pending or rotating. */
 internal enum class Identity(val wire: String) {
     /** Nothing usable. */
     NONE("none"),
@@ -26,7 +26,10 @@ internal enum class Identity(val wire: String) {
 /** A key's name in the key store and its RFC 7638 thumbprint. */
 internal data class KeyReference(val alias: String, val thumbprint: String)
 
-/** An operation in progress, written before each step that the outside can see, so that it can be finished or undone after a kill. */
+/**
+ * An operation in progress. It is written before each step with outside effects, so that it can be finished or undone after a
+ * kill.
+ */
 internal sealed interface JournalEntry {
     /** A registration with this key. If it [isSent], the service may know the key. */
     data class Registration(val key: KeyReference, val isSent: Boolean) : JournalEntry
@@ -66,7 +69,7 @@ internal data class IdentityRecord(
     val authOrigin: String? = null,
     /** A demanded rotation (`X-Synheart-Rotate`). */
     val rotationDemand: RotationDemand? = null,
-    /** The scheme to sign under: the service refuses a lower one from this device. */
+    /** The lowest scheme to sign under: the service refuses lower ones from this device. */
     val schemeFloor: SignatureScheme = SignatureScheme.ONE,
     /** The running operation, or the rest of an interrupted one. */
     val journal: JournalEntry? = null,

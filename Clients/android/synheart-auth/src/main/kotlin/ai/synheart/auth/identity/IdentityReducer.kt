@@ -164,7 +164,7 @@ private fun IdentityRecord.withRotation(edit: JournalEntry.Rotation.() -> Journa
     return copy(journal = rotation.edit())
 }
 
-/** Without the suspicion about the key of this name: the key works, or a new key takes the name. */
+/** The record without the suspicion about this key: the key works, or a new key has its name. */
 private fun IdentityRecord.unsuspected(alias: String) = if (alias in suspicions) copy(suspicions = suspicions - alias) else this
 
 private fun IdentityRecord.promoted(at: Long): IdentityRecord {

@@ -11,14 +11,14 @@ import ai.synheart.auth.concurrency.CallKind
 import ai.synheart.auth.failure
 import kotlin.time.Duration.Companion.milliseconds
 
-/** Uses keys that should exist, and judges by [VerdictTable] whether a failing one is lost. */
+/** Uses keys that should exist. If a key fails, decides by [VerdictTable] whether it is lost. */
 internal class KeyJudge(private val configuration: Configuration, private val ledger: IdentityLedger, private val calls: KeyCalls) {
     /** Makes one call of the key store. Throws only [DeviceKeyStoreException]. */
     fun interface KeyCalls {
         suspend fun make(kind: CallKind, body: (DeviceKeyStore) -> Any?): Any?
     }
 
-    /** An answer, and what came with it. */
+    /** An answer, with its value or failure. */
     private class Answer<Value>(val kind: PlatformAnswer, val value: Value?, val error: DeviceKeyStoreException?)
 
     /**
@@ -45,7 +45,7 @@ internal class KeyJudge(private val configuration: Configuration, private val le
         }
     }
 
-    /** How long the earlier suspicious answer about this key is still too young to count; null if there is none. */
+    /** The time until a second suspicious answer about this key is believed; null if there was no first one. */
     private suspend fun remainingMillis(alias: String): Long? {
         val record = ledger.loadOfAnyOrigin()
         // Another process has replaced the key meanwhile, so the answer is about a key that is no longer in use.
@@ -72,7 +72,7 @@ internal class KeyJudge(private val configuration: Configuration, private val le
         Answer(error.answer, null, error)
     }
 
-    /** What is wrong with the platform; null if the canaries of the keys and of the storage work. */
+    /** The platform's fault; null if the canaries of the keys and of the storage work. */
     private suspend fun canaries(alias: String): Exception? = try {
         calls.make(CallKind.CHECK_KEYS) { it.check(alias) }
         ledger.checkStorage()
@@ -92,7 +92,7 @@ internal class KeyJudge(private val configuration: Configuration, private val le
     }
 }
 
-/** What a failure of the key store says about a key that should exist. */
+/** The meaning of a key store's failure for a key that should exist. */
 internal val DeviceKeyStoreException.answer: PlatformAnswer
     get() = when (code) {
         DeviceKeyStoreException.Code.INVALIDATED -> PlatformAnswer.FINAL

@@ -79,10 +79,10 @@ internal class RegistrationCycle(private val context: IdentityContext, private v
 /** Why an attempt failed, and whether another one follows. */
 internal class RegistrationFailure(
     val error: SynheartAuthException,
-    /** The error's, unless the attempt knows better. */
+    /** The remedy: the error's own, unless the attempt has a better one. */
     val remedy: Remedy = error.remedy,
     val forgetsKey: Boolean = false,
-    /** The attestation provider is unavailable. After the pause the attempt can go on. */
+    /** The attestation provider is unavailable. After the pause the attempt can continue. */
     val pause: Pause? = null,
 ) : Exception(error) {
     class Pause(val delay: Duration, val next: RegistrationAttempt.Candidate)
@@ -158,7 +158,7 @@ internal class Registrar(private val context: IdentityContext) {
         val status = try {
             context.signedCall(Route.STATUS, record, key.alias).read(::statusAnswer)
         } catch (_: SynheartAuthException.KeyInvalidated) {
-            // The key is found and cannot sign. Nothing can be asked with it any more.
+            // The key is found but cannot sign. No request can be signed with it any more.
             ledger.apply(IdentityEvent.RegistrationFailed(forgetsKey = true))
             return null
         }

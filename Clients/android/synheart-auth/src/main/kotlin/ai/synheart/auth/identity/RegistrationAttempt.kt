@@ -28,7 +28,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
     class SigningKey(
         val reference: KeyReference,
         val publicKey: PublicKey,
-        /** The service may have registered it by a request whose answer was lost. */
+        /** Whether the service may have registered the key by a request whose answer was lost. */
         val mayBeKnown: Boolean,
         /** Whether the hardware attestation of the key names the challenge of an earlier attempt, which is spent. */
         val isAttestationSpent: Boolean,
@@ -62,7 +62,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         return SigningKey(reference, publicKey, mayBeKnown = false, isAttestationSpent = false)
     }
 
-    /** The service may have registered this key. Asked again with the same key, it returns the same device id. */
+    /** The service may have registered this key. If asked with the same key again, it returns the same device id. */
     private suspend fun keyOfEarlierAttempt(): SigningKey? {
         val entry = context.ledger.load().journal as? JournalEntry.Registration ?: return null
         if (!entry.isSent && configuration.keyStore.attestsKeys) return null
@@ -80,7 +80,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         } catch (error: SynheartAuthException) {
             throw when {
                 error.remedy == Remedy.ASK_PROVIDER_AGAIN -> pause(candidate, error)
-                // A provider that needs the key's own attestation has none for this challenge.
+                // The provider needs the key's own attestation, but the key has none for this challenge.
                 key.isAttestationSpent && error is SynheartAuthException.AttestationUnavailable -> spent(error)
                 else -> error
             }
@@ -111,7 +111,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         val keyProof = try {
             context.sign(key.reference.alias, registrationProofMessage(nonce))
         } catch (error: SynheartAuthException.KeyInvalidated) {
-            // The next attempt makes another one.
+            // The next attempt makes another key.
             val lost = failure(Situation.KEY_STORE_UNAVAILABLE, "the new key is lost", error)
             throw RegistrationFailure(lost, Remedy.NEW_CHALLENGE, forgetsKey = true)
         }
@@ -132,7 +132,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
     private fun refusal(error: SynheartAuthException, key: SigningKey): RegistrationFailure = when {
         error !is SynheartAuthException.AttestationFailed -> RegistrationFailure(error)
         key.isAttestationSpent -> spent(error)
-        // An earlier request may have registered this key. Only the host may give it up.
+        // An earlier request may have registered this key. Only the host may abandon it.
         key.mayBeKnown -> RegistrationFailure(
             failure(Situation.KNOWN_KEY_REFUSED, error.message.orEmpty(), error, serverTime = error.failure.serverTime),
         )

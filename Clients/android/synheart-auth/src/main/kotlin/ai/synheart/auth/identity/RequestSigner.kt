@@ -50,9 +50,10 @@ internal class RequestSigner(private val context: IdentityContext) {
     }
 
     /**
-     * Signs a host's request with a streamed body. Only scheme 2 can: the key store hashes the message of scheme 1, and needs all of it.
+     * Signs a host's request with a streamed body. Only scheme 2 supports this: under scheme 1 the key store hashes the message,
+     * and needs all of it.
      *
-     * @param body measures the body. It is called once the rest of the request is known to be good
+     * @param body measures the body. It is called after the rest of the request was checked
      */
     suspend fun sign(scheme: SignatureScheme, method: String, url: RequestUrl, body: suspend () -> MeasuredBody): SignedMessage {
         if (scheme == SignatureScheme.ONE) {
@@ -149,8 +150,10 @@ internal class RequestSigner(private val context: IdentityContext) {
         private val slashes = Regex("/+")
         private val escape = Regex("%([0-9a-fA-F]{2})")
 
-        /** Refuses to sign the requests that change the identity, because with such a signature the identity can be taken over. Compares
-         * the path as a lenient server reads it. */
+        /**
+         * Refuses to sign the requests that change the identity, because the holder of such a signature could take over the
+         * identity. Compares the path as a lenient server reads it.
+         */
         fun refuseReserved(method: String, path: String) {
             if (reserved.none { it.method == method.upperAscii() }) return
             val decoded = escape.replace(path) { it.groupValues[1].toInt(16).toChar().toString() }
@@ -164,7 +167,7 @@ internal class RequestSigner(private val context: IdentityContext) {
 
 internal fun IdentityRecord.device(): String = deviceId ?: throw failure(OwnCode.NOT_REGISTERED, "no device id")
 
-/** The current key is gone, or is found and cannot sign any more. */
+/** The error if the current key is gone, or is found and can no longer sign. */
 internal fun keyLost(): SynheartAuthException = failure(OwnCode.KEY_INVALIDATED, "the key is gone; registerDevice makes a new one")
 
 /** The key that signs, if the identity may sign. */

@@ -16,7 +16,7 @@ internal class Resetter(private val context: IdentityContext) {
         val record = try {
             ledger.loadOfAnyOrigin()
         } catch (error: SynheartAuthException) {
-            // A record that cannot be decoded names no device. One that cannot be read now may.
+            // A record that cannot be decoded names no device. One that cannot be read now may name one.
             if (error.failure.situation !in UNDECODABLE) throw error
             return deleteEverything()
         }
@@ -31,7 +31,10 @@ internal class Resetter(private val context: IdentityContext) {
         context.log.event(LogEntry.Event.IDENTITY_RESET, deviceId = record.deviceId)
     }
 
-    /** A full disk takes no journal, and lets everything be removed. The record goes first: a kill after that leaves an unregistered device. */
+    /**
+     * On a full disk no journal can be written, but everything can be removed. The record goes first: a kill after that leaves an
+     * unregistered device.
+     */
     private suspend fun resetWithoutJournal(record: IdentityRecord) {
         ledger.clear(record)
         tellService(record)

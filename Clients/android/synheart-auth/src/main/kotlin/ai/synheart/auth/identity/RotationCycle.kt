@@ -23,7 +23,7 @@ internal class RotationCycle(private val context: IdentityContext, private val r
             try {
                 return context.exclusively {
                     if (backOff.isEnded) throw resetMeanwhile()
-                    // The other one may have died before it deleted the old key.
+                    // The other process may have died before it deleted the old key.
                     rotationOfAnother(before)?.also { rotator.disposeLeftover() } ?: rotator.attempt(reason)
                 }
             } catch (error: SynheartAuthException) {
@@ -37,8 +37,10 @@ internal class RotationCycle(private val context: IdentityContext, private val r
         }
     }
 
-    /** The rotation that another process finished while this one waited for the lock. After a compromise it is not enough: the record does
-     * not say why the other one rotated. */
+    /**
+     * The rotation that another process finished while this one waited for the lock. After a compromise it is not enough: the
+     * record does not show why the other one rotated.
+     */
     private suspend fun rotationOfAnother(before: IdentityRecord): KeyRotation? {
         if (reason == RotationReason.COMPROMISE) return null
         val now = context.ledger.load()

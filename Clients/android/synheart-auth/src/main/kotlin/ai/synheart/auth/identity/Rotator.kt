@@ -29,12 +29,12 @@ import kotlin.time.Duration.Companion.seconds
  * Replaces the key. The caller holds the operation lock. Meanwhile requests are signed with the old key.
  *
  * A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. The client deletes
- * it only if the service names another key at a time when it can no longer accept a copy.
+ * it only if the service names another key at a time when no copy can be accepted any more.
  */
 internal class Rotator(private val context: IdentityContext) {
     private val ledger = context.ledger
 
-    /** The challenge for which the attestation provider could not answer. The next attempt goes on with it while it lives. */
+    /** The challenge for which the attestation provider could not answer. The next attempt uses it while it is valid. */
     private var waiting: LiveChallenge? = null
 
     /** One attempt. Afterwards the identity is in `registered`, whatever the outcome. */
@@ -42,7 +42,7 @@ internal class Rotator(private val context: IdentityContext) {
         var record = prepare()
         val leftover = record.journal
         if (leftover is JournalEntry.Rotation && leftover.isRefused) {
-            // Do not send a refused key again. The service says which key is current.
+            // Do not send a refused key again. The service knows which key is current.
             val rotation = settle(leftover, record)
             if (rotation != null && leftover.reason.covers(reason)) return rotation
             record = prepare()
@@ -74,7 +74,10 @@ internal class Rotator(private val context: IdentityContext) {
         return ledger.load().also { it.signingKey() }
     }
 
-    /** Sends the rotation, and sends it again with evidence if the service demands it. Returns the time when it took effect. */
+    /**
+     * Sends the rotation, and sends it again with evidence if the service demands it. Returns the time when the rotation took
+     * effect.
+     */
     private suspend fun exchange(record: IdentityRecord): Long {
         val kept = waiting?.takeIf { context.configuration.clock.elapsedMillis < it.goodUntilMillis }
         waiting = null
@@ -110,8 +113,10 @@ internal class Rotator(private val context: IdentityContext) {
     private suspend fun pending(): JournalEntry.Rotation =
         ledger.load().journal as? JournalEntry.Rotation ?: throw failure(OwnCode.ROTATION_FAILED, "no rotation is under way")
 
-    /** Gives up the pending key, because it is lost or its hardware attestation cannot name a new challenge. Throws if a copy of its
-     * rotation may still take effect. */
+    /**
+     * Drops the pending key, because it is lost or its hardware attestation cannot name a new challenge. Throws if a copy of its
+     * rotation may still take effect.
+     */
     private suspend fun forgetKey() {
         val pending = pending()
         if (pending.thumbprint == null) return
@@ -122,8 +127,10 @@ internal class Rotator(private val context: IdentityContext) {
     /** The new key, and its signature that proves it. */
     private class NewKey(val publicKey: PublicKey, val proof: ByteArray)
 
-    /** The new key. Once a copy of its rotation may be on its way, it is the key that the journal names. Its loss is never reported as
-     * `KEY_INVALIDATED`, which is for the current key. */
+    /**
+     * The new key. Once a copy of its rotation may have been sent, it is the key that the journal names. Its loss is never
+     * reported as `KEY_INVALIDATED`: that code is for the current key.
+     */
     private suspend fun makeKey(challenge: ByteArray?, record: IdentityRecord): NewKey {
         val pending = pending()
         if (pending.thumbprint != null) {
@@ -183,7 +190,9 @@ internal class Rotator(private val context: IdentityContext) {
         return KeyRotation(record.deviceId.orEmpty(), at)
     }
 
-    /** Ends a failed attempt: the rotation took effect after all, or the old key stays active and the pending key is kept. */
+    /**
+     * Ends a failed attempt: either the rotation took effect after all, or the old key stays active and the pending key is kept.
+     */
     private suspend fun resolve(error: SynheartAuthException): KeyRotation {
         val record = ledger.load()
         val pending = record.journal as? JournalEntry.Rotation
@@ -194,7 +203,7 @@ internal class Rotator(private val context: IdentityContext) {
             if (pending.lastCopy != null) {
                 settle(pending, record)?.let { return it }
             } else if (isKeyGone && record.key != null) {
-                // The new key has signed, so the lost one is the current one.
+                // The new key has signed, so the lost key is the current one.
                 throw losing(record.key)
             }
         }
@@ -213,8 +222,8 @@ internal class Rotator(private val context: IdentityContext) {
     }
 
     /**
-     * Asks the service which key is current. The new one: confirms the rotation. The old one: returns null, and gives up the pending
-     * key if no copy can arrive. Neither: another party rotated.
+     * Asks the service which key is current. If it is the new one, confirms the rotation. If it is the old one, returns null, and
+     * abandons the pending key if no copy can arrive. If it is neither, another party rotated.
      */
     private suspend fun settle(pending: JournalEntry.Rotation, record: IdentityRecord): KeyRotation? {
         val status = try {
@@ -242,7 +251,7 @@ internal class Rotator(private val context: IdentityContext) {
     }
 
     private suspend fun giveUpIfNoCopyCanArrive(pending: JournalEntry.Rotation, serverTime: Long) {
-        // Without an open copy there is nothing to wait for.
+        // If no copy can arrive any more, do not wait.
         val remaining = pending.lastCopy?.let { it + LIFE_OF_A_COPY_SECONDS - serverTime } ?: -1
         if (remaining >= 0) {
             suspendRotation(isRefused = true)
@@ -291,7 +300,7 @@ internal fun RotationReason.covers(other: RotationReason): Boolean = this == Rot
 
 internal val SynheartAuthException.isInvalidSignature: Boolean get() = failure.code == ServiceCode.INVALID_SIGNATURE
 
-/** Whether the service refuses a rotation like this only after it has claimed the request. The same copy is then a replay. */
+/** Whether the service makes this refusal only after it has claimed the request. Another copy is then refused as a replay. */
 private val SynheartAuthException.followsClaims: Boolean
     get() = this is SynheartAuthException.AttestationFailed || failure.code == ServiceCode.ATTESTATION_REQUIRED ||
         failure.code == ServiceCode.ASSERTION_REQUIRED

@@ -57,7 +57,7 @@ internal class ServiceClient(private val configuration: Configuration) {
         }
     }
 
-    /** The result of an exchange, and what it says about the clock, also in case of failure. */
+    /** The result of an exchange, and its information about the clock, also after a failure. */
     class Outcome(val result: Result<Answer>, val offset: ClockOffset?, val rotationDemand: RotationDemand?)
 
     suspend fun exchange(route: Route, headers: List<Pair<String, String>>, body: ByteArray, deadline: Duration): Outcome {

@@ -7,7 +7,7 @@ import kotlinx.coroutines.channels.BufferOverflow
 import kotlinx.coroutines.flow.MutableSharedFlow
 import kotlinx.coroutines.flow.MutableStateFlow
 
-/** Tells every listener what was persisted. */
+/** Notifies every listener of persisted states. */
 internal class StateChanges {
     /** The changes from now on. A slow listener misses the oldest of more than 64. */
     val changes = MutableSharedFlow<StateChange>(extraBufferCapacity = 64, onBufferOverflow = BufferOverflow.DROP_OLDEST)

@@ -3,12 +3,12 @@ package ai.synheart.auth.identity
 import ai.synheart.auth.DeviceClock
 import java.util.UUID
 
-/** What the platform answered to a call that needs a key, or a record, that should be there. */
+/** The platform's answer to a call that needs a key or a record that should exist. */
 internal enum class PlatformAnswer {
     /** The call succeeded. */
     WORKS,
 
-    /** The system refuses the key for good. */
+    /** The system permanently refuses the key. */
     FINAL,
 
     /** "Not found", "cannot use it", "corrupted", or any other answer without a documented retry. */
@@ -18,7 +18,7 @@ internal enum class PlatformAnswer {
     TEMPORARY,
 }
 
-/** What the canaries showed: a key of the same kind that signs, and a file that is read back. */
+/** The result of the canaries: a key of the same kind that signs, and a file that is read back. */
 internal enum class Canaries { NOT_ASKED, WORK, FAIL }
 
 /**
@@ -26,11 +26,11 @@ internal enum class Canaries { NOT_ASKED, WORK, FAIL }
  *
  * @param subject the alias of the key, or the digest of the damaged record
  * @param launch the process that got the answer
- * @param atMillis when, on the clock of that process that does not jump
+ * @param atMillis the time of the answer, on that process's clock that does not jump
  */
 internal data class Suspicion(val subject: String, val launch: String, val atMillis: Long)
 
-/** The process, as far as verdicts need it. */
+/** The data of a process that verdicts need. */
 internal class Launch(private val clock: DeviceClock) {
     private val id by lazy { UUID.randomUUID().toString() }
     private val startedAtMillis = clock.elapsedMillis
@@ -45,7 +45,7 @@ internal class Launch(private val clock: DeviceClock) {
     }
 }
 
-/** What an answer means for the identity. */
+/** The meaning of an answer for the identity. */
 internal sealed interface Verdict {
     /** The key is intact. */
     data object Intact : Verdict
@@ -59,7 +59,9 @@ internal sealed interface Verdict {
     /** The canaries decide. */
     data object AskCanaries : Verdict
 
-    /** The first suspicious answer, or one too soon after it. Nothing is lost; the next answer counts after the pause. */
+    /**
+     * The first suspicious answer, or one too soon after it. Nothing is lost yet; a second answer is believed after the pause.
+     */
     data class Suspected(val isFirst: Boolean, val retryAfterMillis: Long) : Verdict
 }
 
@@ -79,7 +81,7 @@ internal sealed interface Verdict {
 internal object VerdictTable {
     const val DISTANCE_MILLIS = 2_000L
 
-    /** @param remainingMillis how long the earlier suspicious answer is still too young to count; null if there was none */
+    /** @param remainingMillis the time until a second suspicious answer is believed; null if there was no first one */
     fun verdict(answer: PlatformAnswer, remainingMillis: Long?, canaries: Canaries = Canaries.NOT_ASKED): Verdict = when (answer) {
         PlatformAnswer.WORKS -> Verdict.Intact
         PlatformAnswer.FINAL -> Verdict.Lost

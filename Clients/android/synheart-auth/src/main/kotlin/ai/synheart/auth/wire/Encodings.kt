@@ -30,7 +30,7 @@ internal fun decodeBase64(text: String): ByteArray? = decode(text, Base64.getDec
 /** Reads strict base64url without padding; null for anything else. */
 internal fun decodeBase64Url(text: String): ByteArray? = decode(text, Base64.getUrlDecoder()) { it.base64Url() }
 
-/** Java's decoders accept several texts for the same bytes. Only the one that encoding gives counts. */
+/** Java's decoders accept several texts for the same bytes. Only the canonical one is valid. */
 private fun decode(text: String, decoder: Base64.Decoder, encode: (ByteArray) -> String): ByteArray? {
     val bytes = try {
         decoder.decode(text)

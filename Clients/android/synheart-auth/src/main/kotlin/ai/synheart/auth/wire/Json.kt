@@ -3,7 +3,7 @@ package ai.synheart.auth.wire
 import java.nio.ByteBuffer
 import java.nio.charset.CharacterCodingException
 
-/** A number as it was written. The reader knows what range is meant. */
+/** A number as it was written. The caller checks its range. */
 internal data class JsonNumber(val digits: String)
 
 /** The members of a JSON object. A member that is `null` counts as absent. Every getter throws [FormException] for another type. */

@@ -1,6 +1,6 @@
 package ai.synheart.auth.wire
 
-// The bytes that keys sign, and the nonces that attestations cover.
+// The bytes that keys sign, and the nonces in attestations.
 
 /** The nonce that binds an attestation to one challenge and one key: SHA-256 of the decoded challenge and of the key's base64 text. */
 internal fun bindingNonce(challenge: ByteArray, publicKeyText: String): ByteArray = sha256(challenge, publicKeyText.toByteArray())

@@ -50,7 +50,7 @@ internal data class RequestOrigin private constructor(val scheme: String, val au
             }
             if (colon < 0) return RequestOrigin(lower, host)
             val port = text.substring(colon + 1)
-            // One text for each port: no sign, no leading zeros.
+            // One spelling for each port: no sign, no leading zeros.
             if (port.toIntOrNull()?.takeIf { it in 1..65_535 }?.toString() != port) {
                 throw FormException("the port must be a number from 1 to 65535")
             }
@@ -80,10 +80,10 @@ internal class RequestTarget private constructor(
     }
 }
 
-/** A request's URL, split without changing a character: what is signed must be what is sent. */
+/** A request's URL, split without changing a character: the signed URL must be the one that is sent. */
 internal class RequestUrl private constructor(val origin: RequestOrigin, val target: RequestTarget) {
     companion object {
-        /** Reads `scheme://authority/path?query`. No path counts as `/`. Refuses a fragment, which is never sent. */
+        /** Reads `scheme://authority/path?query`. An absent path is read as `/`. Refuses a fragment, which is never sent. */
         fun parse(url: String): RequestUrl {
             val start = url.indexOf("://") + 3
             val end = url.indexOfAny(charArrayOf('/', '?', '#'), if (start < 3) 0 else start).let { if (it < 0) url.length else it }

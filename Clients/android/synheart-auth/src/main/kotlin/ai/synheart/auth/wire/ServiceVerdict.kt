@@ -78,7 +78,7 @@ internal fun HttpAnswer.error(): SynheartAuthException {
     )
 }
 
-/** The error, which names the origin that the service is not configured for. Other errors as they are. */
+/** The error, with the origin that the service is not configured for. Other errors are returned unchanged. */
 internal fun SynheartAuthException.naming(origin: RequestOrigin): SynheartAuthException =
     if (remedy != Remedy.REPORT) this else failure(failure.code, "the service at ${origin.text} is not configured for this origin: $message", this)
 

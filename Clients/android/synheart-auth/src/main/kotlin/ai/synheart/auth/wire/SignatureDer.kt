@@ -14,7 +14,7 @@ internal fun rawSignature(der: ByteArray): ByteArray {
         position += length
         if (digits[0] < 0) throw malformedSignature()
         if (digits[0] == 0.toByte() && length > 1) {
-            // A leading zero is allowed only if the number would read as negative without it.
+            // A leading zero is allowed only if the number would be negative without it.
             if (digits[1] >= 0) throw malformedSignature()
             digits = digits.copyOfRange(1, length)
         }

@@ -129,7 +129,7 @@ class AndroidAttestationTest {
         val evidence = runBlocking { configuration.attestation.attest(subject(key)) }
         assertNull(evidence.proof)
         assertNotNull(evidence.keyAttestation)
-        // A new challenge asks Google again.
+        // For a new challenge, Google is asked again.
         val renewed = ByteArray(32) { 9 }
         val other = configuration.keyStore.create(ALIAS, renewed)
         expect(Code.UNAVAILABLE) { configuration.attestation.attest(subject(other, renewed)) }
@@ -291,7 +291,7 @@ class AndroidAttestationTest {
         val key = configuration.keyStore.create(ALIAS, null)
         play.failWarmUps(PlayStandIn.neverAnswers())
         play.failRequests(PlayStandIn.neverAnswers())
-        // Both wait for the one warm-up, which is given up after a minute.
+        // Both wait for the one warm-up, which is abandoned after a minute.
         repeat(2) {
             assertThrows(TimeoutCancellationException::class.java) {
                 runBlocking { withTimeout(50) { configuration.attestation.attest(subject(key)) } }
@@ -321,7 +321,7 @@ class AndroidAttestationTest {
     }
 }
 
-/** Runs where Google's classes are missing. */
+/** Runs without Google's classes. */
 object WithoutPlay {
     @JvmStatic
     fun main(arguments: Array<String>): Unit = runBlocking {

@@ -187,7 +187,7 @@ class AndroidKeyStoreTest {
 
     @Test
     fun `the daemon's own text in a message decides nothing from version 13 on`() {
-        // Its text speaks of keys that were not found. The code is the one of a locked device.
+        // The message is about keys that were not found, but the code is that of a locked device.
         for (version in listOf(33, 36)) {
             Build.VERSION.SDK_INT = version
             phone.keys().create(ALIAS, CHALLENGE)
@@ -278,7 +278,7 @@ class AndroidKeyStoreTest {
             val keys = phone.keys(AndroidKeyStore.Attestation.ALWAYS, usesStrongBox = false)
             expect(if (code == KeystoreDaemon.OUT_OF_KEYS_PERMANENT) Code.FAILED else Code.UNAVAILABLE) { keys.create(ALIAS, CHALLENGE) }
             assertEquals("$code", attempts, phone.keystore.count(Call.GENERATE) - before)
-            // A key without attestation needs none of it.
+            // A key without attestation does not need the attestation hardware.
             if (isOfAttestation) assertNotNull(phone.keys(usesStrongBox = false).create(ALIAS, CHALLENGE))
             phone.keystore.works()
         }

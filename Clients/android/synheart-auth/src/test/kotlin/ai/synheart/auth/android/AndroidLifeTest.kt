@@ -32,10 +32,10 @@ import org.junit.Assert.assertThrows
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** The client with all of Android's parts, against the real service, while the phone fails. */
+/** The client with all of Android's parts, against the real service, on a failing phone. */
 class AndroidLifeTest {
     private class Life(val phone: TestPhone, val appId: String, val android: AndroidConfiguration) {
-        /** A client with Android's parts, whose pauses pass at once. */
+        /** A client with Android's parts. Its pauses pass at once. */
         fun client(): SynheartAuth {
             val real = android.with(phone.device.context(), phone.sleeper) {}
             return SynheartAuth(
@@ -89,7 +89,7 @@ class AndroidLifeTest {
 
     @Test
     fun `the service sees a key of the StrongBox`() {
-        // A chain counts only where revoked keys are listed.
+        // A chain raises the assurance only if there is a list of revoked keys.
         val list = File.createTempFile("revoked", ".json").apply {
             writeText("""{"entries":{}}""")
             deleteOnExit()
@@ -97,7 +97,7 @@ class AndroidLifeTest {
         life(AndroidProof.BOTH, AndroidProof.BOTH, "android.key_attestation" to mapOf("status_list" to list.path)) {
             client().registerDevice(appId)
             val assurance = plain(phone.service.devices(appId).single().members["assurance"]) as Map<*, *>
-            // The app's own Google, which no production app can name.
+            // The app record trusts a test authority in place of Google, which no production app can.
             assertEquals("test", assurance["app"])
             assertEquals("strongbox", assurance["key"])
         }
@@ -129,7 +129,7 @@ class AndroidLifeTest {
             assertEquals(2, phone.device.play.requests.get())
         }
 
-    // Which devices register under which policy
+    // The hardware of phones, and the policies that accept it
 
     private enum class Hardware(val proofs: Set<String>, val prepare: TestPhone.() -> Unit) {
         COMPLETE(setOf("token", "chain"), {}),
@@ -165,7 +165,7 @@ class AndroidLifeTest {
                             assertTrue(what, signs())
                         } else {
                             assertEquals(what, 0, deviceIds.size)
-                            // No dead end: once the phone can, it registers.
+                            // The state is not final: once the phone can attest, it registers.
                             phone.device.keystore.attestation = KeystoreDaemon.Attestation.HARDWARE
                             phone.device.play.failAlways(0)
                             client().registerDevice(appId)
@@ -238,7 +238,7 @@ class AndroidLifeTest {
                     phone.device.keystore.works()
                     assertFalse("$call $before", client().registerDevice(appId).deviceId.isEmpty())
                     assertTrue("$call $before", signs())
-                    // Where policy wants a chain, a lost answer may leave one more row; here no answer is lost.
+                    // If the policy requires a chain, a lost answer may leave one more row; here no answer is lost.
                     assertEquals("$call $before", 1, deviceIds.size)
                 }
             }
@@ -277,7 +277,7 @@ class AndroidLifeTest {
         assertTrue(signs(client))
     }
 
-    /** Ways in which a phone loses a key for good. */
+    /** Events by which a phone permanently loses a key. */
     private val losses = listOf<(KeystoreDaemon, String) -> Unit>(
         KeystoreDaemon::lose, KeystoreDaemon::corrupt, { keystore, _ -> keystore.deleteEverything() },
         { keystore, _ -> keystore.aliases().forEach(keystore::corrupt) },
@@ -300,10 +300,10 @@ class AndroidLifeTest {
         }
     }
 
-    /** What an app does at each launch. The phone has lost the key. */
+    /** An app's launch on a phone that has lost the key. */
     private fun Life.launch(client: SynheartAuth) = expect<SynheartAuthException.KeystoreError>(Recovery.RETRY) {
         client.registerDevice(appId)
-        // A key that is found and cannot be used is noticed here.
+        // A key that is found but unusable is noticed here.
         client.signRequest(appId, "GET", "/")
     }
 
@@ -326,7 +326,7 @@ class AndroidLifeTest {
     @Test
     fun `the Keystore's data on another phone are a new device at the second launch`() = life {
         val deviceId = client().registerDevice(appId).deviceId
-        // A maker's own tool copies the app's data with its records, and the Keystore's blobs, which the other hardware refuses.
+        // A manufacturer's transfer tool copies the app's records and the Keystore's blobs, which the other hardware refuses.
         phone.device.keystore.aliases().forEach(phone.device.keystore::corrupt)
         phone.restart()
         val client = client()
@@ -368,7 +368,7 @@ class AndroidLifeTest {
         for (fault in listOf(IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE, PlayStandIn.neverAnswers())) {
             life(AndroidProof.EITHER, AndroidProof.EITHER, "keys.reattest_on_rotation" to true) {
                 phone.device.play.failAlways(fault)
-                // Google's limit passes at once, and no other.
+                // Google's deadline passes at once, no other does.
                 phone.sleeper.onDeadline = { limit -> if (limit != 10.seconds) awaitCancellation() }
                 val client = client()
                 val device = client.registerDevice(appId)
@@ -426,7 +426,7 @@ class AndroidLifeTest {
     @Test
     fun `a full disk keeps the old record`() = life {
         val deviceId = client().registerDevice(appId).deviceId
-        // The temporary file cannot be made.
+        // The temporary file cannot be created.
         val folder = phone.device.credentialEncrypted().resolve("no_backup/ai.synheart.auth").toFile()
         val aside = folder.resolveSibling("aside")
         assertTrue(folder.renameTo(aside) && folder.createNewFile())

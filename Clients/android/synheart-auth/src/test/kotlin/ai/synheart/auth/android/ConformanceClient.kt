@@ -16,7 +16,7 @@ import kotlinx.coroutines.runBlocking
 
 /**
  * The client as `synheart-auth conformance client` starts it, on stand-ins for Android: does the steps of CONFORMANCE_STEPS, and
- * prints the result of each. It is a debug build in development mode, with the transport that apps have.
+ * prints the result of each. It is a debug build in development mode, with the transport of real apps.
  */
 object ConformanceClient {
     private val url = variable("CONFORMANCE_URL")
@@ -31,7 +31,7 @@ object ConformanceClient {
         for (step in parseJson(variable("CONFORMANCE_STEPS").toByteArray()) as List<*>) {
             println(json(runBlocking { result(step as JsonObject) }))
         }
-        // Work that the client does in the background would keep the process.
+        // Background work of the client would keep the process alive.
         exitProcess(0)
     }
 
@@ -43,7 +43,7 @@ object ConformanceClient {
         mapOf("ok" to false, "error" to error.code)
     }
 
-    /** Does a step. Returns what the result says beside `ok`; null if the step is unknown. */
+    /** Does a step. Returns the result's members besides `ok`; null if the step is unknown. */
     private suspend fun perform(step: JsonObject): Map<String, Any?>? {
         when (step.string("do")) {
             "register" -> return mapOf("device_id" to client.registerDevice(appId).deviceId)

@@ -89,7 +89,7 @@ class FileStorageTest {
 
     // Records of earlier versions
 
-    /** Writes the record as earlier versions did, encrypted by a key of the Keystore. */
+    /** Writes the record encrypted by a key of the Keystore, as earlier versions did. */
     private fun writeEncrypted(name: String = this.name) {
         val key = KeyGenerator.getInstance("AES", Keystore.PROVIDER).run {
             init(
@@ -162,7 +162,7 @@ class FileStorageTest {
             expect(Code.UNAVAILABLE) { phone.storage().read(name) }
             phone.keystore.works()
         }
-        // It works again right after its canary did.
+        // The key works again right after its canary did.
         phone.keystore.failNext(Call.GET, KeystoreDaemon.KEY_NOT_FOUND)
         assertArrayEquals(record, phone.storage().read(name))
     }
@@ -186,7 +186,7 @@ class FileStorageTest {
         for (damage in listOf("another", "x".repeat(300_000))) {
             canary.writeText(damage)
             expect(Code.UNAVAILABLE) { phone.storage().check() }
-            // Otherwise no lost key would ever be noticed again.
+            // The failed check wrote a new canary. Otherwise every later check would fail.
             phone.storage().check()
         }
     }
@@ -214,7 +214,7 @@ class FileStorageTest {
         phone.storage().write(name, record)
         val room = folder.resolveSibling("room")
         assertTrue(folder.renameTo(room))
-        // Linux' device without space. It takes no new file, as a full disk.
+        // Linux' device without space: as on a full disk, no file can be created.
         Files.createSymbolicLink(folder.toPath(), java.nio.file.Path.of("/proc"))
         expect(Code.UNAVAILABLE) { phone.storage().write(name, record) }
         expect(Code.UNAVAILABLE) { phone.storage().check() }

@@ -16,8 +16,8 @@ import kotlinx.coroutines.runBlocking
 import kotlin.system.measureNanoTime
 
 /**
- * Measures the client on this machine's JVM, with keys of the stand-in Keystore: scripts/measure. First at the speed of this machine,
- * then what an app waits for where the Keystore takes as long as a phone's.
+ * Measures the client on this machine's JVM, with keys of the stand-in Keystore: scripts/measure. First at the speed of this
+ * machine, then an app's waits with a Keystore as slow as a phone's.
  */
 object Measurement {
     private const val SIGNATURES = 400
@@ -63,7 +63,7 @@ object Measurement {
         }
     }
 
-    /** What an app waits for; the service is on this machine. */
+    /** An app's waits. The service is on this machine. */
     private fun latency(service: RunningService) {
         println("\n| Keystore with $BINDER ms of binder a call | calls | p50 | p99 |\n|---|---|---|---|")
         for (usesStrongBox in listOf(false, true)) {
@@ -74,7 +74,7 @@ object Measurement {
                 val android = AndroidConfiguration(
                     service.publicUrl, proof = AndroidProof.KEY_ATTESTATION, rotatesAutomatically = false, usesStrongBox = usesStrongBox,
                 )
-                // Each app is a first launch: nothing is stored for it.
+                // Each app starts with nothing stored, as at a first launch.
                 val apps = List(ROUNDS / 10) { service.newApp(phone.record()) }
                 fun row(name: String, rounds: Int, body: suspend (Int) -> Unit) {
                     var calls = 0

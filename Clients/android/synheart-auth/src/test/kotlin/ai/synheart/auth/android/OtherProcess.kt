@@ -15,7 +15,7 @@ object OtherProcess {
             "${System.getProperty("java.home")}/bin/java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xmx64m",
             "-cp", System.getProperty("java.class.path"), "ai.synheart.auth.android.OtherProcess", "$phone", what, name, url,
         )
-        // As on a full disk, files can be made and removed, and not a byte be written into them.
+        // As on a full disk: files can be created and removed, but no byte can be written.
         val limit = if (withoutBlocks) listOf("sh", "-c", "ulimit -f 0; exec \"$@\"", "sh") else emptyList()
         return ProcessBuilder(limit + java).redirectError(ProcessBuilder.Redirect.INHERIT).start()
     }

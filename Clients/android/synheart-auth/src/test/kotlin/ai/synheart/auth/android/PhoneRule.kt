@@ -18,7 +18,7 @@ class PhoneRule : ExternalResource() {
         private set
     val keystore: KeystoreDaemon get() = device.keystore
 
-    /** How often the client paused before it looked again. */
+    /** The number of pauses of the client. */
     var pauses = 0
     private var duringPause: () -> Unit = {}
 
@@ -40,7 +40,7 @@ class PhoneRule : ExternalResource() {
         device = StandInDevice.start(path)
     }
 
-    /** Does this at the next pause. */
+    /** Runs a function at the next pause. */
     fun duringPause(body: () -> Unit) {
         duringPause = body
     }

@@ -257,7 +257,7 @@ class RuntimeFaceTest {
     fun `a Keystore that says for a while that the key is absent costs no secret`() {
         install()
         store("before")
-        // Absent until the store has given up on the key: it makes another one, and leaves the old one.
+        // Absent until the store has given up on the key; then it makes another key, and keeps the old one.
         phone.keystore.failNext(Call.GET, *IntArray(6) { KeystoreDaemon.KEY_NOT_FOUND })
         assertEquals(0, RuntimeFunctions.secureStore("s".toByteArray(), "other".toByteArray(), "v".toByteArray()))
         assertEquals(2, phone.keystore.aliases().count { "runtime_secrets" in it })
@@ -318,7 +318,7 @@ class RuntimeFaceTest {
         for (i in 0 until 4) assertEquals("v$i", text(RuntimeFunctions.secureLoad("s".toByteArray(), "$i".toByteArray())))
     }
 
-    // What an earlier release kept
+    // An earlier release's secrets
 
     private class Earlier : EarlierSecrets {
         val values = hashMapOf("s/k" to "old")

@@ -33,7 +33,7 @@ object ApiDump {
     /** The class of a file's top-level declarations. */
     private fun isFacade(type: Class<*>) = kind(type) == 2
 
-    // An extension property has no field, so the class's own members do not tell of it.
+    // An extension property has no field, so the class's own members do not show it.
     private fun topLevel(type: Class<*>): List<String> =
         Reflection.getOrCreateKotlinPackage(type).members.filter { it.visibility == KVisibility.PUBLIC }
             .map { "${type.`package`.name}: ${text(it)}" }.distinct().sorted()

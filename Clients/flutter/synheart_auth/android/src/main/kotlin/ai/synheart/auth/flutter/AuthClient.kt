@@ -13,7 +13,7 @@ import ai.synheart.auth.StateChange
 import ai.synheart.auth.SynheartAuth
 import kotlinx.coroutines.flow.Flow
 
-/** What `configure` says. */
+/** The arguments of `configure`. */
 internal data class Settings(
     val baseUrl: String,
     val origins: Set<String>,
@@ -27,8 +27,8 @@ internal data class Settings(
 )
 
 /**
- * What Dart configured in this process. Engines, isolates and hot restarts come and go; the client that they share stays. So a second
- * `configure` with the same values changes nothing, and one with other values is refused.
+ * Dart's configuration in this process. All engines, isolates and hot restarts share one client. So a second `configure` with the
+ * same values changes nothing, and one with other values is refused.
  */
 internal class Configured {
     private var settings: Settings? = null
@@ -58,7 +58,7 @@ private fun Settings.difference(other: Settings): String = listOf(
     "androidProof" to (androidProof == other.androidProof), "developmentMode" to (developmentMode == other.developmentMode),
 ).filter { !it.second }.joinToString { it.first }
 
-/** What the plugin calls of the Kotlin client. Tests have another one. */
+/** The part of the Kotlin client that the plugin calls. Tests replace it. */
 internal interface AuthClient {
     fun configure(settings: Settings)
     suspend fun isRegistered(appId: String): Boolean

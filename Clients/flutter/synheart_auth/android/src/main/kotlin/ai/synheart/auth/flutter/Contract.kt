@@ -17,7 +17,7 @@ internal object Contract {
     /** The channel of the changes of state. */
     const val STATES = "ai.synheart.auth/states"
 
-    /** The code with which this half refuses a malformed message. */
+    /** The code for a malformed message. */
     const val MALFORMED = "INVALID_MESSAGE"
 
     /** The code of a call whose caller cancelled it. */

@@ -1,15 +1,15 @@
 package ai.synheart.auth.flutter
 
-/** A message on the channel does not have the shape that the contract says. The text holds nothing of the message. */
+/** A message on the channel does not have the shape that the contract says. The text contains nothing of the message. */
 internal class MalformedMessage(message: String) : Exception(message)
 
 /**
- * What a value on the platform channel must be. `contract/channel.json` has the shapes of all messages.
+ * The required form of a value on the platform channel. `contract/channel.json` has the shapes of all messages.
  *
  * A shape is strict: it refuses absent and unknown fields, other types, and values beyond a limit.
  */
 internal sealed class Shape(val nullable: Boolean) {
-    /** What the value must be, for errors. */
+    /** The expected type and range, for errors. */
     abstract val expectation: String
 
     /** Throws [MalformedMessage], which names the place, unless the value has this shape. */
@@ -116,7 +116,7 @@ internal sealed class Shape(val nullable: Boolean) {
     }
 }
 
-/** A method of the channel: the message that it takes, and what it returns; null if it returns nothing. */
+/** A method of the channel: its message, and its result; null if it has none. */
 internal class Call(val arguments: Shape.Message, val result: Shape?)
 
 /** The checked fields of a message. A field that the shape does not have, or of another type, is a mistake in this plugin. */

@@ -35,7 +35,7 @@ public class SynheartAuthPlugin internal constructor(
     /** The plugin that Flutter makes. */
     public constructor() : this(mainThread(), Configured.process, ::androidClient)
 
-    /** What the plugin has while it is attached to an engine. */
+    /** The plugin's state while it is attached to an engine. */
     private class Attachment(
         val client: AuthClient,
         val calls: MethodChannel,
@@ -44,7 +44,7 @@ public class SynheartAuthPlugin internal constructor(
         val running: ConcurrentHashMap<Long, Job> = ConcurrentHashMap(),
     )
 
-    // These two belong to the main thread.
+    // The next two are used on the main thread only.
     private var attachment: Attachment? = null
     private var listening: Job? = null
 
@@ -60,7 +60,7 @@ public class SynheartAuthPlugin internal constructor(
         this.attachment = attachment
     }
 
-    /** Ends the waits of this engine. What they began runs on. */
+    /** Ends this engine's waits. The operations continue. */
     override fun onDetachedFromEngine(binding: FlutterPlugin.FlutterPluginBinding) {
         val attachment = attachment ?: return
         this.attachment = null
@@ -83,7 +83,7 @@ public class SynheartAuthPlugin internal constructor(
             return result.success(null)
         }
         val id = if ("call" in method.arguments.fields) fields.optionalInteger("call") else null
-        // What to say if the call is cancelled before it begins.
+        // The reply if the call is cancelled before it begins.
         var reply = CANCELLED
         val job = attachment.scope.launch(start = CoroutineStart.LAZY) {
             reply = reply(attachment.client, call.method, method, fields)
@@ -94,7 +94,7 @@ public class SynheartAuthPlugin internal constructor(
         }
         job.invokeOnCompletion {
             if (id != null) attachment.running.remove(id, job)
-            // A detached engine takes no reply.
+            // A detached engine accepts no reply.
             main.execute { if (this.attachment === attachment) reply(result) }
         }
         job.start()
@@ -103,7 +103,7 @@ public class SynheartAuthPlugin internal constructor(
     override fun onListen(arguments: Any?, events: EventChannel.EventSink) {
         val attachment = attachment ?: return
         listening?.cancel()
-        // Undispatched: the subscription exists when Dart hears that it listens.
+        // Undispatched: the subscription must exist before Dart's listen returns.
         listening = attachment.scope.launch(start = CoroutineStart.UNDISPATCHED) {
             attachment.client.stateChanges.collect { change ->
                 main.execute { events.success(message(change)) }
@@ -116,7 +116,7 @@ public class SynheartAuthPlugin internal constructor(
         listening = null
     }
 
-    /** Makes the call. Returns what to tell Dart. */
+    /** Makes the call. Returns the reply to Dart. */
     private suspend fun reply(client: AuthClient, name: String, method: Call, fields: Fields): Reply =
         try {
             val value = call(client, name, fields).takeIf { method.result != null }
@@ -136,7 +136,7 @@ public class SynheartAuthPlugin internal constructor(
         try {
             shape.check(value, name)
         } catch (error: MalformedMessage) {
-            // The answer of another server may have any size. All other results are this plugin's own.
+            // An answer of another server may have any size. The plugin itself makes all other results.
             if (name != "send") throw error
             throw SynheartAuthException.fromCode("ANSWER_TOO_LARGE", "the answer does not fit the channel: ${error.message}")
         }
@@ -155,7 +155,7 @@ public class SynheartAuthPlugin internal constructor(
                 fields.text("appId"), fields.text("method"), fields.text("path"), fields.bytes("body"), scheme(fields),
             ).toList(),
         )
-        // Assertions are Apple's: "asserting" says nothing here.
+        // Assertions are Apple's: "asserting" has no effect here.
         "sign" -> headers(
             client.sign(
                 fields.text("appId"), fields.text("method"), fields.text("url"), fields.bytes("body"), scheme(fields),
@@ -211,7 +211,7 @@ public class SynheartAuthPlugin internal constructor(
         mapOf("appId" to change.appId, "from" to change.from.wire, "to" to change.to.wire)
 }
 
-/** What to tell Dart: once, on the main thread. */
+/** A reply to Dart, sent once, on the main thread. */
 private fun interface Reply {
     operator fun invoke(result: MethodChannel.Result)
 }
@@ -238,10 +238,10 @@ private fun failure(code: String, message: String): Reply {
     return Reply { it.error(code, message, details) }
 }
 
-// Dart has ended its wait already, and knows whether it was a `send`.
+// Dart has already ended its wait, and knows whether the call was a `send`.
 private val CANCELLED = failure(Contract.CANCELLED, "the caller cancelled")
 
-/** The main thread, where Flutter takes replies and events. */
+/** The main thread, on which Flutter accepts replies and events. */
 private fun mainThread(): Executor {
     val handler = Handler(Looper.getMainLooper())
     return Executor { handler.post(it) }
