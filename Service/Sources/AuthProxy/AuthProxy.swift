@@ -45,8 +45,8 @@ package struct AuthProxySettings: Sendable {
     }
 }
 
-/// A sidecar in front of one backend: it verifies each request with the auth service, and forwards the verified ones, or all in
-/// observe mode.
+/// A sidecar in front of one backend: it verifies each request with the auth service, and forwards the verified ones and those
+/// that observe mode lets pass.
 package struct AuthProxy: Sendable {
     private let settings: AuthProxySettings
     private let logger: Logger

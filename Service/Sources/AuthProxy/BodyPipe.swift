@@ -57,7 +57,8 @@ final class BodyPipe: AsyncSequence, Sendable {
         }
     }
 
-    /// Drops later pieces. A waiting reader gets nothing until the pipe is closed, so its request is not aborted.
+    /// Drops the unread piece and later ones. A waiting reader gets nothing until the pipe is closed, so its request is not
+    /// aborted.
     func discard() {
         state.withLock { state in
             switch state {
@@ -95,7 +96,7 @@ final class BodyPipe: AsyncSequence, Sendable {
         }
     }
 
-    /// Drops later pieces, and fails the reader.
+    /// Drops the unread piece and later ones, and fails the reader.
     func close() {
         state.withLock { state in
             switch state {

@@ -34,7 +34,8 @@ struct ForwardedHeaders: Sendable {
         return HeaderFields(kept.map { ($0.name, $0.value) } + added)
     }
 
-    /// The scheme and the authority that the verifier used for a request, in one spelling.
+    /// The headers with the scheme and the authority that the verifier used for a request. Other headers of these names, in any
+    /// spelling, are not forwarded.
     private func signedFor(_ headers: HeaderFields) -> [(String, String)] {
         if let origin {
             return [("X-Forwarded-Proto", origin.scheme.rawValue), ("X-Forwarded-Host", origin.authority)]

@@ -20,7 +20,7 @@ struct IncomingBody {
     private let digest: [UInt8]?
     private var awaitsContinue: Bool
     private var pieces: RequestBody.AsyncIterator
-    /// The bytes read, including the piece that exceeded the limit.
+    /// The bytes that were read, and in `next` the piece that exceeded the limit.
     private var read: [UInt8] = []
     private var next: ByteBuffer?
     private var isStreamed = false

@@ -13,7 +13,7 @@ struct ProxyMetrics: Sendable {
         case refused
         /// There was no verdict.
         case unavailable
-        /// The proxy does not forward such requests: because of target, size or upgrade.
+        /// The proxy does not forward such a request, because of its target, size or upgrade.
         case unsupported
         /// The backend could not be reached, or all connections to it were busy.
         case backendUnreachable = "backend_unreachable"

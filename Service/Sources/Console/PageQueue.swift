@@ -40,7 +40,7 @@ final class PageQueue: Sendable {
 
     // MARK: Forms
 
-    /// Reserves a place for a form, before its body is read. False: the credential has too many. Otherwise the caller must call
+    /// Reserves a place for a form, before its body is read. False: the credential has enough. Otherwise the caller must call
     /// `leaveForm`.
     func enterForm(_ credentialID: String) -> Bool {
         state.withLock { state in

@@ -81,7 +81,8 @@ enum DecisionName: String, CaseIterable, Sendable {
 
     private static let maximumWait: Int64 = 31_536_000
 
-    /// The time by which a key must be rotated. A repeated call can name the same time, and then changes nothing.
+    /// The time by which a key must be rotated. A repeated call can name the same time, and then makes the same
+    /// demand.
     private static func time(_ body: JSONFields, at now: UnixTime) throws -> UnixTime {
         let within = try body.optionalInteger("within_seconds", in: 0...maximumWait)
         guard let by = try body.optionalString("by") else { return now + (within ?? 86_400) }

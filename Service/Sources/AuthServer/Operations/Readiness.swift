@@ -257,7 +257,8 @@ extension Readiness {
         }
     }
 
-    /// Makes a claim that no request can make.
+    /// Makes a claim that no request makes. Fails if claims cannot be made. Degraded while lost history makes the service refuse
+    /// requests dated now.
     ///
     /// - Parameter futureWindow: the widest future window of the apps. After it, no app refuses such requests.
     private static func claim(

@@ -73,7 +73,7 @@ extension HTTPRequest {
 extension Request {
     /// The bytes of the body, exactly as received. A client that waits for `100 Continue` gets it first.
     ///
-    /// A body of more than `limit` bytes is refused before all of it has arrived. A body that exceeds `room` is refused too.
+    /// A body of more than `limit` bytes is refused before all of it has arrived. So is a body that exceeds `room`.
     func bytes(
         upTo limit: Int, within room: BodyBudget.Share, over connection: ConnectionContext
     ) async throws -> [UInt8] {

@@ -110,7 +110,7 @@ package final class TraceExporter: Sendable {
             let left = end - .now
             let failure = left > .zero ? await send(batch, within: left) : "the time is over"
             if failure != nil, Task.isCancelled {
-                // The service stops: the last round sends this span.
+                // The service stops: the last round sends these spans.
                 return state.withLockedValue { $0.spans.insert(contentsOf: batch, at: 0) }
             }
             note(failure, of: batch.count)

@@ -6,7 +6,7 @@ internal import Crypto
 struct ConsoleSession: Sendable {
     /// The credential of the person. It is re-read for each request.
     let credentialID: String
-    /// The first part of the token in each form of the session. It prevents that other pages send forms.
+    /// The first part of the token in each form of the session. No page outside the session can send it.
     let formToken: String
     let startedAt: UnixTime
     /// The time of the person's last request. Refreshes by the pages' script are ignored.
@@ -31,7 +31,7 @@ struct ConsoleSession: Sendable {
     /// A token for the forms of one page. It has a number, so that each form makes its change only once.
     func newToken() -> String { formToken + "." + String(UInt64.random(in: 0...(.max)), radix: 36) }
 
-    /// The number of a form of this session; nil: the form is of another session.
+    /// The number in the token of a form of this session; nil: the token is missing, malformed or of another session.
     func number(of token: String?) -> String? {
         guard let parts = token?.split(separator: ".", omittingEmptySubsequences: false), parts.count == 2,
             1...13 ~= parts[1].utf8.count, constantTimeEquals(Array(parts[0].utf8), Array(formToken.utf8))
@@ -83,7 +83,7 @@ final class ConsoleSessions: Sendable {
         for (key, _) in mine.prefix(max(0, mine.count - maximum + 1)) { sessions[key] = nil }
     }
 
-    /// The session with this id, marked as used; nil: it has ended, or never existed.
+    /// The session with this id; nil: it has ended, or never existed.
     ///
     /// - Parameter prolongs: whether the request is the person's, so that it prolongs the session and receives the
     ///   notice.

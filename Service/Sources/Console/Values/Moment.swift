@@ -34,7 +34,7 @@ struct Moment {
         let units: [(name: String, seconds: Int64)] = [
             ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1),
         ]
-        // A time is shown in the smaller unit until it has two of the larger one:
+        // A time is shown in the smaller unit until it has two of the larger one: 36 hours, not 1 day.
         let unit = units.first { seconds >= 2 * $0.seconds } ?? ("second", 1)
         let count = seconds / unit.seconds
         return "\(count) \(unit.name)\(count == 1 ? "" : "s")"

@@ -60,7 +60,7 @@ struct StoredRow: StoredColumns {
         }
     }
 
-    /// The number of newer timelines that this process has met since its start: failovers.
+    /// A text, or a UUID in lower case.
     func optionalText(_ column: String) throws(StoreError) -> String? {
         guard let (type, bytes) = try value(column) else { return nil }
         switch type {

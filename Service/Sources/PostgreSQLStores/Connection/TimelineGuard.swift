@@ -14,7 +14,7 @@ final class TimelineGuard: Sendable {
     private let newest = Locked<PrimaryPlace?>(nil)
     private let begun = Locked<UInt64>(0)
 
-    /// The newer timelines that this process has met: failovers, since the start.
+    /// The number of newer timelines that this process has met since its start: failovers.
     var failovers: UInt64 { begun.withLock { $0 } }
 
     private func count(from before: PrimaryPlace?, to place: PrimaryPlace) {

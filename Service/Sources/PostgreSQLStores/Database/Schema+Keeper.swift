@@ -43,8 +43,8 @@ extension Schema {
             CASE WHEN EXISTS (SELECT 1 FROM devices) THEN \(serverClock) END
           FROM claim_history
         """,
-        // The keeper's id changes whenever the history may have been lost. It is part of the identity, so the identity changes
-        // too.
+        // The keeper's id changes whenever the keeper's history may start anew. It is part of the identity, so the identity
+        // changes too.
         """
         CREATE OR REPLACE FUNCTION claim_identity() RETURNS text LANGUAGE sql STABLE AS $$
           SELECT concat_ws(':', (pg_control_system()).system_identifier,

@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import AuthService
 
-/// Devices, one row each. A row is saved only if its version has not changed since it was read. Facts change without a new
-/// version.
+/// Devices, one row each. A row is saved only if its version has not changed since it was read. Facts that only grow
+/// change without a new version.
 struct PostgreSQLDeviceStore: DeviceStore {
     let database: StoreDatabase
 

@@ -22,7 +22,7 @@ extension QuestionRules {
                 let reason =
                     "the service refuses this backend's credential (\(code)): see `synheart-auth credentials list`, and create "
                     + "one of role service for the app"
-                // The credential is not for the request's app, but other apps' requests may pass.
+                // FORBIDDEN is no outage: the request is of another app, while those of the credential's app pass.
                 return unavailable(
                     id, reason, retryAfter: 30, isOutage: code == ErrorCode.unauthorized.rawValue)
             }

@@ -47,7 +47,7 @@ package struct QuestionRules: Sendable {
     /// The question about a request.
     ///
     /// - Parameter id: a new UUID. A repeated question has the same id.
-    /// - Throws: the answer to a request that needs no question to the service.
+    /// - Throws: the answer to a request about which the service is not asked.
     package func question(about request: ReceivedRequest, id: String) throws(RefusalAnswer) -> VerifyRequest {
         guard isFramed(request) else {
             throw refusal(.invalidRequest, "The body is not framed as the headers say.", id)

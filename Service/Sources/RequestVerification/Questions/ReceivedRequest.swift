@@ -24,7 +24,7 @@ public struct ReceivedRequest: Sendable {
 
     /// The method.
     public var method: String
-    /// The path with its query, if any, as sent: not decoded.
+    /// The path, with `?` and the query if there is one, as sent: not decoded.
     public var target: String
     /// Every header line in its order, including repeated ones.
     public var headers: HeaderFields

@@ -41,7 +41,7 @@ struct JournalContents {
         case boot(BootIdentity)
     }
 
-    /// Adds a reading of a segment. The journal already has the wrong readings that it reveals.
+    /// Adds a reading of a segment. The journal already records what it reveals about earlier readings.
     mutating func recall(_ wall: Int64, monotonic: Int64, boot: BootIdentity, version: UInt64) {
         let (source, monotonic) = version == 1 ? (.none, wall) : (Source.boot(boot), monotonic)
         measure(from: source, monotonic)

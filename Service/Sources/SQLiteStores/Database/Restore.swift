@@ -60,7 +60,7 @@ extension SQLiteStores {
         defer { try? pool.close() }
         do {
             try pool.write { database in
-                // The log of a backup may begin after its archives. The check of `export` covers the chain.
+                // The log of a backup may begin after its archives. `export` checks its chain.
                 let gaps = try String.fetchOne(
                     database, sql: "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name = 'audit_has_no_gaps'"
                 )

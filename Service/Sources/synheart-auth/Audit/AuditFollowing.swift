@@ -6,8 +6,8 @@ import StrictJSON
 extension Administration {
     /// Passes on events as they are appended, until the command is stopped. Each call waits for the next events.
     ///
-    /// Before the first answer, every failure ends the command. Later failures of the connection or the service are retried with
-    /// back-off, and no event is lost or repeated.
+    /// Before the first answer, every failure ends the command. Later, if the service cannot be reached or cannot answer now, the
+    /// call is repeated with back-off, and no event is lost or repeated.
     ///
     /// - Parameters:
     ///   - after: only after the event with this number; nil: only later events.

@@ -81,7 +81,7 @@ extension ServiceConfiguration {
             let file = try path(config).map { try ConfigurationFile(path: $0) }
             return try ServiceConfiguration(file: file, environment: environment, flags: flags, for: scope)
         } catch let error as ConfigurationError {
-            // The error says that `serve` refused, or that another command could not run.
+            // For `serve`, the configuration is refused. Any other command could not run.
             throw CommandFailure(scope == .service ? .refused : .impossible, error.description)
         }
     }

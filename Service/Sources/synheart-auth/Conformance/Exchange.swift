@@ -78,7 +78,7 @@ struct Exchange: Sendable {
 
     /// The most bytes of a body, and of one header's value, that a report shows.
     private static let shown = 2048
-    /// Headers with the operator's credential, which are not shown.
+    /// Headers with a credential of the operator, whose values are not shown.
     private static let secret = ["authorization", HeaderName.serviceCredential.lowercased()]
 
     /// For a program.

@@ -64,7 +64,7 @@ struct Diagnosis: Sendable {
         if further > 0 { ok("ends", "\(further) more end later") }
     }
 
-    /// Warns that a secret is not set here, because systemd may pass it only to the unit.
+    /// Warns that a secret is not set here, and that systemd may pass it only to the unit.
     mutating func warnWithheld(_ key: ConfigurationKey) {
         warn(
             key.rawValue,

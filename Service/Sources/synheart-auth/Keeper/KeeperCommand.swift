@@ -31,7 +31,7 @@ struct KeeperCommand: AsyncParsableCommand {
             help: "The service's configuration file, for stores and service key. Default: $SYNHEART_AUTH_CONFIG.")
         var config: String?
 
-        /// Opens the database, for use with the place that the configuration names.
+        /// Opens the database for a body, which also gets the place of the claims that the configuration names.
         func use(_ body: (PostgreSQLStores, ClaimPlace) async throws -> Void) async throws {
             let configuration = try ServiceConfiguration.inEffect(config: config, flags: stores.flags, for: .store)
             guard let url = configuration.secret(.postgresql) else {

@@ -89,7 +89,7 @@ struct WhatIfReport {
             replaysOf, columns: ["recorded_code", "outcome", "code", "refusals", "newly", "examples"], empty: "")
     }
 
-    /// Prints the share of accepted requests and registrations that would be refused.
+    /// Prints the share of the requests and registrations that passed, but would be refused or pending.
     private func showCounts(_ output: OutputOptions) throws {
         func passed(_ stage: String) -> Int64 { counts["passed"]?.object?[stage]?.integer ?? 0 }
         let findings = (counts["findings"]?.array ?? []).compactMap(\.object)
@@ -110,7 +110,7 @@ struct WhatIfReport {
             empty: "none of them would be refused or pending by platform, scheme or mode")
     }
 
-    /// The lines, sorted by the number of new decisions.
+    /// The lines, those with the most new decisions first.
     private static func rows(_ lines: [String: Line], counting name: String) -> [JSONObject] {
         lines.sorted { ($1.value.newly, $0.key) < ($0.value.newly, $1.key) }.map { _, line in
             JSONObject(

@@ -26,7 +26,7 @@ final class ServiceLog: Sendable {
     /// The lines that were lost.
     var dropped: Int { writer.dropped }
 
-    /// Waits until all logged lines are written.
+    /// Waits until all logged lines are written, at most for the limit, because the reader of standard error may have stopped.
     func flush(within limit: Duration = .seconds(1)) { writer.flush(within: limit) }
 
     /// The service accepts requests.

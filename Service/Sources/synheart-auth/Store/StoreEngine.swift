@@ -17,8 +17,8 @@ protocol StoreEngine: Sendable {
     func readiness(of service: AuthService) -> [Readiness.Check]
     var metrics: [MetricsSource] { get }
 
-    /// Makes the service seal with this key. If other processes can change the keys, sealed writes fail once this key is no
-    /// longer listed.
+    /// Tells the stores that the service seals with this key from now on. If other processes can change the keys, sealed writes
+    /// fail once this key is no longer listed.
     func serviceSeals(with key: ServiceKeyCheck)
 
     /// Refuses later changes unless this is the sealing key.

@@ -5,7 +5,7 @@ internal import StrictJSON
 struct Verdicts: Sendable {
     /// What became of a request.
     enum Outcome: Sendable {
-        /// A verified request, or an accepted registration.
+        /// A verified request, or a registration that was answered with any status.
         case accepted
         /// Refused by the rules.
         case refused

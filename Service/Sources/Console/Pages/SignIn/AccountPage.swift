@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthServer
 internal import AuthService
 
-/// The person's credential and its sessions, with buttons to end them.
+/// The person's credential and session, with buttons to sign out of this session or of all.
 struct AccountPage: ConsolePage {
     let path = "/account"
 

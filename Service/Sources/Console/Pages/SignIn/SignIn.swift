@@ -8,7 +8,7 @@ enum SignIn {
     static let signOutPath = "/sign-out"
     static let account = PagePath.of("account")
 
-    /// - Parameter refused: why the last attempt was refused; nil: it is the first attempt.
+    /// - Parameter refused: why the last attempt was refused; nil: no attempt was refused.
     static func page(_ request: PageRequest, refused: Refusal? = nil) -> Page {
         let asked = request.method == "POST" ? request.form["next"] : request.query["next"]
         let next = next(asked)

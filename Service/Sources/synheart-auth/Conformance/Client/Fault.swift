@@ -27,7 +27,7 @@ struct PlayedAnswer: Sendable {
     }
 }
 
-/// The fate of a client's request.
+/// What happens to a client's request.
 enum Fault: Sendable {
     /// The service's answer is changed.
     case changed(@Sendable (inout PlayedAnswer) -> Void)

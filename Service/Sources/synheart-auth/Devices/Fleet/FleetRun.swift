@@ -8,7 +8,7 @@ import StrictJSON
 struct FleetRun {
     private static let maximumSelection = 1_000_000
     private static let maximumCall = 100
-    /// The largest number of attempts to decide about a device that keeps changing.
+    /// The largest number of further attempts for a device that keeps changing. Each one reads the device and decides again.
     private static let maximumAttempts = 3
 
     let administration: any Administration
