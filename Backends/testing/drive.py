@@ -3,8 +3,8 @@
 
     Backends/testing/drive.py NAME --hides "empty query" --hides … -- COMMAND…
 
-The subject reads one JSON line (`service`, `credential`, `quick_timeout`, `instances`), listens on loopback, and prints `{"port":
-N}`. The first label of the Host header chooses the instance. Behind the middleware its app answers 200 with `identity`,
+The subject reads one JSON line (`service`, `credential`, `quick_timeout`, `instances`), listens on loopback, and prints
+`{"port": N}`. The first label of the Host header chooses the instance. Behind the middleware its app answers 200 with `identity`,
 `observed`, `body` (base64) and `reserved` (names of identity headers that reached it). Then it reads JSON lines about tokens, and
 answers each with one line. The driver plays the service: it compares the questions with the vectors, and answers from them.
 """
@@ -51,7 +51,7 @@ class Service:
             threading.Thread(target=self._serve, args=[connection], daemon=True).start()
 
     def _serve(self, connection):
-        # Checked from the other end of the connection.
+        # Ignores errors of a connection that a fault broke: the other end of the connection shows the effect.
         with contextlib.suppress(OSError), connection, connection.makefile("rb") as reader:
             while line := reader.readline():
                 method, path, _ = line.decode().split()

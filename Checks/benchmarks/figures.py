@@ -1,4 +1,4 @@
-"""The figures of the benchmarks. They are only in figures.json: the tables and charts of README.md are generated from it.
+"""The figures of the benchmarks. They are stored only in figures.json: the tables and charts of README.md are generated from it.
 
 A figure is a number, or [lowest, highest], or [lower quartile, median, upper quartile] of the rounds of one run.
 """

@@ -2,9 +2,9 @@
 
     Checks/benchmarks/gateways [SECONDS [ROUNDS]] [--record] [--service BINARY] [--traffic BINARY]
 
-Each round measures every gateway in turn, for SECONDS (2) each; the figures are the medians of ROUNDS (9), and those of ratios
-and differences within a round. Delay: one request after another, over one connection. Rate: 32 connections. The peer of a rate is
-nginx as a plain reverse proxy that keeps its connections. Service, backend, gateway and wrk share all cores.
+Each round measures every way to the backend in turn, for SECONDS (2) each; the figures are the medians of ROUNDS (9), and those
+of ratios and differences within a round. Delay: one request after another, over one connection. Rate: 32 connections. The peer of
+a rate is nginx as a plain reverse proxy that keeps its connections. Service, backend, gateway and wrk share all cores.
 """
 
 import argparse
@@ -92,9 +92,9 @@ class Bench:
                 yield f"http://127.0.0.1:{port}", made.process
 
     def take(self, name, asks, connections):
-        """One turn of a gateway: its figures, and the processor time of each request in us."""
+        """One turn of a way: its figures, and the processor time of each request in us."""
         seconds, key = self.options.seconds, (name, asks, connections)
-        # When no requests are left, wrk repeats the last one. The service refuses the copy; a gateway that does not ask the
+        # When no requests are left, wrk repeats the last one. The service refuses the copy; a way that does not ask the
         # service passes it.
         count = int(2 * seconds * (self.most.get(key, 4000 if connections == 1 else 12000))) if asks else 100
         traffic = self.service.sign(2 * count if connections == 1 else count)

@@ -32,7 +32,7 @@ class Processes(contextlib.ExitStack):
         self.folder = pathlib.Path(self.enter_context(tempfile.TemporaryDirectory()))
 
     def start(self, name, command, line=None, **variables):
-        """Starts a process. `first`, if given, goes to its standard input."""
+        """Starts a process. `line`, if given, goes to its standard input."""
         out, errors = (self.folder / f"{name}.{kind}" for kind in ("out", "log"))
         with out.open("w") as stdout, errors.open("w") as stderr:
             process = subprocess.Popen([str(word) for word in command], stdout=stdout, stderr=stderr, text=True,

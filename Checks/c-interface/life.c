@@ -213,7 +213,7 @@ static void succeeds(int32_t status, char **result, const char *part, int line) 
 }
 #define SUCCEEDS(call, part) succeeds(call, &result, part, __LINE__)
 
-/* An ended operation may hold the host for a moment longer. */
+/* Work that an operation started may hold the host for a moment longer. */
 static void expect_released(atomic_int *released) {
     for (int i = 0; i < 10000 && *released == 0; i++) usleep(1000);
     EXPECT(*released == 1);
@@ -259,7 +259,7 @@ static void sends(synheart_auth *auth, const char *url, const char *directory) {
     SUCCEEDS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), "\"status\":200");
     EXPECT(!answer && !count);
 
-    /* Other origins only if configured. */
+    /* Other origins only after a call has allowed them. */
     request.url = "http://127.0.0.1:1/v1";
     FAILS(synheart_auth_sign(auth, APP, &request, &result), SYNHEART_AUTH_SIGNING_FAILED);
     SUCCEEDS(synheart_auth_allow_origin(auth, "http://127.0.0.1:1", &result), "{}");

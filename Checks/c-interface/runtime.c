@@ -119,7 +119,7 @@ int main(int count, char **arguments) {
         free(attestation);
         CHECK(state.calls >= 8);
     }
-    /* Deleting an absent value succeeds. */
+    /* 4: the user leaves. Deleting an absent value succeeds. */
     for (int time = 0; time < 2; time++) {
         CHECK(crypto.delete_key(DEVICE) == 0);
         CHECK(synheart_native_secure_delete("consent_tokens", "user") == 0);

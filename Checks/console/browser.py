@@ -11,7 +11,7 @@ import tempfile
 import time
 
 PATIENCE = 30
-# The codes of a key, and the text that it types.
+# For each key, its code and the text that it types.
 KEYS = {"Tab": (9, ""), "Enter": (13, "\r"), "Space": (32, " ")}
 
 

@@ -309,7 +309,7 @@ class Check:
         """The commands that pages show are commands of the binary: it may fail for want of a service or a database, not of usage."""
         shown = {html.unescape(text) for answer in answers if answer.document
                  for text in re.findall("<code>(synheart-auth [^<]*)</code>", answer.body.decode())}
-        # One path of each kind: replace ids.
+        # One command of each kind: commands that differ only in ids are one kind.
         kinds = {re.sub(r"[0-9a-f-]{16,}|[\w-]{43}", "ID", text): text for text in shown}
         if len(kinds) < 8:
             yield f"{len(kinds)} commands were found"

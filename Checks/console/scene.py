@@ -38,7 +38,7 @@ HISTORY = """
 
 
 def hostile(field):
-    """A value that runs script wherever it is not escaped. It begins with its field's name."""
+    """A value that has an effect wherever it is not escaped, such as running a script. It begins with its field's name."""
     return f"{field}'\"><canary-x onclick=alert(1)><img src=//canary.invalid/ onerror=canary=1>{{{{7*7}}}}\u202e"
 
 

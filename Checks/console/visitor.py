@@ -14,7 +14,7 @@ class Form:
 
     def __init__(self, action, method):
         self.action, self.method, self.fields, self.buttons = action, method, [], []
-        # Unchecked boxes, and other options of selections.
+        # Unchecked boxes and radio buttons, and the options of selections.
         self.boxes, self.options = [], []
 
     def query(self, button=None):

@@ -4,7 +4,7 @@
     Checks/documentation/coverage.py              after `swift build`: reads the modules of the debug builds, not the sources
     Checks/documentation/coverage.py --self-test  whether the check notices each kind of symbol, and skips what it should
 
-Symbols that the compiler writes are skipped, such as the `==` of an Equatable struct. Neither does a member that takes its
+Symbols that the compiler writes do not count, such as the `==` of an Equatable struct. Neither does a member that takes its
 comment from a protocol or a class of another module, such as `description`. The comment of a function for C may be in the C
 header. Code that only Apple's compiler compiles is not read.
 """

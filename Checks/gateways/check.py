@@ -32,7 +32,7 @@ OBSERVED, ASSERTING, STAGING = f"{APP}.observed", f"{APP}.asserting", f"{APP}.st
 AUTHORITY = "api.example.com"
 IDENTITY = ["app", "device", "platform", "assurance"]
 LIMIT = 1 << 20
-# nginx 1.22 cannot serve both HTTP/1.1 and HTTP/2 without TLS in one file.
+# In nginx 1.22, one file cannot serve both HTTP/1.1 and HTTP/2 without TLS.
 NGINX_HTTP2 = [("listen ${LISTEN_HOST}:${LISTEN_PORT};", "listen ${LISTEN_HOST}:${LISTEN_PORT} http2;")]
 
 
@@ -292,7 +292,7 @@ def partial_body(world):
                 time.sleep(0.2)
             time.sleep(0.2)
             assert world.backend.take() == []
-        # The first request was not verified either: the complete request is no replay.
+        # The incomplete requests were not verified either: the complete request is no replay.
         carried(world, lambda phone: phone.send("POST", "/p", signed, signed_body), "/p", signed_body)
 
 

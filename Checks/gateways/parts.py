@@ -125,7 +125,7 @@ class Wire:
 
 
 class Answer:
-    """The phone's answer."""
+    """The answer that the phone gets."""
 
     def __init__(self, status, headers, body=b""):
         self.status, self.body = status, body

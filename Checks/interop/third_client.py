@@ -468,7 +468,7 @@ def development_device(origin, backend, operator, app):
     assert status["key_thumbprint"] == client.key.thumbprint and status["key_rotated_at"] is None, status
     assert status["assurance"]["app"] == "development" and status["must_rotate"] is False, status
 
-    # Scheme 1: a write, a GET without a body, a path that must stay unchanged, and the destination of a request.
+    # Scheme 1: a write, a GET without a body, escapes of a path that stay unchanged, and another destination.
     body = b'{"a":1}'
     assert backend.receives(client, body=body)["signature_scheme"] == 1
     backend.receives(client, "GET", "/v1/hsi?from=1?")
@@ -637,7 +637,7 @@ def asserting_device(binary, folder, origin, backend, operator, record, authorit
     refused("INVALID_REQUEST", backend.ask, backend.question(headers | {"X-Synheart-Assertion": "A-_A"}, target="/v1/pay"))
     # The service's own routes.
     assert client.token()["expires_in"] > 0 and (urllib.parse.urlsplit(origin).netloc, "/auth/v1/token") in client.asserts
-    # A rotation that attests again, while all paths but one need an assertion: the attestation in the body replaces the
+    # A rotation that attests again, while all paths but one need an assertion: the body of the rotation has the
     # assertion.
     policy(keys={"reattest_on_rotation": True}, assertions_required_except=["/public"])
     client.asserts.clear()

@@ -62,7 +62,7 @@ def queries(dashboard):
 
 
 def fire(rules, promtool_pool, binary, name):
-    """Causes the faults. Returns for each: its name, the alerts that must fire, and those that did."""
+    """Causes the faults. Returns for each the alerts that must or may fire, the minutes, those that did fire, and the series."""
     results = []
     for must, may, series in getattr(faults, name)(binary):
         minutes = max(map(len, series.values()))

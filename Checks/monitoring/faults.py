@@ -77,7 +77,7 @@ def requests(binary):
             node.run("device", "register", *node.phone(f"forged{name}", "other.pem"), check=False)
         yield fault("AttestationsRefused", "UnknownRoots")
 
-        # Values set by hand: another version, and the hourly comparison of the audit log's heads.
+        # Values set by hand: another version, and the count of the hourly comparison of the audit log's heads.
         after = node.scrape()
         after.values["synheart_build_info", (("version", "0.9.0"),)] = 1.0
         yield {"VersionsDiffer"}, set(), held([before, after], 150)

@@ -59,7 +59,7 @@ def become_root(script, arguments):
 
 def settle():
     """The environment of a check."""
-    # The service's user and the check must be able to read files made in the Debian.
+    # The service's user must be able to read files made in the Debian, and the check must be able to read the output of tools.
     os.umask(0o022)
     os.environ["LC_ALL"] = "C.UTF-8"
     # The service refuses unknown variables with its prefix.
@@ -118,7 +118,7 @@ class Debian:
 
     @contextlib.contextmanager
     def booted(self):
-        """Boots systemd in the folder, with only a loopback network. Returns false if it cannot boot here."""
+        """Boots systemd in the folder, with only a loopback network. Yields whether it boots here."""
         console = self.folder.parent / "console"
         with open(console, "w") as output:
             command = ["systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--private-network", "--link-journal=no",

@@ -283,7 +283,7 @@ def rotations(stream, service, folder, clock):
     assert stream.check() == second
     third = stream.during(service.keys("rotate"))
     assert third not in (first, second)
-    # Rotate again. The next key was just published: it signs only when every cache of max-age has it.
+    # Rotate again at once. The next key was just published: it signs only when every cache of max-age has it.
     assert stream.during(service.keys("rotate")) == third
     assert set(stream.passing(MAX_AGE)) == {third}
     stream.restart("go-oidc", service, folder)

@@ -168,7 +168,7 @@ def build(commit, folder):
 
 
 def previous():
-    """The newest release before this commit; if there is none, the commit where the branch began."""
+    """The newest release before this commit; if there is none, the parent of this commit."""
     tag = subprocess.run(["git", "-C", TOP, "describe", "--tags", "--abbrev=0", "--first-parent", "--match", "v[0-9]*", "HEAD^"],
                          capture_output=True, text=True)
     return tag.stdout.strip() if tag.returncode == 0 else subprocess.run(

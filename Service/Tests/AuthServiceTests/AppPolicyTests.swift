@@ -42,7 +42,7 @@ struct AppPolicyTests {
         IOSRow(
             member: "require_bundle_version", app: AppleApp(appID: appID, bundleVersion: nil), admitting: nil,
             refusing: true),
-        // Systems that do not report a category yet are not refused.
+        // Systems that do not report a category yet are not refused for that.
         IOSRow(
             member: "minimum_bundle_version", app: AppleApp(appID: appID, bundleVersion: "1.9"), admitting: "1.9",
             refusing: "1.10"),

@@ -53,7 +53,7 @@ import Testing
             expected = AppRecordTests.setting(expected, path, value)
         }
         #expect(try await Self.masked(record) == expected.text())
-        // The packages, in the order in which Google is asked about them.
+        // The packages keep the order in which Google is asked about them.
         #expect(record.android?.packages == ["com.example.b", "com.example.a"])
         #expect(
             record.android?.playIntegrity.policy.deviceLabels == ["MEETS_DEVICE_INTEGRITY", "MEETS_STRONG_INTEGRITY"])

@@ -19,7 +19,7 @@ import Testing
         let value: JSONValue
         /// Other members that the value requires.
         let beside: [(path: [String], value: JSONValue)]
-        /// The platforms to which the policy applies.
+        /// The platforms to which the policy applies. Phones of other platforms are not affected.
         let platforms: [Platform]
         /// Errors without a recovery that the policy intends.
         let refusals: Set<String>

@@ -45,8 +45,7 @@ enum Binary {
     }
 }
 
-/// Foundation never frees a `Process`, so close these descriptors here. With about 1,360 open descriptors, `run()` reads past the
-/// end of a page of /proc/self/fd and crashes.
+/// A file that a process reads or writes. Unlike a pipe, it is never full.
 private final class OutputFile: Sendable {
     let url: URL
     let handle: FileHandle

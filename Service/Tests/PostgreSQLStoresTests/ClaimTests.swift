@@ -322,7 +322,7 @@ extension AgainstPostgreSQL {
             _ = try await second.setKeeper(Self.redis, actor: "test")
             try await untilTrue { (try? current(third)) != nil }
             await third.close()
-            // The second node used the keeper, so it does not take over.
+            // The second node's store was the keeper before, so the node does not take over.
             try await Task.sleep(for: .seconds(7))
             #expect(try await second.namedKeeper().place == Self.redis)
             await second.close()

@@ -359,7 +359,7 @@ struct RoutingTableTests {
         #expect(clocks.unrecorded(0) == UnixTime(1100))
         clocks.recorded(UnixTime(1100), in: 0)
         #expect(clocks.unrecorded(0) == nil && clocks.unrecorded(2) == UnixTime(1100))
-        // The work is due again until all partitions have it, and then after a pause.
+        // Recording is due again until all partitions have the reading, and then after a pause.
         #expect(try read(1101, after: 2))
         #expect(clocks.unrecorded(2) == UnixTime(1101))
         clocks.recordedAll(of: Self.first, at: Self.now + .seconds(2))

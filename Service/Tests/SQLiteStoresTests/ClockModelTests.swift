@@ -249,7 +249,8 @@ struct ClockModelTests {
             guard let durable else { return }
             for path in try bench.segments() {
                 guard let sequence = UInt64(path.suffix(20)), sequence >= durable.sequence else { continue }
-                // Records that no caller waits for may be synced or not.
+                // The header of a segment is synced before the segment is used. Records that no caller waits for may be
+                // synced or not.
                 let kept = sequence == durable.sequence ? durable.length : SegmentHeader.size
                 let more = Bool.random(using: &numbers) ? 0 : Int.random(in: 0...6, using: &numbers)
                 try bench.change(path) { data in

@@ -89,8 +89,8 @@ def _lines(environ: Environ) -> List[Tuple[str, str]]:
     """The headers in the question to the service.
 
     WSGI joins the lines of a header with commas. No header of a signed request has a comma in it, but for the dictionaries
-    `Signature-Input` and `Signature`. So a comma in another header means that the header was repeated. It is sent to the service
-    twice, which refuses it.
+    `Signature-Input` and `Signature`. So a comma in another header means that the header was repeated. Each part is sent to the
+    service as its own line, and the service refuses the repeated header.
     """
     lines: List[Tuple[str, str]] = []
     for key, value in environ.items():

@@ -6,7 +6,7 @@ public import Foundation
 public typealias FlutterResult = (Any?) -> Void
 public typealias FlutterEventSink = (Any?) -> Void
 
-/// A plugin's reply to an unknown method.
+/// A plugin's reply to an unknown method. A variable, as Swift imports it.
 public var FlutterMethodNotImplemented: NSObject = NSObject()
 
 public final class FlutterMethodCall: NSObject {

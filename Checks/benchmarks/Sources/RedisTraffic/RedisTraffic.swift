@@ -35,7 +35,7 @@ struct RedisTraffic {
         await stores.close()
     }
 
-    /// Prints a call, and the number of its commands.
+    /// A function that makes the named call once, and returns the number of commands that it sent.
     private static func call(_ name: String, _ stores: RedisStores) throws -> @Sendable () async throws -> Int {
         let random = SystemRandom()
         let device = DeviceID(from: random)

@@ -8,7 +8,7 @@ import StrictJSON
 #endif
 
 /// Registers devices with a running service and writes signed requests of theirs, each of which verifies once, as files for wrk:
-/// one file for each thread, with a byte 0x1E after each request.
+/// one file for each of its threads, with the bytes of each request as they go over the wire, and a byte 0x1E after each.
 ///
 ///     SignedTraffic http://127.0.0.1:8080 bench.app CREDENTIAL FOLDER COUNT
 ///

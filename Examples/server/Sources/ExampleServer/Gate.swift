@@ -66,7 +66,7 @@ public struct Gate: Sendable {
         guard let apple else { throw Refusal(.notAuthenticated, "no iOS app is configured") }
         let message = request.message
         do {
-            // The server built the client data itself, with the challenge that it issued.
+            // The server built the client data itself, with the challenge that this request used up.
             return try apple.assertions.verify(
                 request.signature, clientData: message, challenge: .clientDataIs(message), publicKey: publicKey,
                 attestedExtensions: attestedExtensions, previousCounter: counter)

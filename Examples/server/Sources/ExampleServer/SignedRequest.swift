@@ -11,8 +11,8 @@ struct SignedRequest: Sendable {
     let path: String
     let body: Data
 
-    /// The bytes that the device signs: all inputs of the server in a fixed order, and a challenge, so that a copy of the request
-    /// is refused.
+    /// The bytes that the device signs: everything that the server acts on, in a fixed order, and a challenge, so that a copy of
+    /// the request is refused.
     var message: Data {
         let digest = Data(SHA256.hash(data: body)).base64EncodedString()
         return Data("example-server/1\n\(method)\n\(path)\n\(challenge.base64EncodedString())\n\(digest)\n".utf8)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import AuthServer
 
-/// The addresses that may name a request's origin.
+/// The addresses that may name the client that a request came from.
 @Suite struct TrustedProxyTests {
     @Test(arguments: [
         // No trusted proxy: the client itself wrote the header.

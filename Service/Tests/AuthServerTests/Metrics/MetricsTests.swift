@@ -196,7 +196,7 @@ import Testing
         let counts = VerdictCounts()
         var seen: [String: Double] = [:]
         var total = 0
-        // Apps 0…299 each send twice, in order; then the last hundred become the busiest.
+        // Apps 0…299 send in order, then once more in order. Then the last hundred become the busiest.
         let order = Array(0..<300) + Array(0..<300) + Array(repeating: 200..<300, count: 5).flatMap(Array.init)
         for (step, number) in order.enumerated() {
             counts.count("verified", of: try Self.app(number))

@@ -9,7 +9,7 @@ import Testing
 @Suite struct PagesTests {
     /// Answers with the request's data.
     private struct Echo: OperationsPages {
-        /// The large forms of the signed-in person: at most one.
+        /// The number of forms of the signed-in person: at most one.
         let forms = NIOLockedValueBox(0)
 
         func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer {
@@ -131,7 +131,7 @@ import Testing
                     while pages.forms.withLockedValue({ $0 }) == 0 { await Task.yield() }
                     let refused = try await send(server, "POST", "/console", fields, body: "a=1")
                     #expect(refused.status == 429 && refused.text == "a page: another form")
-                    // A person without a session may send no large form.
+                    // A form of a person without a session takes no place.
                     #expect(try await send(server, "POST", "/console", [Self.form], body: "a=1").status == 200)
                     guard let rest else { return }
                     try await connection.send(rest)

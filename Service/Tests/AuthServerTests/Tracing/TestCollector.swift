@@ -35,7 +35,7 @@ final class TestCollector: TraceExporter.Transport {
 
     var bodies: [[UInt8]] { state.withLockedValue { $0.bodies } }
 
-    /// The spans of all requests with the answer 200.
+    /// The spans of all exports that the collector answered with 200.
     var spans: [Span] {
         bodies.flatMap { body -> [Span] in
             let resources = (try? JSONValue(parsing: body))?.object?["resourceSpans"]?.array ?? []

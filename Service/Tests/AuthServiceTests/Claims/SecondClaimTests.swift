@@ -12,7 +12,7 @@ struct SecondClaimTests {
         #expect(SecondClaim.unclaimedEnd(mark: .max) == .max)
     }
 
-    /// The claims that a node without second claims made at the end of its lease.
+    /// The claims that a node without second claims made at the last moment of its lease.
     @Test func `after the settling time, everything that a node without second claims accepted is dated in the past`() {
         let latest = ClaimHistory.lease + ClaimHistory.clockTolerance + SignaturePolicy.maximumFutureWindow
         #expect(latest < SecondClaim.settling)

@@ -34,7 +34,7 @@ actor ShortLivedStores: ChallengeStore, ReplayStore {
         challenges[challenge.bytes] = Held(challenge: challenge, source: source, number: lastNumber)
     }
 
-    /// Atomic, because there is no `await` in between: of 64 callers, one finds the challenge.
+    /// An actor runs one call at a time, and there is no `await` in between: of 64 callers, one finds the challenge.
     func take(_ bytes: [UInt8]) -> IssuedChallenge? {
         guard let held = challenges.removeValue(forKey: bytes), isKept(held) else { return nil }
         return held.challenge

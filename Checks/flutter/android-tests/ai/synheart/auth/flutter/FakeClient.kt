@@ -21,11 +21,11 @@ internal class FakeClient : AuthClient {
     /** The calls until now: the method and its arguments as the client got them. */
     val calls = LinkedBlockingQueue<List<Any?>>()
 
-    /** The errors that the calls throw. */
+    /** The error that the calls throw. */
     @Volatile
     var failure: SynheartAuthException? = null
 
-    /** The calls wait for these. */
+    /** The calls wait for this. */
     @Volatile
     var gate: CompletableDeferred<Unit>? = null
 
