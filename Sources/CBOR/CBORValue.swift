@@ -35,7 +35,7 @@ extension CBORValue {
         value >= 0 ? .unsigned(UInt64(value)) : .negative(UInt64(-1 - value))
     }
 
-    /// The value as an integer; nil for other types and for larger values.
+    /// The value as an integer; nil for other types, and for integers that do not fit.
     public var integer: Int64? {
         switch self {
         case .unsigned(let value): Int64(exactly: value)

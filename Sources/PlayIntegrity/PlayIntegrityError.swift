@@ -173,7 +173,7 @@ extension PlayIntegrityError {
     }
 }
 
-/// Why a token could not be checked. It is not the fault of the token: the service's policy decides about the registration.
+/// Why a token could not be checked. It is not the fault of the token: the service's policy decides what happens.
 public struct PlayIntegrityUnavailable: Error, Sendable {
     /// The stable reason.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {

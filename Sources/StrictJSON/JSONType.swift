@@ -32,7 +32,7 @@ public struct JSONMemberDescription: Sendable, Hashable {
     public let defaultValue: JSONValue?
     /// The effect of the member, in one or two sentences.
     public let meaning: String
-    /// Whether most operators set it. Other members are documented on a separate page.
+    /// Whether everybody sets it. Other members are documented on a separate page.
     public let isEveryday: Bool
 
     /// The members of the object, or of each object of the array, that the member may be.

@@ -48,8 +48,8 @@ public final class SynheartAuth: Sendable {
 
     /// Configures the instance, once. Changes no identity.
     ///
-    /// A second call with the same values changes nothing: operations, caches and tokens stay. Parts of the app are compared by
-    /// identity or as values.
+    /// A second call with the same values changes nothing: operations, caches and tokens stay. Parts that the app set are
+    /// the same if they are the same object, or equal values.
     ///
     /// - Throws: `NOT_CONFIGURED` with recovery `none` if the instance is configured with other values. An app that needs two
     ///   configurations creates two instances.

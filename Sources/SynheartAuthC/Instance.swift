@@ -74,7 +74,7 @@ final class Instance: Sendable {
         defer { calls.withLock { $0.running[id] = nil } }
         let sleeper = sleeper
         let work = Task { await withDeadline(limit, sleeper, body) }
-        // If cancelled, this returns nil. After the end it has no effect.
+        // If `work` is cancelled, it returns nil. After it has ended, the cancellation has no effect.
         Task {
             await end.value
             isCancelled.withLock { $0 = true }

@@ -18,7 +18,7 @@ struct BoundaryTests {
         AppleDevice(system: system, app: AppleApp(appID: Self.appID), authority: try #require(Self.authority))
     }
 
-    /// The refusal of a receipt that was created at the first time and is judged at the second; nil: accepted.
+    /// The refusal of a receipt of an attestation that was made at this time, judged at the same time; nil: accepted.
     private func receipt(
         at date: Date, _ change: (inout AppleReceiptOptions) -> Void
     ) throws -> AppAttestError.Code? {

@@ -45,7 +45,7 @@ public struct StatusListAnswer: Sendable {
     /// The age of the response in seconds (RFC 9111 section 4.2.3): the source confirmed the list this long ago.
     public let age: Int64
     /// Seconds until the list should be fetched again: `max-age` minus `age` (RFC 9111 section 4.2), at least 5 minutes, at most
-    /// a day, and an hour if the server names none.
+    /// a day, and an hour if the server gives no `max-age`.
     public let freshFor: Int64
 
     private static let freshLimits: ClosedRange<Int64> = 300...86_400

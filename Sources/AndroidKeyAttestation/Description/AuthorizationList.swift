@@ -28,7 +28,8 @@ public struct AuthorizationList: Sendable, Hashable {
         case rootOfTrust(RootOfTrust)
         /// The application that requested the attestation.
         case applicationID(AttestationApplicationID)
-        /// The content of an unknown tag, or of a known tag whose value has the wrong type: DER, unless the content is malformed.
+        /// The content of an unknown tag, or of a known tag whose value has the wrong type: the DER of one element, or the
+        /// raw content if the tag does not hold exactly one.
         case unknown([UInt8])
     }
 

@@ -1,6 +1,6 @@
 /// The requirements for a key and the device that holds it. A member that is nil is not checked.
 ///
-/// All properties of key and device are read from `hardwareEnforced`. Only Android asserts the application.
+/// All properties of key and device are read only from `hardwareEnforced`. Only Android asserts the application.
 public struct KeyAttestationPolicy: Sendable, Hashable {
     /// How validity is judged.
     public enum Dates: String, Sendable, CaseIterable {

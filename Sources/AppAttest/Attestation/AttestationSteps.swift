@@ -47,7 +47,7 @@ package struct AttestationSteps: Sendable {
     }
 
     /// Step 3: the leaf's key is the one that the device named, and the one in the authenticator data. Without an expectation,
-    /// the two are compared with each other.
+    /// only the leaf and the authenticator data are compared with each other.
     package func verifyKey(
         _ object: AttestationObject, _ leaf: AttestedLeaf, _ expected: KeyID?
     ) throws(AppAttestError) -> KeyID {

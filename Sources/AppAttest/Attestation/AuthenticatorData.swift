@@ -2,8 +2,8 @@ package import CBOR
 
 /// Authenticator data as App Attest uses it (W3C Web Authentication, section 6.1, with differences).
 ///
-/// The parser ignores the flags byte. In Apple's own objects it announces absent credential data, and omits present extensions.
-/// The caller knows the form from the source of the data.
+/// The parser ignores the flags byte. In Apple's own objects it announces credential data that is absent, and does not announce
+/// extensions that are present. The caller knows the form from the source of the data.
 package struct AuthenticatorData: Sendable {
     /// All bytes. The nonce covers them.
     package let bytes: [UInt8]

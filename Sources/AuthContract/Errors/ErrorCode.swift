@@ -32,8 +32,8 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case clockSkew = "CLOCK_SKEW"
     /// 409: an exact copy of the request was accepted before, and its effect may have happened.
     case nonceReplay = "NONCE_REPLAY"
-    /// 421: the request is signed for a scheme and authority that the service or the app does not list. The device itself may be
-    /// valid.
+    /// 421: the request is signed for a scheme and authority that the service or the app does not list. This is not a verdict
+    /// about the device.
     case misdirectedRequest = "MISDIRECTED_REQUEST"
     /// 403: the device is revoked or rejected.
     case deviceRevoked = "DEVICE_REVOKED"

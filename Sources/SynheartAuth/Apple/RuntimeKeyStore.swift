@@ -4,8 +4,8 @@
     internal import Foundation
     internal import Security
 
-    /// The runtime's keys. A key that a deployed SDK made stays in its place: a Secure Enclave key's representation as a Keychain
-    /// item of service `ai.synheart.auth.fficrypto`, its account the device id.
+    /// The runtime's keys. A key that a deployed SDK made is used in its place: a Secure Enclave key's representation as a
+    /// Keychain item of service `ai.synheart.auth.fficrypto`, its account the device id.
     struct RuntimeKeyStore: KeyStore {
         private let base: SecureEnclaveKeyStore
         private let deployed: KeychainSecrets

@@ -18,7 +18,7 @@ protocol RunningTimeHold: Sendable {
     /// Waits for the system's answer.
     func answer() async -> Bool
 
-    /// Returns the time. A second call does nothing.
+    /// Gives the running time back to the system. A second call does nothing.
     func end()
 }
 

@@ -11,7 +11,7 @@ public final class BodySource: Sendable {
     let copy: BodyCopy?
     private let sent = Locked<SentBody?>(nil)
 
-    /// Makes an unopened stream of the complete body.
+    /// A body that is read from the streams that `open` makes.
     ///
     /// - Parameter open: Makes a stream of the whole body that is not open yet. The SDK opens, reads and closes it on a thread that may
     ///   block.

@@ -192,7 +192,7 @@ extension IdentityContext {
         }
     }
 
-    /// Whether the device is registered by the record, and its key is not lost. A suspicion has no effect.
+    /// Whether the device is registered according to the record, and its key is not lost. A suspicion has no effect.
     func isRegistered() async throws(SynheartAuthError) -> Bool {
         let record = try await ledger.load()
         do throws(SynheartAuthError) {

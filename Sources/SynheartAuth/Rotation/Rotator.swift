@@ -252,7 +252,8 @@ extension PendingRotation {
 }
 
 extension SynheartAuthError {
-    /// Whether the service makes this refusal only after it has claimed the request. Another copy is then refused as a replay.
+    /// Whether the service refuses like this only after it has claimed the request: the same copy is a replay
+    /// if it comes again.
     fileprivate var followsClaimsOfRotation: Bool {
         switch code {
         case .server(ErrorCode.attestationRequired.rawValue), .server(ErrorCode.assertionRequired.rawValue),

@@ -3,7 +3,8 @@ internal import Bytes
 internal import Foundation
 internal import StrictJSON
 
-/// The runtime's functions over a platform's parts.
+/// The runtime's functions over a platform's parts. Its keys are named `synheart_device_{device_id}`, separate from the SDK's
+/// identities.
 struct PlatformRuntime: Sendable {
     let keyStore: any KeyStore
     let attestation: any AttestationProvider

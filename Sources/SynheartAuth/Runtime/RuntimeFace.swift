@@ -49,7 +49,7 @@ package enum RuntimeFace {
         }
     }
 
-    /// False if a function was already used, or a host is installed.
+    /// Installs a host. Returns false if a function was already used, or a host is installed.
     package static func install(_ host: RuntimeHost) -> Bool {
         installed.withLock { installed in
             guard installed == nil else { return false }

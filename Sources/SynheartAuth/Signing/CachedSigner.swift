@@ -18,7 +18,7 @@ final class CachedSigner: Sendable {
 
     var isCurrent: Bool { known.versions() == known.version }
 
-    /// This record with the key store's signer; unchanged if the key store was already asked.
+    /// This record with the key store's signer; nil if the key store was already asked.
     func asking(_ signer: () async -> KeySigner?) async -> CachedSigner? {
         hasAsked ? nil : CachedSigner(known, record, await signer(), hasAsked: true)
     }

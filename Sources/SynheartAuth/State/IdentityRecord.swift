@@ -74,8 +74,8 @@ struct IdentityRecord: Sendable, Hashable {
         var thumbprint: String
     }
 
-    /// The attestation provider's handle (App Attest's key id), persisted before its first use. It can be used for one
-    /// attestation.
+    /// The attestation provider's handle (App Attest's key id), persisted before its first use. It can be used for only
+    /// one attestation.
     struct AttestationKey: Sendable, Hashable {
         var id: String
         var isUsed: Bool

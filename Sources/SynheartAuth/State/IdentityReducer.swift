@@ -13,7 +13,8 @@ enum IdentityEvent: Sendable, Hashable {
     /// `forgetsKey`: the service certainly does not know the key, or will never accept it.
     case registrationFailed(forgetsKey: Bool)
 
-    // Rotation. A running rotation keeps its key, and gets the stronger reason of the two.
+    // Rotation.
+    /// A running rotation keeps its key, and gets the stronger reason of the two.
     case rotationStarted(KeyAlias, RotationReason)
     case rotationHandleMade(id: String)
     case rotationHandleForgotten

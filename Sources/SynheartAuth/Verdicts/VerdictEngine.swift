@@ -18,7 +18,7 @@ enum VerdictEngine {
 
     /// The earlier suspicion.
     enum History: Sendable, Hashable, CaseIterable {
-        /// There was no earlier answer: this is the first one.
+        /// There is no earlier suspicion: this is the first answer.
         case first
         /// Less than two seconds old.
         case young
@@ -37,7 +37,7 @@ enum VerdictEngine {
         case lost
         /// Keep the suspicion. The caller may retry when it can be confirmed.
         case suspected
-        /// Nothing is lost, but the platform does not work. The caller may retry.
+        /// Nothing is lost, but the platform does not work now. The caller may retry.
         case unwell
         /// Ask the canaries, and judge again.
         case askCanaries

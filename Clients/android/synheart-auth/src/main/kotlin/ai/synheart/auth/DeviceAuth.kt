@@ -53,7 +53,7 @@ public interface DeviceAuth {
      * @param url the whole URL as sent
      * @param body the body as sent
      * @param scheme null, or the scheme that the device signs with: the higher of `Configuration.scheme` and the highest scheme
-     * that it has used
+     *   that it has used
      * @throws SynheartAuthException.SigningFailed for another scheme, and unless the URL's origin is the auth service's or one of
      *   `Configuration.origins`
      */

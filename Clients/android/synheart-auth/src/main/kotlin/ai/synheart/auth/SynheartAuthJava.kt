@@ -13,9 +13,9 @@ import kotlinx.coroutines.launch
 /**
  * [DeviceAuth] for Java: each suspending function returns a [CompletableFuture].
  *
- * A future fails with [SynheartAuthException]. It completes on a background thread; `thenAcceptAsync(…,
- * ContextCompat.getMainExecutor(context))` continues on the thread that may change views. Cancelling it ends the wait; a
- * registration, rotation or reset continues.
+ * A future fails with [SynheartAuthException]. It completes on a background thread;
+ * `thenAcceptAsync(…, ContextCompat.getMainExecutor(context))` continues on the thread that may change views. Cancelling it ends
+ * the wait; a registration, rotation or reset continues.
  *
  * @property auth the client, or `FakeDeviceAuth` of `synheart-auth-testing` in an app's own tests
  */

@@ -30,7 +30,8 @@ internal class RunningService(vararg environment: Pair<String, String>, movesIts
         credential = (ai.synheart.auth.wire.parseJson(
             run("credentials", "create", "--name", "test", "--role", "admin", "--days", "3650", "--database", database, "--json").toByteArray(),
         ) as JsonObject).string("credential")
-        // Start by `env`: libfaketime changes the environment when it is loaded, and then Swift does not find its arguments.
+        // libfaketime changes the environment when it is loaded. In the service, Swift would then not find its arguments. So
+        // `env` loads it first.
         process = ProcessBuilder("/usr/bin/env", BINARY, "serve", "--database", database, "--port", "0", "--operations-port", "0")
             .redirectError(File(folder, "log"))
             .apply {

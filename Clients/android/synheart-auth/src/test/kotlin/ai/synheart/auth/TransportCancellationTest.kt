@@ -21,7 +21,7 @@ import org.junit.Assert.assertEquals
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** A caller leaves before its request ends. */
+/** A caller leaves before its request is sent. */
 class TransportCancellationTest {
     /** Runs dispatched tasks when the test says so. */
     private class Held : CoroutineDispatcher() {

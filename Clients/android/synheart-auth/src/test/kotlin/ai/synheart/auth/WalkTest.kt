@@ -107,7 +107,7 @@ class WalkTest {
             log("lost")
         }
 
-        /** An app's launch: registers and sends, follows the errors' recoveries, and gives up after some tries. */
+        /** An app's launch: registers and sends, waits as the errors say, and gives up after some tries. */
         suspend fun launch(): Boolean {
             world.restart()
             repeat(LONGEST) {

@@ -90,7 +90,7 @@ internal class AndroidKeyStore(
 
     override fun load(alias: String): ByteArray? {
         if (keystore.key(alias) == null) return null
-        // The Keystore returns no certificates for any failure, so a missing chain does not prove that the key is lost.
+        // On any failure the Keystore returns no certificates, so a missing chain does not prove that the key is lost.
         val leaf = keystore.chain(alias).firstOrNull() ?: throw DeviceKeyStoreException(Code.FAILED, "the Keystore does not give the certificate")
         return encoding(leaf.publicKey)
     }

@@ -26,7 +26,7 @@ internal enum class KeystoreFault(
     /** An operation was dropped in favour of others. It can be started again at once. */
     OPERATION_DROPPED(Code.UNAVAILABLE),
 
-    /** The hardware can do this only after an update of the system. Earlier attempts fail too. */
+    /** The hardware can do this only after an update of the system. Attempts before the update fail. */
     AFTER_UPDATE(Code.UNAVAILABLE),
 
     /** The hardware cannot do this. */

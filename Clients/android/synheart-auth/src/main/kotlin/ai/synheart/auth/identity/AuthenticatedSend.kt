@@ -30,7 +30,7 @@ import ai.synheart.auth.wire.upperAscii
 /**
  * Signs a request, sends it, and recovers once from each refusal, as [Remedy] says.
  *
- * A verdict of the auth service is final. The client confirms a verdict of another origin by a status request: a compromised
+ * The client believes a verdict of the auth service. It confirms a verdict of another origin by a status request: a compromised
  * backend must not make a device give up its identity.
  */
 internal class AuthenticatedSend(

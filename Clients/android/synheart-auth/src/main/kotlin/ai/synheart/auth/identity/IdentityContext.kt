@@ -77,7 +77,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         if (configuration.keyCalls.hasChangeLeftBehind) throw error(silent(null))
     }
 
-    /** The client's error for a failure of the key store that is not about an existing key. */
+    /** The client's error for a failure of the key store that does not tell whether an existing key is lost. */
     private fun error(error: DeviceKeyStoreException): SynheartAuthException = when (error.code) {
         DeviceKeyStoreException.Code.MISCONFIGURED -> failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
         DeviceKeyStoreException.Code.UNAVAILABLE -> failure(Situation.KEY_STORE_UNAVAILABLE, error.message.orEmpty(), error)

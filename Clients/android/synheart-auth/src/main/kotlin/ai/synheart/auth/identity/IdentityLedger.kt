@@ -260,7 +260,7 @@ internal class IdentityLedger(
                 val note = writeJson(subject to configuration.launch.suspicion(subject).toJson())
                 call(CallKind.WRITE_RECORD) { storage.write(nameOfDamage, note) }
             } catch (_: StorageException) {
-                // Without the note the next reading would be treated as the first one.
+                // Without the note the next reading is treated as the first one.
             }
         }
         throw error

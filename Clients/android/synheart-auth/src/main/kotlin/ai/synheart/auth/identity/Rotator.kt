@@ -300,7 +300,7 @@ internal fun RotationReason.covers(other: RotationReason): Boolean = this == Rot
 
 internal val SynheartAuthException.isInvalidSignature: Boolean get() = failure.code == ServiceCode.INVALID_SIGNATURE
 
-/** Whether the service makes this refusal only after it has claimed the request. Another copy is then refused as a replay. */
+/** Whether the service refuses like this only after it has claimed the request: the same copy is a replay if it comes again. */
 private val SynheartAuthException.followsClaims: Boolean
     get() = this is SynheartAuthException.AttestationFailed || failure.code == ServiceCode.ATTESTATION_REQUIRED ||
         failure.code == ServiceCode.ASSERTION_REQUIRED
