@@ -8,24 +8,24 @@ import time
 
 from load import HERE, Processes, Service, ready, wrk
 
-# What a function of a part has in its mangled name, the first that fits: module and type, each after its length.
-PARTS = [
-    ("logs", r"10RequestLogV|14JSONLogHandlerV|9LogWriterC|7LogTextO|12WarningPace|8AuditHeadLog"),
+# A function of ours, mangled: its module and its type, each after its length. The modules of JSON and of bytes work for their callers.
+OURS = re.compile(r"^\$s(?:\d+\w*?Stores|10AuthServer|11AuthService|20AttestationProviders|12Verification|\d+synheart\w*?)(\d+[A-Z]\w*)")
+# How the types of each part begin.
+PARTS = [(name, re.compile(pattern)) for name, pattern in [
+    ("logs", r"10RequestLogV|14JSONLogHandlerV|9LogWriterC|7LogTextO|12AuditHeadLog"),
     ("metrics", r"13ServerMetricsV|15MetricsRegistryC|13VerdictCountsC|14EventLoopDelay|14ProcessMetrics|13StoreObserver"),
-    ("history", r"14VerdictHistoryC|14CountedVerdict|12HistorySlots|SQLiteHistory"),
+    ("history", r"14VerdictHistoryC|13VerdictBuffer|14CountedVerdict|\d+\w*?HistoryStore"),
     ("traces", r"13RequestTracer|13TraceExporter|9TraceSpan|11TracedCalls|8OTLPBody"),
-    ("webhooks", r"7Webhook"),
-    ("audit", r"AuditLog|AuditEvent|AuditLink|AuditChain|AuditStore"),
-]
-PARTS = [(name, re.compile(pattern)) for name, pattern in PARTS]
+    ("webhooks", r"\d+\w*?Webhook"),
+    ("audit", r"\d+\w*?Audit(?:Store|Trail|Chain|Link|Event)"),
+]]
 
 
 def part(stack):
-    """The part of a stack, whose first function is the one that runs."""
+    """The part of a stack, whose first function is the one that runs: that of the first function of ours."""
     for function in stack:
-        for name, pattern in PARTS:
-            if pattern.search(function):
-                return name
+        if own := OURS.match(function):
+            return next((name for name, pattern in PARTS if pattern.match(own[1])), "the rest")
     return "the rest"
 
 
