@@ -8,24 +8,24 @@ import time
 
 from load import HERE, Processes, Service, ready, wrk
 
-# For each part, a pattern of its functions' mangled names; the first match applies. Module and type come after their lengths.
-PARTS = [
-    ("logs", r"10RequestLogV|14JSONLogHandlerV|9LogWriterC|7LogTextO|12WarningPace|8AuditHeadLog"),
+# A function of ours, mangled: its module and its type, each after its length. The modules of JSON and of bytes work for their callers.
+OURS = re.compile(r"^\$s(?:\d+\w*?Stores|10AuthServer|11AuthService|20AttestationProviders|12Verification|\d+synheart\w*?)(\d+[A-Z]\w*)")
+# How the types of each part begin.
+PARTS = [(name, re.compile(pattern)) for name, pattern in [
+    ("logs", r"10RequestLogV|14JSONLogHandlerV|9LogWriterC|7LogTextO|12AuditHeadLog"),
     ("metrics", r"13ServerMetricsV|15MetricsRegistryC|13VerdictCountsC|14EventLoopDelay|14ProcessMetrics|13StoreObserver"),
-    ("history", r"14VerdictHistoryC|14CountedVerdict|12HistorySlots|SQLiteHistory"),
+    ("history", r"14VerdictHistoryC|13VerdictBuffer|14CountedVerdict|\d+\w*?HistoryStore"),
     ("traces", r"13RequestTracer|13TraceExporter|9TraceSpan|11TracedCalls|8OTLPBody"),
-    ("webhooks", r"7Webhook"),
-    ("audit", r"AuditLog|AuditEvent|AuditLink|AuditChain|AuditStore"),
-]
-PARTS = [(name, re.compile(pattern)) for name, pattern in PARTS]
+    ("webhooks", r"\d+\w*?Webhook"),
+    ("audit", r"\d+\w*?Audit(?:Store|Trail|Chain|Link|Event)"),
+]]
 
 
 def part(stack):
-    """The part of a stack, whose first function is the one that runs."""
+    """The part of a stack, whose first function is the one that runs: that of the first function of ours."""
     for function in stack:
-        for name, pattern in PARTS:
-            if pattern.search(function):
-                return name
+        if own := OURS.match(function):
+            return next((name for name, pattern in PARTS if pattern.match(own[1])), "the rest")
     return "the rest"
 
 
@@ -47,7 +47,7 @@ def stacks(file):
 
 
 def shares(service, processes, name, load):
-    """For each part, its share of the service's processor time while the load runs."""
+    """Of each part, the share of the service's processor time while the load runs."""
     file = processes.folder / f"{name}.perf"
     perf = subprocess.Popen(["perf", "record", "-q", "-F", "999", "-g", "-o", file, "-p", str(service.process.pid)],
                             stderr=subprocess.DEVNULL)
@@ -60,7 +60,7 @@ def shares(service, processes, name, load):
 
 
 def loads(service, seconds):
-    """For each load, its description and a function that runs it and returns the results."""
+    """What each load is, and a function that does it and returns what came of it."""
     count = int(seconds * 25_000)
 
     def send(path, files):
@@ -84,7 +84,7 @@ def loads(service, seconds):
 def main():
     binary, traffic, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
     with Processes() as processes:
-        # Traces of 1 % of the requests and a webhook for all events, to servers that accept everything.
+        # The traces of a hundredth, and a webhook of all events, to servers that take what they get.
         port = processes.folder / "port.out"
         port.touch()
         receiver = processes.start("receiver", [sys.executable, HERE / "collector.py", port])
