@@ -71,20 +71,55 @@ public struct CivilTime: Sendable, Hashable {
 
     /// ISO 8601 in UTC, to the second: `2026-11-22T09:05:00Z`.
     public var iso8601: String {
-        "\(Self.digits(year, 4))-\(Self.digits(month, 2))-\(Self.digits(day, 2))"
-            + "T\(Self.digits(hour, 2)):\(Self.digits(minute, 2)):\(Self.digits(second, 2))Z"
+        Self.text { bytes in
+            Self.write(year, 4, "-", to: &bytes)
+            Self.write(month, 2, "-", to: &bytes)
+            Self.write(day, 2, "T", to: &bytes)
+            writeClock("Z", to: &bytes)
+        }
     }
 
     /// The time as the HTTP field `Date` has it (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
     public var httpDate: String {
-        let clock = "\(Self.digits(hour, 2)):\(Self.digits(minute, 2)):\(Self.digits(second, 2))"
-        return "\(Self.weekdays[weekday]), \(Self.digits(day, 2)) \(Self.months[Int(month) - 1]) "
-            + "\(Self.digits(year, 4)) \(clock) GMT"
+        Self.text { bytes in
+            bytes += Self.weekdays[weekday].utf8
+            Self.write(day, 2, " ", to: &bytes)
+            bytes += Self.months[Int(month) - 1].utf8
+            Self.write(year, 4, " ", to: &bytes)
+            writeClock(" ", to: &bytes)
+            bytes += "GMT".utf8
+        }
     }
 
-    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    // Each answer has its date and each line of the log its time. With a string for each number they were a fiftieth of a request.
+    private static func text(_ write: (inout [UInt8]) -> Void) -> String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(32)
+        write(&bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private func writeClock(_ end: Unicode.Scalar, to bytes: inout [UInt8]) {
+        Self.write(hour, 2, ":", to: &bytes)
+        Self.write(minute, 2, ":", to: &bytes)
+        Self.write(second, 2, end, to: &bytes)
+    }
+
+    /// Writes the last `count` digits of a number, and an ASCII character after them.
+    private static func write(_ number: Int64, _ count: Int, _ end: Unicode.Scalar, to bytes: inout [UInt8]) {
+        var (rest, start) = (number, bytes.count)
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: count))
+        start += count
+        for place in 1...count {
+            bytes[start - place] += UInt8(rest % 10)
+            rest /= 10
+        }
+        bytes.append(UInt8(ascii: end))
+    }
+
+    private static let weekdays = ["Sun, ", "Mon, ", "Tue, ", "Wed, ", "Thu, ", "Fri, ", "Sat, "]
     private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+        "Jan ", "Feb ", "Mar ", "Apr ", "May ", "Jun ", "Jul ", "Aug ", "Sep ", "Oct ", "Nov ", "Dec ",
     ]
 
     /// The time of a text like `2026-11-22T09:05:00Z`; nil for any other form, and for a nonexistent time.

@@ -51,7 +51,7 @@ package struct JSONLogHandler: LogHandler {
     }
 
     /// The members of every line. Metadata does not overwrite them.
-    private static let ownMembers: Set = ["time", "level", "logger", "message"]
+    private static let ownMembers = ["time", "level", "logger", "message"]
 
     /// Adds a member. An empty text is left out. A text of digits stays a text: it may be an id.
     private static func add(_ name: String, _ value: Logger.MetadataValue, to line: inout JSONLine) {
