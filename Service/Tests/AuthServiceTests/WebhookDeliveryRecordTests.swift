@@ -140,6 +140,29 @@ import Testing
         #expect(try await kept.map(\.attempt) == [6, 5, 4, 3, 2, 1])
     }
 
+    @Test(arguments: [WebhookOutcome.answered(status: 500), .failed("no answer in time")])
+    func `a node that stops keeps an attempt that was answered, and no other`(outcome: WebhookOutcome) async throws {
+        receiver.answers.withLock { $0 = [outcome] }
+        try await append()
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        let (never, hold) = AsyncStream.makeStream(of: Void.self)
+        receiver.meanwhile.withLock { action in
+            action = {
+                begin.finish()
+                // Until the node stops.
+                for await _ in never {}
+            }
+        }
+        let deliveries = deliveries
+        let node = Task { await deliveries.run() }
+        for await _ in begun {}
+        node.cancel()
+        await node.value
+        hold.finish()
+        #expect(try await kept.map(\.status) == (outcome == .answered(status: 500) ? [500] : []))
+        #expect(try await world.stores.webhook(webhook.id)?.leaseHolder == nil)
+    }
+
     @Test func `a webhook that is removed meanwhile leaves no delivery`() async throws {
         let (service, id) = (world.service, webhook.id)
         receiver.meanwhile.withLock { action in
