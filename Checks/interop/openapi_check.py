@@ -344,6 +344,8 @@ def drive(client):
     expect(client.administer("POST", "/webhooks", {**hook, "url": "http://hooks.example.com/"}), 400)
     expect(client.administer("GET", "/webhooks"), 200)
     expect(client.administer("GET", hook_place), 200)
+    expect(client.administer("GET", f"{hook_place}/deliveries?limit=10"), 200)
+    expect(client.administer("GET", f"{hook_place}/deliveries?limit=101"), 400)
     expect(client.administer("PUT", hook_place, {"url": hook["url"], "all_apps": True, "enabled": False}), 200)
     expect(client.administer("POST", f"{hook_place}/resend", {"after": 0}), 200)
     expect(client.administer("DELETE", hook_place), 204)

@@ -64,7 +64,7 @@ public enum StoreConformance {
             case .recordings: recordedRefusalChecks
             case .history: historyChecks + historyAgreementChecks
             case .serviceKeys: serviceKeyChecks
-            case .webhooks: webhookChecks
+            case .webhooks: webhookChecks + webhookDeliveryChecks
             }
         }
     }

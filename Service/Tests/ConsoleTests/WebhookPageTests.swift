@@ -116,6 +116,46 @@ import Testing
         #expect(page.contains("in 23 hours") && page.contains("within 15 minutes"))
     }
 
+    @Test func `its page has its last deliveries with their answers, newest first`() async throws {
+        let desk = try await Desk()
+        let webhook = try await Self.webhook(desk)
+        let path = "/console/access/webhooks/\(webhook.id)"
+        let browser = try await desk.signedIn(.admin)
+        #expect(await browser.get(path).text.contains("Nothing was delivered yet"))
+        let first = desk.clock.now - 600
+        let deliveries = [
+            WebhookDelivery(
+                sequence: 7, attempt: 1, at: first, milliseconds: 10_000, status: nil, failure: "no answer in time"),
+            WebhookDelivery(
+                sequence: 7, attempt: 2, at: first + 300, milliseconds: 38, status: 500, failure: "<status 500>"),
+            WebhookDelivery(
+                sequence: 7, attempt: 3, at: first + 480, milliseconds: 41, status: 204, failure: nil),
+        ]
+        var after = webhook
+        (after.failure, after.failingSince) = ("status 500", first)
+        try #require(
+            try await desk.stores.save(WebhookChange(from: webhook, to: after, noting: deliveries)))
+        let page = await browser.get(path).text
+        let table = try #require(page.components(after: "Last deliveries, newest first")).components(upTo: "</table>")
+        let rows = table.split(separator: "<tr>").dropFirst(2).map { String($0) }
+        #expect(rows.count == 3)
+        for (row, parts) in zip(
+            rows,
+            [
+                ["2 minutes ago", ">3</td>", ">204</td>", "41 ms"],
+                ["5 minutes ago", ">2</td>", "&lt;status 500&gt;", "38 ms"],
+                ["10 minutes ago", ">1</td>", "no answer in time", "10,000 ms"],
+            ])
+        {
+            for part in parts { #expect(row.contains(part), "\(part) \(row)") }
+            #expect(row.contains("href=\"/console/audit?before=8\">Event 7</a>"), "\(row)")
+        }
+        #expect(rows.first?.contains("failed") == false)
+        #expect(page.contains("webhooks deliveries \(webhook.id)"))
+        let next = try #require(page.components(after: "within 15 minutes of the last one")).components(upTo: "</dd>")
+        #expect(next.contains("2 minutes ago"))
+    }
+
     @Test func `a credential for some apps reads no event of others`() async throws {
         let desk = try await Desk()
         try await desk.addApp("com.example.other")
@@ -129,9 +169,18 @@ import Testing
         for hidden in [both, all] {
             #expect(await browser.get("/console/access/webhooks/\(hidden.id)").status == 404)
         }
+        let delivery = WebhookDelivery(
+            sequence: 7, attempt: 1, at: desk.clock.now, milliseconds: 38, status: 204, failure: nil)
+        for webhook in [both, own] {
+            try #require(
+                try await desk.stores.save(WebhookChange(from: webhook, to: webhook, noting: [delivery])))
+        }
+        let link = "/console/audit?app=\(Desk.app)&amp;before=8"
+        #expect(await browser.get("/console/access/webhooks/\(own.id)").text.contains("href=\"\(link)\""))
         let wide = try await desk.signedIn(.admin, apps: [Desk.app, "com.example.other"])
         let refused = await wide.get("/console/access/webhooks/\(both.id)")
         #expect(refused.status == 200 && refused.text.contains("one app at a time"))
+        #expect(refused.text.contains("Event 7") && !refused.text.contains("/console/audit?"))
     }
 
     @Test func `the last use of a credential is the one that this node saw`() async throws {

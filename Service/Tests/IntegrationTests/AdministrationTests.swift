@@ -108,7 +108,11 @@ import Testing
             #expect(webhook["url"]?.string == url && webhook["events"] == ["device.revoked"])
             #expect(webhook["all_apps"] == true)
         }
-        #expect(try await webhooks("enable", "0123456789abcdef").status == 1)
+        #expect(try await webhooks("deliveries", id).output == "nothing was delivered yet\n")
+        #expect(try JSONValue(parsing: try await webhooks("deliveries", id, "--json").output) == [])
+        for word in ["enable", "deliveries"] {
+            #expect(try await webhooks(word, "0123456789abcdef").status == 1)
+        }
     }
 
     @Test func `a credential comes from a file or the environment`() async throws {

@@ -86,6 +86,30 @@ struct MigrationTests {
         await again.close()
     }
 
+    @Test func `deliveries of a webhook of an older version are kept from then on`() async throws {
+        let folder = try TemporaryFolder()
+        let stores = try SQLiteStores.open(folder)
+        let webhook = Webhook(
+            id: "0123456789abcdef", url: "https://hooks.example.com/", scope: .allApps, sealedSecret: [1],
+            createdAt: FixedClock().now, position: 3)
+        #expect(try await stores.webhooks.insert(webhook, recording: sampleEvent()))
+        await stores.close()
+        let queue = try DatabaseQueue(path: folder.database)
+        try await queue.write { database in
+            try database.execute(
+                sql: "DROP TABLE webhook_deliveries; DELETE FROM grdb_migrations WHERE identifier = '13';")
+        }
+        try queue.close()
+        let again = try SQLiteStores.open(folder)
+        #expect(try await again.webhooks.webhooks() == [webhook])
+        #expect(try await again.webhooks.deliveries(of: webhook.id, limit: 100) == [])
+        let delivery = WebhookDelivery(
+            sequence: 4, attempt: 1, at: FixedClock().now, milliseconds: 7, status: 204, failure: nil)
+        #expect(try await again.webhooks.save(WebhookChange(from: webhook, to: webhook, noting: [delivery])))
+        #expect(try await again.webhooks.deliveries(of: webhook.id, limit: 100) == [delivery])
+        await again.close()
+    }
+
     @Test func `minutes and joined hours of an older version are in the slots of every step`() async throws {
         let folder = try TemporaryFolder()
         await (try SQLiteStores.open(folder)).close()

@@ -99,12 +99,38 @@ struct ChecksCanFailTests {
         func erasePendingProof(of device: DeviceID) async throws(StoreError) {}
     }
 
+    /// Keeps every delivery for good, also of a change that it refused.
+    private actor HoardingWebhooks: WebhookStore {
+        private let stores: MemoryStores
+        private var all: [String: [WebhookDelivery]] = [:]
+
+        init(_ stores: MemoryStores) { self.stores = stores }
+
+        func webhooks() async throws(StoreError) -> [Webhook] { try await stores.webhooks() }
+
+        func webhook(_ id: String) async throws(StoreError) -> Webhook? { try await stores.webhook(id) }
+
+        func insert(_ webhook: Webhook, recording event: AuditEvent) async throws(StoreError) -> Bool {
+            try await stores.insert(webhook, recording: event)
+        }
+
+        func save(_ change: WebhookChange) async throws(StoreError) -> Bool {
+            all[change.before.id, default: []] += change.deliveries
+            return try await stores.save(change)
+        }
+
+        func deliveries(of id: String, limit: Int) async throws(StoreError) -> [WebhookDelivery] {
+            Array((all[id] ?? []).reversed().prefix(max(limit, 0)))
+        }
+    }
+
     private func failures(
         replay: (any ReplayStore)? = nil, challenges: (any ChallengeStore)? = nil,
         receipts: (MemoryStores) -> any ReceiptStore = { $0 },
         credentials: (MemoryStores) -> any CredentialStore = { $0 },
         signingKeys: (MemoryStores) -> any SigningKeyStore = { $0 },
-        pendingProofs: (MemoryStores) -> any PendingProofStore = { $0 }
+        pendingProofs: (MemoryStores) -> any PendingProofStore = { $0 },
+        webhooks: (MemoryStores) -> (any WebhookStore)? = { _ in nil }
     ) async throws -> Set<String> {
         var names: Set<String> = []
         for check in StoreConformance.checks {
@@ -113,7 +139,7 @@ struct ChecksCanFailTests {
                 challenges: challenges ?? memory, replay: replay ?? memory, apps: memory, devices: memory,
                 audit: memory, receipts: receipts(memory), credentials: credentials(memory),
                 signingKeys: signingKeys(memory), pendingProofs: pendingProofs(memory), recordings: memory,
-                history: memory, serviceKeys: memory, now: SystemClock().now)
+                history: memory, serviceKeys: memory, webhooks: webhooks(memory), now: SystemClock().now)
             do { try await check.run(on: stores) } catch let failure as ConformanceFailure {
                 names.insert(failure.guarantee)
             }
@@ -162,5 +188,14 @@ struct ChecksCanFailTests {
         #expect(names.contains("A proof is read unchanged until it is erased"))
         #expect(
             names.contains("Proofs are listed in the order of their device ids, in pages without gaps or repeats"))
+    }
+
+    @Test func `a webhook store that keeps every delivery fails`() async throws {
+        let names = try await failures(webhooks: { HoardingWebhooks($0) })
+        #expect(names.contains("Deliveries are saved with the change that they led to, and listed newest first"))
+        #expect(
+            names.contains("Of 16 changes with deliveries at once one succeeds, and its deliveries alone are kept"))
+        #expect(names.contains("Of a webhook's deliveries the newest 100 are kept, and those of others stay"))
+        #expect(names.contains("A webhook that is removed takes its deliveries with it"))
     }
 }

@@ -106,6 +106,7 @@ struct AdminAPI: Sendable {
         case .changeWebhook: try await changeWebhook(request)
         case .removeWebhook: try await removeWebhook(request)
         case .resendWebhook: try await resendWebhook(request)
+        case .listDeliveries: try await listDeliveries(request)
         }
     }
 }
@@ -122,6 +123,7 @@ extension AdminRoute {
         case .queryAudit: ["app_id", "device_id", "before", "limit"]
         case .followAudit: ["app_id", "device_id", "after", "limit", "wait_seconds"]
         case .verifyAudit: ["head"]
+        case .listDeliveries: ["limit"]
         case .showHistory:
             ["since", "until", "step", "by", "app_id", "kind", "platform", "code", "scheme", "version"]
         default: []

@@ -11,7 +11,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     case showStatistics, showHistory
     case listCredentials, createCredential, revokeCredential
     case listSigningKeys, rotateSigningKeys, revokeSigningKey
-    case listWebhooks, addWebhook, showWebhook, changeWebhook, removeWebhook, resendWebhook
+    case listWebhooks, addWebhook, showWebhook, changeWebhook, removeWebhook, resendWebhook, listDeliveries
 
     /// The prefix of every path.
     package static let base = "/admin/v1"
@@ -62,6 +62,8 @@ package enum AdminRoute: String, CaseIterable, Sendable {
         case .changeWebhook: ("PUT", Self.webhook, .admin, "Change a webhook")
         case .removeWebhook: ("DELETE", Self.webhook, .admin, "Remove a webhook")
         case .resendWebhook: ("POST", Self.webhook + "/resend", .admin, "Deliver again from an event on")
+        case .listDeliveries:
+            ("GET", Self.webhook + "/deliveries", .admin, "List the last deliveries of a webhook, newest first")
         }
     }
 

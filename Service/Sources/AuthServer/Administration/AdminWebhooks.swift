@@ -80,6 +80,14 @@ extension AdminAPI {
         return answer(resent)
     }
 
+    func listDeliveries(_ request: AdminRequest) async throws -> APIResponse {
+        let most = WebhookDelivery.kept
+        let limit = Int(try request.query.integer("limit", in: 1...Int64(most)) ?? Int64(most))
+        let webhook = try await existingWebhook(request)
+        let deliveries = try await service.webhooks.deliveries(of: webhook.id, limit: limit)
+        return .json(JSONObject([("deliveries", .array(deliveries.map { .object($0.administrationJSON) }))]))
+    }
+
     /// The webhook, and the version of its settings.
     private func answer(_ webhook: Webhook, _ object: JSONObject? = nil, status: Int = 200) -> APIResponse {
         var answer = APIResponse.json(object ?? webhook.administrationJSON, status: status)
@@ -145,6 +153,16 @@ extension Webhook {
             ("events", codes.isEmpty ? .null : .array(codes.sorted().map { .string($0) })),
             ("enabled", .bool(isEnabled)), ("created_at", .string(createdAt.iso8601)),
             ("position", .integer(position)), ("failing_since", .time(failingSince)),
+            ("failure", failure.map { .string($0) } ?? .null),
+        ])
+    }
+}
+
+extension WebhookDelivery {
+    fileprivate var administrationJSON: JSONObject {
+        JSONObject([
+            ("sequence", .integer(sequence)), ("attempt", .integer(attempt)), ("at", .string(at.iso8601)),
+            ("took_milliseconds", .integer(milliseconds)), ("status", status.map { .integer(Int64($0)) } ?? .null),
             ("failure", failure.map { .string($0) } ?? .null),
         ])
     }

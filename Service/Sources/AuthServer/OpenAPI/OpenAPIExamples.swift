@@ -121,6 +121,11 @@ enum OpenAPIExamples {
             "all_apps": false, "events": ["device.revoked"], "enabled": true, "created_at": "2026-11-22T12:00:00Z",
             "position": 7, "failing_since": null, "failure": null},
           "WebhookList": {"webhooks": []},
+          "Delivery": {"sequence": 7, "attempt": 1, "at": "2026-11-22T12:00:00Z", "took_milliseconds": 41, "status": 500,
+            "failure": "status 500"},
+          "DeliveryList": {"deliveries": [{"sequence": 7, "attempt": 2, "at": "2026-11-22T12:00:11Z",
+            "took_milliseconds": 38, "status": 204, "failure": null}, {"sequence": 7, "attempt": 1,
+            "at": "2026-11-22T12:00:00Z", "took_milliseconds": 41, "status": 500, "failure": "status 500"}]},
           "Error": {"error": "NONCE_REPLAY", "message": "This request was already seen. Sign again with a new nonce.",
             "request_id": "c51a6f75-8a52-4f3e-9f3a-0d5b7e2c9a11", "server_timestamp": 1795348800}
         }
@@ -236,6 +241,8 @@ extension AdminRoute {
         case .removeWebhook: "Events that wait for it are not delivered any more."
         case .resendWebhook:
             "Deliveries go on after the event with the number `after`, with the same ids as before."
+        case .listDeliveries:
+            "An attempt to deliver an event is a delivery, with the number of the event, its time, and the status of the answer. The last 100 of a webhook are kept. Nothing else of an answer is."
         }
     }
 }

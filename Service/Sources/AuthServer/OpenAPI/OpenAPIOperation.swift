@@ -20,6 +20,8 @@ struct OpenAPIOperation: Sendable {
     var successMediaType: String?
     var security: Security = .none
     var queryNames: [String] = []
+    /// The largest `limit` of the query.
+    var mostElements: Int64 = 1000
     /// The errors of the operation, besides those that every operation has.
     var errors: Set<ErrorCode> = []
 
@@ -98,7 +100,7 @@ struct OpenAPIOperation: Sendable {
 
     private var queryParameters: [JSONValue] {
         queryNames.map { name in
-            Self.parameter(name, in: "query", isRequired: false, Self.querySchema(name))
+            Self.parameter(name, in: "query", isRequired: false, querySchema(name))
         }
     }
 
@@ -113,13 +115,13 @@ struct OpenAPIOperation: Sendable {
         return .object(parameter)
     }
 
-    private static func querySchema(_ name: String) -> JSONValue {
+    private func querySchema(_ name: String) -> JSONValue {
         switch name {
         case "app_id": ["$ref": "#/components/schemas/AppID"]
         case "device_id": ["$ref": "#/components/schemas/DeviceID"]
         case "status": ["$ref": "#/components/schemas/DeviceStatus"]
         case "platform": ["$ref": "#/components/schemas/Platform"]
-        case "limit": ["type": "integer", "minimum": 1, "maximum": 1000]
+        case "limit": ["type": "integer", "minimum": 1, "maximum": .integer(mostElements)]
         case "before": ["type": "integer", "minimum": 1]
         case "after": ["type": "integer", "minimum": 0]
         case "wait_seconds": ["type": "integer", "minimum": 0, "maximum": .integer(AuditFollowers.longestWait)]
@@ -269,6 +271,7 @@ extension OpenAPIOperation {
         case .showWebhook: successSchema = "Webhook"
         case .changeWebhook: (requestSchema, successSchema) = ("WebhookSettings", "Webhook")
         case .resendWebhook: (requestSchema, successSchema) = ("Resending", "Webhook")
+        case .listDeliveries: (successSchema, mostElements) = ("DeliveryList", Int64(WebhookDelivery.kept))
         }
     }
 }

@@ -225,6 +225,17 @@ extension OpenAPISchemas {
           "failing_since": {"$ref": "#/components/schemas/OptionalTime"}, "failure": {"type": ["string", "null"]},
           "secret": {"type": "string", "description": "whsec_ and base64; in the answer that adds it and never again."}}},
         "WebhookList": {"type": "object", "required": ["webhooks"], "properties": {
-          "webhooks": {"type": "array", "items": {"$ref": "#/components/schemas/Webhook"}}}}
+          "webhooks": {"type": "array", "items": {"$ref": "#/components/schemas/Webhook"}}}},
+        "Delivery": {"type": "object", "required": ["sequence", "attempt", "at", "took_milliseconds", "status", "failure"],
+          "properties": {
+          "sequence": {"type": "integer", "minimum": 1, "description": "The number of the event in the audit log."},
+          "attempt": {"type": "integer", "minimum": 1,
+            "description": "1 for the first attempt to deliver the event. It counts on from the attempts that are kept."},
+          "at": {"$ref": "#/components/schemas/Time"}, "took_milliseconds": {"type": "integer", "minimum": 0},
+          "status": {"type": ["integer", "null"], "description": "The status of the answer; null: there was none."},
+          "failure": {"type": ["string", "null"], "maxLength": 200,
+            "description": "Why the event is delivered again; null: it was delivered."}}},
+        "DeliveryList": {"type": "object", "required": ["deliveries"], "properties": {
+          "deliveries": {"type": "array", "maxItems": 100, "items": {"$ref": "#/components/schemas/Delivery"}}}}
         """#
 }

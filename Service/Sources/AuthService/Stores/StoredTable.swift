@@ -3,7 +3,7 @@
 ///
 /// The tables and columns are those of the SQLite file's current version. Challenges and claims are not included: a client that
 /// loses its challenge asks for a new one, and after the copy or the restore the deployment refuses requests dated before it, as
-/// after any loss of history.
+/// after any loss of history. Deliveries of webhooks are not included either: nothing depends on them.
 ///
 /// Adding a table or a column: a row of an older backup lacks it, so make a new column optional.
 public enum StoredTable: String, Sendable, Hashable, CaseIterable {

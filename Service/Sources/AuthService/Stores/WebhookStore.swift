@@ -60,10 +60,16 @@ public struct WebhookChange: Sendable, Hashable {
     public let after: Webhook?
     /// The audit event of the change; nil: the change has none.
     public let event: AuditEvent?
+    /// The deliveries that led to the change, oldest first: the newest `WebhookDelivery.kept` of those that were given.
+    public let deliveries: [WebhookDelivery]
 
     /// A change of this webhook.
-    public init(from before: Webhook, to after: Webhook?, recording event: AuditEvent? = nil) {
+    public init(
+        from before: Webhook, to after: Webhook?, recording event: AuditEvent? = nil,
+        noting deliveries: [WebhookDelivery] = []
+    ) {
         (self.before, self.after, self.event) = (before, after, event)
+        self.deliveries = deliveries.suffix(WebhookDelivery.kept)
     }
 }
 
@@ -80,10 +86,17 @@ public protocol WebhookStore: Sendable {
     /// if several are added concurrently. Returns false if an app that it names does not exist.
     func insert(_ webhook: Webhook, recording event: AuditEvent) async throws(StoreError) -> Bool
 
-    /// Saves a change, and increments the version. If several callers start from the same version, one succeeds.
+    /// Saves a change with its deliveries, and increments the version. If several callers start from the same version, one
+    /// succeeds.
+    ///
+    /// The store keeps the newest `WebhookDelivery.kept` deliveries of the webhook. The same transaction removes the older ones.
+    /// If the webhook is removed, so are its deliveries.
     ///
     /// - Returns: false if the stored webhook does not have the version of `WebhookChange.before`, or is absent.
     func save(_ change: WebhookChange) async throws(StoreError) -> Bool
+
+    /// The last deliveries of a webhook, newest first; none if there is no such webhook.
+    func deliveries(of id: String, limit: Int) async throws(StoreError) -> [WebhookDelivery]
 }
 
 extension Webhook {

@@ -12,6 +12,8 @@ extension WebhookDeliveries {
     /// What came of sending.
     struct Sent: Sendable {
         var delivered: Set<Int64> = []
+        /// Each attempt.
+        var deliveries: [WebhookDelivery] = []
         var failed: [RecordedAuditEvent] = []
         var failure: String?
         /// The receiver answered 410 Gone: it wants no more (Standard Webhooks).
@@ -19,6 +21,7 @@ extension WebhookDeliveries {
 
         mutating func merge(_ other: Sent) {
             delivered.formUnion(other.delivered)
+            deliveries += other.deliveries
             failed += other.failed
             failure = failure ?? other.failure
             isGone = isGone || other.isGone
@@ -30,6 +33,7 @@ extension WebhookDeliveries {
         guard !Task.isCancelled, try await lease(&place) else { return false }
         let webhook = place.webhook
         guard let earlierApps = place.earlierApps else {
+            place.resume(after: try await webhooks.deliveries(of: webhook.id))
             place.earlierApps = try await webhooks.earlierApps(of: webhook, after: place.window.position)
             // The lease may need to be renewed.
             return true
@@ -43,11 +47,13 @@ extension WebhookDeliveries {
         let (events, removed) = WebhookWindow.endingAtRemoval(page, of: webhook, besides: foreign)
         guard let last = events.last else { return false }
         let lanes = place.window.lanes(events.filter { !foreign.contains($0.sequence) }, of: webhook)
-        let sent = await send(lanes, of: webhook)
+        let sent = await send(lanes, of: webhook, after: place.attempts)
         let passed = foreign.filter { $0 <= last.sequence }
         place.window.settle(sent.delivered.union(passed), in: events, of: webhook)
-        // What was cancelled says nothing about the receiver. `release` notes the position.
-        guard !Task.isCancelled else { return false }
+        // What was cancelled says nothing about the receiver, unless it answered. `release` saves the position.
+        let isCancelled = Task.isCancelled
+        place.note(sent.deliveries.filter { !isCancelled || $0.status != nil })
+        guard !isCancelled else { return false }
 
         var after = webhook
         note(sent, lanes, in: events, &after, &place)
@@ -67,7 +73,7 @@ extension WebhookDeliveries {
             return false
         }
         let isWorthSaving =
-            !sent.delivered.isEmpty || after.failure != webhook.failure || after.failingSince != webhook.failingSince
+            !place.unsaved.isEmpty || after.failure != webhook.failure || after.failingSince != webhook.failingSince
             || event != nil || after.position - webhook.position >= Self.maximumLead
             // What was given up must stay given up after a restart.
             || sent.failure != nil && after.position > webhook.position
@@ -101,7 +107,11 @@ extension WebhookDeliveries {
     // MARK: Sending
 
     /// Sends lanes side by side, the events of a lane one after another. A lane ends with its first failure.
-    private func send(_ lanes: [[RecordedAuditEvent]], of webhook: Webhook) async -> Sent {
+    ///
+    /// - Parameter attempts: the number of earlier attempts by event.
+    private func send(
+        _ lanes: [[RecordedAuditEvent]], of webhook: Webhook, after attempts: [Int64: Int64]
+    ) async -> Sent {
         guard !lanes.isEmpty else { return Sent() }
         let url: WebhookURL
         let secret: [UInt8]
@@ -115,29 +125,36 @@ extension WebhookDeliveries {
             var (rest, sent) = (lanes[...], Sent())
             func startNext() {
                 guard let lane = rest.popFirst() else { return }
-                group.addTask { await self.send(lane, of: webhook, to: url, secret) }
+                group.addTask { await self.send(lane, of: webhook, to: url, secret, after: attempts) }
             }
             for _ in 0..<Self.lanesAtOnce { startNext() }
             for await one in group {
                 sent.merge(one)
                 if sent.failed.count < Self.maximumFailures, !sent.isGone { startNext() }
             }
+            sent.deliveries.sort { ($0.at, $0.sequence) < ($1.at, $1.sequence) }
             return sent
         }
     }
 
     private func send(
-        _ lane: [RecordedAuditEvent], of webhook: Webhook, to url: WebhookURL, _ secret: [UInt8]
+        _ lane: [RecordedAuditEvent], of webhook: Webhook, to url: WebhookURL, _ secret: [UInt8],
+        after attempts: [Int64: Int64]
     ) async -> Sent {
         var sent = Sent()
         for event in lane {
             let now = webhooks.clock.now
             // Without enough time on the lease, another node might deliver the next event of the device first.
             guard !Task.isCancelled, let until = webhook.leaseUntil, until - now >= Self.leaseMargin else { break }
-            let message = WebhookMessage(event, of: webhook)
+            let (message, start) = (WebhookMessage(event, of: webhook), ContinuousClock.now)
             let outcome = await transport.post(
                 WebhookRequest(url: url, headers: message.headers(signedWith: secret, at: now), body: message.body))
             attempted(outcome)
+            sent.deliveries.append(
+                WebhookDelivery(
+                    sequence: event.sequence, attempt: (attempts[event.sequence] ?? 0) + 1, at: now,
+                    milliseconds: Int64((ContinuousClock.now - start) / .milliseconds(1)), status: outcome.status,
+                    failure: outcome.failure))
             if let failure = outcome.failure {
                 (sent.failed, sent.failure, sent.isGone) = ([event], failure, outcome == .answered(status: 410))
                 break
@@ -165,10 +182,9 @@ extension WebhookDeliveries {
     private func save(
         _ webhook: Webhook, _ place: inout Place, recording event: AuditEvent? = nil
     ) async throws(StoreError) -> Bool {
-        let change = WebhookChange(from: place.webhook, to: webhook, recording: event)
+        let change = WebhookChange(from: place.webhook, to: webhook, recording: event, noting: place.unsaved)
         guard try await webhooks.store?.save(change) == true else { return false }
-        place.webhook = webhook
-        place.webhook.version += 1
+        place.saved(as: webhook)
         return true
     }
 }

@@ -15,11 +15,43 @@ public final class WebhookDeliveries: Sendable {
         var window: WebhookWindow
         /// The apps with an earlier app of the same id, and the number of its last event; nil: not read yet.
         var earlierApps: [AppID: Int64]?
+        /// The number of attempts by event, for events after the position.
+        private(set) var attempts: [Int64: Int64] = [:]
+        /// Deliveries that were not saved yet, oldest first: at most as many as are kept.
+        private(set) var unsaved: [WebhookDelivery] = []
         /// Failed rounds in a row.
         var failures = 0
         /// Before then, nothing is delivered; nil: at once.
         var nextAt: UnixTime?
         var isRunning = false
+
+        init(webhook: Webhook, window: WebhookWindow, unsaved: [WebhookDelivery] = []) {
+            (self.webhook, self.window, self.unsaved) = (webhook, window, unsaved)
+        }
+
+        /// Counts on from the attempts of stored deliveries, and forgets what of the unsaved ones was stored after all.
+        mutating func resume(after stored: [WebhookDelivery]) {
+            unsaved.removeAll { stored.contains($0) }
+            for delivery in stored + unsaved { count(delivery) }
+        }
+
+        /// Counts attempts, and keeps them for the next save.
+        mutating func note(_ deliveries: [WebhookDelivery]) {
+            for delivery in deliveries { count(delivery) }
+            attempts = attempts.filter { $0.key > window.position }
+            unsaved = (unsaved + deliveries).suffix(WebhookDelivery.kept)
+        }
+
+        private mutating func count(_ delivery: WebhookDelivery) {
+            attempts[delivery.sequence] = max(attempts[delivery.sequence] ?? 0, delivery.attempt)
+        }
+
+        /// The webhook was saved with all deliveries.
+        mutating func saved(as webhook: Webhook) {
+            self.webhook = webhook
+            self.webhook.version += 1
+            unsaved = []
+        }
     }
 
     /// Seconds of a lease. The clocks of two nodes may differ by 30 s, and an attempt takes up to 10 s.
@@ -110,7 +142,8 @@ public final class WebhookDeliveries: Sendable {
         guard let known else { return Place(webhook: webhook, window: WebhookWindow(position: webhook.position)) }
         guard !known.isRunning, known.webhook.version < webhook.version else { return known }
         let isMoved = known.webhook.position != webhook.position
-        return Place(webhook: webhook, window: isMoved ? WebhookWindow(position: webhook.position) : known.window)
+        let window = isMoved ? WebhookWindow(position: webhook.position) : known.window
+        return Place(webhook: webhook, window: window, unsaved: known.unsaved)
     }
 
     private func deliver(_ id: String) async {
@@ -118,8 +151,10 @@ public final class WebhookDeliveries: Sendable {
         do throws(StoreError) {
             while try await advance(&place) {}
         } catch {
-            // Also if the store cannot be reached after a delivery: then the delivery is repeated.
-            place.nextAt = webhooks.clock.now + 5
+            // Also if the store cannot be reached after a delivery: then the delivery is repeated. A longer pause of a receiver
+            // that fails stays.
+            let soon = webhooks.clock.now + 5
+            place.nextAt = place.nextAt.map { max($0, soon) } ?? soon
         }
         place.isRunning = false
         places.withLock { [place] in $0[id] = place }
@@ -145,7 +180,8 @@ public final class WebhookDeliveries: Sendable {
             var after = place.webhook
             (after.position, after.leaseHolder, after.leaseUntil) = (place.window.position, nil, nil)
             // If it fails, the lease ends by itself, and what was delivered since the last note is delivered again.
-            _ = try? await webhooks.store?.save(WebhookChange(from: place.webhook, to: after))
+            let change = WebhookChange(from: place.webhook, to: after, noting: place.unsaved)
+            _ = try? await webhooks.store?.save(change)
         }
     }
 }

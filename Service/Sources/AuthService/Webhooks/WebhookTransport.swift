@@ -30,6 +30,12 @@ public enum WebhookOutcome: Sendable, Hashable {
     /// There was no answer, for this reason: a short text without anything that the receiver sent.
     case failed(String)
 
+    /// The status of the answer; nil: there was none.
+    var status: Int? {
+        guard case .answered(let status) = self else { return nil }
+        return status
+    }
+
     /// Why the event must be delivered again; nil: it was delivered.
     var failure: String? {
         switch self {

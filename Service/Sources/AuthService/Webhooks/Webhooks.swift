@@ -30,6 +30,15 @@ public struct Webhooks: Sendable {
     /// The webhook with this id; nil if there is none.
     public func webhook(_ id: String) async throws(StoreError) -> Webhook? { try await store?.webhook(id) }
 
+    /// The last deliveries of a webhook, newest first; none if there is no such webhook.
+    ///
+    /// - Parameter limit: the most that are returned, from 1 to `WebhookDelivery.kept`.
+    public func deliveries(
+        of id: String, limit: Int = WebhookDelivery.kept
+    ) async throws(StoreError) -> [WebhookDelivery] {
+        try await store?.deliveries(of: id, limit: limit) ?? []
+    }
+
     /// Adds a webhook, which gets the events from now on. The secret cannot be read again later.
     ///
     /// - Returns: the webhook, and its secret: `whsec_` and 32 bytes in base64.

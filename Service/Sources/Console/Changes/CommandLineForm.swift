@@ -55,6 +55,8 @@ enum CommandLineForm {
         case .resendWebhook:
             return ["webhooks", "resend"] + (call.parameters["webhook_id"].map { [$0] } ?? [])
                 + option("after", "after")
+        case .listDeliveries:
+            return ["webhooks", "deliveries"] + (call.parameters["webhook_id"].map { [$0] } ?? [])
         case .listApps: return ["apps", "list"]
         case .showApp: return ["apps", "show"] + (call.parameters["app_id"].map { [$0] } ?? [])
         // The record is in the file.

@@ -20,6 +20,24 @@ extension Schema {
         """
     ]
 
+    /// The last deliveries of each webhook. They go with their webhook, also if a node of the previous version removes it. Such a
+    /// node adds no deliveries.
+    static let webhookDeliveries = [
+        """
+        CREATE TABLE webhook_deliveries (
+          number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+          webhook_id text COLLATE "C" NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+          sequence bigint NOT NULL,
+          attempt bigint NOT NULL,
+          at bigint NOT NULL,
+          milliseconds bigint NOT NULL,
+          status bigint,
+          failure text
+        )
+        """,
+        "CREATE INDEX webhook_deliveries_newest ON webhook_deliveries (webhook_id, number)",
+    ]
+
     /// The archives of the audit log. Only archived events may go. Nodes of the previous version archive nothing.
     static let auditArchives = [
         """

@@ -15,7 +15,7 @@ enum Schema {
         Migration(oldest: 1, statements: totalLosses), Migration(oldest: 1, statements: history),
         Migration(oldest: 1, statements: webhooks + auditArchives + endedDevices),
         Migration(oldest: 1, statements: secondClaims), Migration(oldest: 1, statements: historySteps),
-        Migration(oldest: 1, statements: devicesNotRegistered),
+        Migration(oldest: 1, statements: devicesNotRegistered), Migration(oldest: 1, statements: webhookDeliveries),
     ]
 
     static var version: Int64 { Int64(migrations.count) }
@@ -26,7 +26,7 @@ enum Schema {
     /// The tables whose rows are not permanent data (`StoredTable`), or can be derived from them.
     static let tablesOfNoBackup: Set = [
         "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots", "claims", "device_counts",
-        "verdict_batches",
+        "verdict_batches", "webhook_deliveries",
     ]
     /// The parts of `challenges` and `claims`.
     static var ringTables: [String] { (0..<ClaimTable.slots).flatMap { ["challenges_\($0)", "claims_\($0)"] } }

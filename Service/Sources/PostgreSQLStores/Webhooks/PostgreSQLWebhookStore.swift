@@ -53,12 +53,54 @@ struct PostgreSQLWebhookStore: WebhookStore {
                     "DELETE FROM webhooks WHERE id = $1 AND version = $2", key, recording: change.event, telling: false)
                     > 0
             }
-            return try connection.change(
+            let changed = try connection.change(
                 """
                 UPDATE webhooks SET \(assignments(Webhook.changing, after: key.count)), version = version + 1
                 WHERE id = $1 AND version = $2
-                """, key + after.changingParameters, recording: change.event, telling: false) > 0
+                """, key + after.changingParameters, recording: change.event, telling: false)
+            guard changed > 0 else { return false }
+            connection.keep(change.deliveries, of: change.before.id)
+            return true
         }
+    }
+
+    func deliveries(of id: String, limit: Int) async throws(StoreError) -> [WebhookDelivery] {
+        try await database.read { (connection) throws(StoreError) in
+            try connection.rows(
+                """
+                SELECT \(WebhookDelivery.columns.joined(separator: ", ")) FROM webhook_deliveries
+                WHERE webhook_id = $1 ORDER BY number DESC LIMIT $2
+                """, [.text(id), .integer(Int64(max(limit, 0)))]
+            ).rows.map { (row) throws(StoreError) in try WebhookDelivery(row: row) }
+        }
+    }
+}
+
+extension Connection {
+    /// Adds deliveries of a webhook with the commit, and removes the oldest beyond those that are kept. The transaction holds the
+    /// webhook's row, so that no other numbers deliveries of it.
+    fileprivate func keep(_ deliveries: [WebhookDelivery], of webhook: String) {
+        guard !deliveries.isEmpty else { return }
+        let columns = ["webhook_id"] + WebhookDelivery.columns
+        for delivery in deliveries {
+            finally(
+                Statement(
+                    """
+                    INSERT INTO webhook_deliveries (\(columns.joined(separator: ", ")))
+                    VALUES (\(placeholders(columns.count)))
+                    """,
+                    [
+                        .text(webhook), .integer(delivery.sequence), .integer(delivery.attempt), .time(delivery.at),
+                        .integer(delivery.milliseconds), .integer(delivery.status.map { Int64($0) }),
+                        .text(delivery.failure),
+                    ]))
+        }
+        finally(
+            Statement(
+                """
+                DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND number <= (
+                  SELECT number FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY number DESC OFFSET $2 LIMIT 1)
+                """, [.text(webhook), .integer(Int64(WebhookDelivery.kept))]))
     }
 }
 

@@ -29,6 +29,7 @@ enum Schema {
         }
         migrator.registerMigration("11") { try $0.execute(sql: historySteps) }
         migrator.registerMigration("12") { try $0.execute(sql: deviceCounts + devicesNotRegistered) }
+        migrator.registerMigration("13") { try $0.execute(sql: SQLiteWebhookStore.deliveriesSchema) }
         return migrator
     }
 

@@ -25,6 +25,21 @@ struct SQLiteWebhookStore: WebhookStore {
         ) STRICT;
         """
 
+    /// The last deliveries of each webhook, of a later migration. They go with their webhook.
+    static let deliveriesSchema = """
+        CREATE TABLE webhook_deliveries (
+          number INTEGER PRIMARY KEY,
+          webhook_id TEXT NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+          sequence INTEGER NOT NULL,
+          attempt INTEGER NOT NULL,
+          at INTEGER NOT NULL,
+          milliseconds INTEGER NOT NULL,
+          status INTEGER,
+          failure TEXT
+        ) STRICT;
+        CREATE INDEX webhook_deliveries_newest ON webhook_deliveries (webhook_id, number);
+        """
+
     func webhooks() async throws(StoreError) -> [Webhook] {
         try await database.read { database in
             try Row.fetchAll(database, sql: "SELECT * FROM webhooks ORDER BY id")
@@ -72,10 +87,50 @@ struct SQLiteWebhookStore: WebhookStore {
                     "DELETE FROM webhooks WHERE id = ? AND version = ?", key, recording: change.event) > 0
             }
             let assignments = Webhook.changing.map { "\($0) = ?" }.joined(separator: ", ")
-            return try database.change(
+            let changed = try database.change(
                 "UPDATE webhooks SET \(assignments), version = version + 1 WHERE id = ? AND version = ?",
-                after.changingArguments + key, recording: change.event) > 0
+                after.changingArguments + key, recording: change.event)
+            guard changed > 0 else { return false }
+            try database.keep(change.deliveries, of: before.id)
+            return true
         }
+    }
+
+    func deliveries(of id: String, limit: Int) async throws(StoreError) -> [WebhookDelivery] {
+        let columns = WebhookDelivery.columns.joined(separator: ", ")
+        return try await database.read { database in
+            try Row.fetchAll(
+                database,
+                sql: "SELECT \(columns) FROM webhook_deliveries WHERE webhook_id = ? ORDER BY number DESC LIMIT ?",
+                arguments: [id, max(limit, 0)]
+            ).map { try WebhookDelivery(row: StoredRow($0)) }
+        }
+    }
+}
+
+extension Database {
+    /// Adds deliveries of a webhook, and removes the oldest beyond those that are kept.
+    fileprivate func keep(_ deliveries: [WebhookDelivery], of webhook: String) throws {
+        guard !deliveries.isEmpty else { return }
+        let columns = ["webhook_id"] + WebhookDelivery.columns
+        let insertion = try cachedStatement(
+            sql: """
+                INSERT INTO webhook_deliveries (\(columns.joined(separator: ", ")))
+                VALUES (\(databaseQuestionMarks(count: columns.count)))
+                """)
+        for delivery in deliveries {
+            try insertion.execute(
+                arguments: [
+                    webhook, delivery.sequence, delivery.attempt, delivery.at.seconds, delivery.milliseconds,
+                    delivery.status, delivery.failure,
+                ])
+        }
+        try cachedStatement(
+            sql: """
+                DELETE FROM webhook_deliveries WHERE webhook_id = ?1 AND number <= (
+                  SELECT number FROM webhook_deliveries WHERE webhook_id = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)
+                """
+        ).execute(arguments: [webhook, WebhookDelivery.kept])
     }
 }
 

@@ -80,7 +80,8 @@ extension StoreConformance {
 }
 
 extension Samples {
-    fileprivate func webhook() -> Webhook {
+    /// A webhook of the app.
+    func webhook() -> Webhook {
         Webhook(
             id: Hexadecimal.encode(bytes(8)), url: "https://a.example/events?key=1", scope: .apps([app]),
             codes: ["device.revoked", "device.registered"], sealedSecret: bytes(60), createdAt: now, position: 3)

@@ -66,6 +66,8 @@ public actor MemoryStores {
     var verdictBatches: [String: UnixTime] = [:]
     var knownKeyChecks: [ServiceKeyCheck] = []
     var webhookRecords: [String: Webhook] = [:]
+    /// The last deliveries by webhook, oldest first.
+    var webhookDeliveries: [String: [WebhookDelivery]] = [:]
     private var failures: [Call: StoreError] = [:]
     private var interruptions: [Call: @Sendable (isolated MemoryStores) -> Void] = [:]
     private let changes = ChangeListeners()

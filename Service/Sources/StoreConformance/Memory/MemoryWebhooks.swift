@@ -35,8 +35,16 @@ extension MemoryStores: WebhookStore {
             return false
         }
         webhookRecords[stored.id] = change.after.map { stored.replaced(by: $0) }
+        let deliveries = (webhookDeliveries[stored.id] ?? []) + change.deliveries
+        webhookDeliveries[stored.id] = change.after.map { _ in deliveries.suffix(WebhookDelivery.kept) }
         if let event = change.event { record(event) }
         return true
+    }
+
+    /// See `WebhookStore`.
+    public func deliveries(of id: String, limit: Int) throws(StoreError) -> [WebhookDelivery] {
+        try check(.webhooks)
+        return (webhookDeliveries[id] ?? []).suffix(max(limit, 0)).reversed()
     }
 
     func reseal(webhook id: String, as value: [UInt8]) {

@@ -13,9 +13,12 @@ struct WebhooksCommand: AsyncParsableCommand {
               synheart-auth webhooks add https://hooks.example.com/ --event device.revoked
               synheart-auth webhooks list
               synheart-auth webhooks disable 0f554c442940d5d2
+              synheart-auth webhooks deliveries 0f554c442940d5d2
               synheart-auth webhooks resend 0f554c442940d5d2 --after 4711
             """,
-        subcommands: [List.self, Add.self, Enable.self, Disable.self, Remove.self, Resend.self])
+        subcommands: [
+            List.self, Add.self, Enable.self, Disable.self, Remove.self, Deliveries.self, Resend.self,
+        ])
 
     struct List: AdministrationCommand {
         static let configuration = CommandConfiguration(
@@ -94,6 +97,28 @@ struct WebhooksCommand: AsyncParsableCommand {
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             _ = try await administration.ask(.removeWebhook, ["webhook_id": id])
             try output.done("removed \(id)", JSONObject([("id", .string(id)), ("removed", true)]))
+        }
+    }
+
+    struct Deliveries: AdministrationCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the last deliveries of a webhook, newest first, with their answers.",
+            discussion: """
+                Each attempt to deliver an event is one. The service keeps the last 100 of a webhook: of an answer the status, \
+                and nothing that the receiver sent.
+
+                  synheart-auth webhooks deliveries 0f554c442940d5d2
+                  synheart-auth webhooks deliveries 0f554c442940d5d2 --json
+                """)
+        @Argument(help: "The webhook's id, as in the list.") var id: String
+        @OptionGroup var options: AdministrationOptions
+
+        func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
+            let answer = try await administration.ask(.listDeliveries, ["webhook_id": id])
+            try output.list(
+                (answer["deliveries"]?.array ?? []).compactMap(\.object),
+                columns: ["at", "sequence", "attempt", "status", "took_milliseconds", "failure"],
+                empty: "nothing was delivered yet")
         }
     }
 

@@ -62,6 +62,50 @@ import Testing
         }
     }
 
+    @Test func `the last deliveries of a webhook are listed with their answers, newest first`() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let added = try await server.administer(
+                "POST", "/webhooks", admin, body: ["url": Self.url, "all_apps": true])
+            let id = try #require(added.json["id"]?.string)
+            let path = "/webhooks/\(id)/deliveries"
+            #expect(try await server.administer("GET", path, admin).json["deliveries"] == [])
+            let webhook = try #require(try await server.stores.webhook(id))
+            let deliveries = [
+                WebhookDelivery(
+                    sequence: 7, attempt: 1, at: webhook.createdAt, milliseconds: 10_000, status: nil,
+                    failure: "no answer in time"),
+                WebhookDelivery(
+                    sequence: 7, attempt: 2, at: webhook.createdAt + 11, milliseconds: 38, status: 204, failure: nil),
+            ]
+            #expect(
+                try await server.stores.save(WebhookChange(from: webhook, to: webhook, noting: deliveries)))
+            let listed: [JSONValue] = [
+                [
+                    "sequence": 7, "attempt": 2, "at": .string((webhook.createdAt + 11).iso8601),
+                    "took_milliseconds": 38, "status": 204, "failure": .null,
+                ],
+                [
+                    "sequence": 7, "attempt": 1, "at": .string(webhook.createdAt.iso8601),
+                    "took_milliseconds": 10_000, "status": .null, "failure": "no answer in time",
+                ],
+            ]
+            let answer = try await server.administer("GET", path, admin)
+            #expect(answer.status == 200 && answer.json["deliveries"]?.array == listed, "\(answer.text)")
+            let newest = try await server.administer("GET", path + "?limit=1", admin)
+            #expect(newest.json["deliveries"]?.array == [listed[0]], "\(newest.text)")
+            for query in ["limit=0", "limit=101", "limit=x", "before=7"] {
+                #expect(try await server.administer("GET", path + "?" + query, admin).status == 400, "\(query)")
+            }
+            #expect(try await server.administer("POST", path, admin).status == 405)
+            for role in [CredentialRole.viewer, .operator] {
+                #expect(try await server.administer("GET", path, try await server.credential(role)).status == 403)
+            }
+            #expect(try await server.administer("DELETE", "/webhooks/\(id)", admin).status == 204)
+            #expect(try await server.administer("GET", path, admin).status == 404)
+        }
+    }
+
     @Test func `a credential for some apps names no URL, and sees its own webhooks alone`() async throws {
         try await TestServer.with { server in
             let (all, own) = (
@@ -84,9 +128,11 @@ import Testing
             #expect(seen.map { $0.object?["id"]?.string } == [ids[0]])
             for id in ids.dropFirst() {
                 #expect(try await server.administer("GET", "/webhooks/\(id)", own).status == 404)
+                #expect(try await server.administer("GET", "/webhooks/\(id)/deliveries", own).status == 404)
                 #expect(try await server.administer("DELETE", "/webhooks/\(id)", own).status == 404)
             }
             let path = "/webhooks/\(ids[0])"
+            #expect(try await server.administer("GET", path + "/deliveries", own).json["deliveries"] == [])
             let settings: [(JSONValue, Int)] = [
                 (["url": Self.url, "apps": apps, "enabled": false], 200),
                 (["url": "https://other.example/", "apps": apps], 403), (["url": Self.url, "all_apps": true], 403),

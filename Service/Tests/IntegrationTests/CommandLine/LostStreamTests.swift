@@ -49,7 +49,7 @@ import Testing
         "audit list": Case(), "audit verify": Case(), "audit head": Case(),
         "webhooks list": Case(), "webhooks add": Case(["https://hooks.example.com/"]),
         "webhooks enable": Case(["0123456789abcdef"]), "webhooks disable": Case(["0123456789abcdef"]),
-        "webhooks remove": Case(["0123456789abcdef"]),
+        "webhooks remove": Case(["0123456789abcdef"]), "webhooks deliveries": Case(["0123456789abcdef"]),
         "webhooks resend": Case(["0123456789abcdef", "--after", "0"]),
         "policy what-if": Case(["--app", "app.json"]),
         // Refused before any call, because calls to an unreachable service are retried for seconds.

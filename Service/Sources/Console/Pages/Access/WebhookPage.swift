@@ -3,11 +3,11 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// One webhook: its settings, whether it delivers, and the events around its place in the log.
+/// One webhook: its settings, whether it delivers, its last deliveries, and the events around its place in the log.
 struct WebhookPage: ConsolePage {
     let path = "/access/webhooks/{webhook_id}"
     let needs: AdminRoute? = .showWebhook
-    /// The events that are read before the webhook's place, and after it.
+    /// The events that are read before the webhook's place, and after it; and the deliveries.
     private static let maximumEvents = 20
     /// Seconds for which a delivery is tried again, as *Webhooks.md* promises.
     private static let patience: Int64 = 86_400
@@ -21,8 +21,10 @@ struct WebhookPage: ConsolePage {
         for name in ["waiting", "passed", "eventsProblem"] { values[name] = PageValue.none }
         let apps = (webhook["apps"]?.elements ?? []).compactMap(\.string)
         let app = apps.count == 1 ? apps[0] : nil
+        let readsEvents = app != nil || visit.credential.scope == .allApps
+        values.merge(try await Self.deliveries(id, of: app, linked: readsEvents, visit)) { $1 }
         do {
-            if app != nil || visit.credential.scope == .allApps {
+            if readsEvents {
                 let position = webhook["position"]?.integer ?? 0
                 values["waiting"] = .list(try await Self.waiting(webhook, after: position, of: app, visit))
                 values["passed"] = .list(try await Self.passed(webhook, upTo: position, of: app, visit))
@@ -58,6 +60,37 @@ struct WebhookPage: ConsolePage {
                         "danger": .flag($0 == .remove),
                     ]
                 }),
+        ]
+    }
+
+    // MARK: Deliveries
+
+    /// The last deliveries, newest first, and the time of the newest.
+    ///
+    /// - Parameters:
+    ///   - app: the app that the log is shown of; nil: of all.
+    ///   - linked: whether the person may read the events in the log.
+    private static func deliveries(
+        _ id: String, of app: String?, linked isLinked: Bool, _ visit: Visit
+    ) async throws(CallRefused) -> [String: PageValue] {
+        let call = AdminCall(.listDeliveries, ["webhook_id": id], query: [("limit", String(maximumEvents))])
+        let deliveries = try await visit.call(call)["deliveries"]?.elements ?? []
+        let rows = deliveries.map { delivery in
+            let sequence = delivery["sequence"]?.integer ?? 0
+            let query = [("app", app), ("before", String(sequence &+ 1))]
+            let took = delivery["took_milliseconds"]?.integer ?? 0
+            return [
+                "sequence": .number(sequence),
+                "event": isLinked ? .text(PagePath.of("audit", query: query)) : .none,
+                "at": Moment.value(delivery["at"]?.string, now: visit.now), "attempt": PageValue(delivery["attempt"]),
+                "answer": .text(delivery["status"]?.integer.map { String($0) } ?? "none"),
+                "failure": PageValue(delivery["failure"]), "took": .text("\(took.grouped) ms"),
+            ] as PageValue
+        }
+        return [
+            "deliveries": .list(rows), "hasDeliveries": .flag(!rows.isEmpty),
+            "lastTry": Moment.value(deliveries.first?["at"]?.string, now: visit.now),
+            "deliveriesCommands": visit.commands(AdminCall(.listDeliveries, ["webhook_id": id])).value,
         ]
     }
 
@@ -128,7 +161,7 @@ extension Templates {
         <div><dt>Events</dt><dd>{{events}}</dd></div>
         <div><dt>State</dt><dd>{{>webhookState}}</dd></div>
         {{#failing}}{{#enabled}}
-        <div><dt>Next try</dt><dd>within 15 minutes of the last one</dd></div>
+        <div><dt>Next try</dt><dd>within 15 minutes of the last one{{#lastTry}} at {{>time}}{{/lastTry}}</dd></div>
         {{#givenUp}}
         <div><dt>Given up</dt><dd>{{>time}}, if it still fails</dd></div>
         {{/givenUp}}
@@ -136,8 +169,34 @@ extension Templates {
         <div><dt>Delivered up to event</dt><dd>{{position}}</dd></div>
         <div><dt>Added</dt><dd>{{#created}}{{>time}}{{/created}}</dd></div>
         </dl>
-        <p class="soft">The service keeps the last failure of a webhook and its place in the audit log, and no answer of a single delivery.
-        Ask the receiver's log for those: <code>webhook-id</code> has the number of the event.</p>
+        <h2>Last deliveries</h2>
+        {{#hasDeliveries}}
+        <table class="cards">
+        <caption class="hidden">Last deliveries, newest first</caption>
+        <thead><tr><th scope="col">Event</th><th scope="col">Sent</th><th scope="col" class="number">Attempt</th><th scope="col">Answer</th><th scope="col" class="number">Took</th></tr></thead>
+        <tbody>
+        {{#deliveries}}
+        <tr>
+        <th scope="row">{{#event}}<a href="{{.}}">Event {{sequence}}</a>{{/event}}{{^event}}Event {{sequence}}{{/event}}</th>
+        <td data-label="Sent">{{#at}}{{>time}}{{/at}}</td>
+        <td data-label="Attempt" class="number">{{attempt}}</td>
+        <td data-label="Answer">{{#failure}}<span class="tag warn">failed</span> {{.}}{{/failure}}{{^failure}}{{answer}}{{/failure}}</td>
+        <td data-label="Took" class="number">{{took}}</td>
+        </tr>
+        {{/deliveries}}
+        </tbody>
+        </table>
+        {{/hasDeliveries}}
+        {{^hasDeliveries}}
+        <div class="empty"><p>Nothing was delivered yet.</p></div>
+        {{/hasDeliveries}}
+        <p class="soft">The service keeps the last 100 deliveries of a webhook: the status of an answer, and nothing else that the
+        receiver sent.</p>
+        {{#deliveriesCommands}}
+        <details><summary>The deliveries in a terminal</summary>
+        {{>commands}}
+        </details>
+        {{/deliveriesCommands}}
         {{#eventsProblem}}
         <p class="problem">{{.}}</p>
         {{/eventsProblem}}

@@ -1,0 +1,48 @@
+public import AuthContract
+
+/// One attempt to deliver an event to a webhook, and what came of it.
+///
+/// The attempts of an event are counted from those that the store still has.
+public struct WebhookDelivery: Sendable, Hashable {
+    /// The number of the event in the audit log.
+    public let sequence: Int64
+    /// 1 for the first attempt to deliver the event.
+    public let attempt: Int64
+    /// When the attempt began.
+    public let at: UnixTime
+    /// The milliseconds until the answer, or until the attempt failed without one.
+    public let milliseconds: Int64
+    /// The HTTP status of the answer; nil: there was none.
+    public let status: Int?
+    /// Why the event must be delivered again, in at most 200 characters; nil: it was delivered. It has no text of the receiver.
+    public let failure: String?
+
+    /// The most deliveries that a store keeps of a webhook.
+    public static let kept = 100
+    private static let maximumFailure = 200
+
+    /// Memberwise initializer. A longer failure is cut.
+    public init(
+        sequence: Int64, attempt: Int64, at: UnixTime, milliseconds: Int64, status: Int?, failure: String?
+    ) {
+        self.sequence = sequence
+        self.attempt = attempt
+        self.at = at
+        self.milliseconds = milliseconds
+        self.status = status
+        self.failure = failure.map { String($0.unicodeScalars.prefix(Self.maximumFailure)) }
+    }
+}
+
+extension WebhookDelivery {
+    /// All columns but the webhook's id.
+    package static let columns = ["sequence", "attempt", "at", "milliseconds", "status", "failure"]
+
+    package init(row: some StoredColumns) throws(StoreError) {
+        self.init(
+            sequence: try row.integer("sequence"), attempt: try row.integer("attempt"), at: try row.time("at"),
+            milliseconds: try row.integer("milliseconds"),
+            status: try row.optionalInteger("status").map { Int(clamping: $0) },
+            failure: try row.optionalText("failure"))
+    }
+}
