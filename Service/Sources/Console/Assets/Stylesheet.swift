@@ -99,6 +99,7 @@ enum Stylesheet {
         .problem { border-color: var(--bad); background: var(--bad-ground); max-width: none; }
         .notice { border-color: var(--good); background: var(--good-ground); }
         .notice p:last-child, .problem p:last-child { margin: 0; }
+        .notice > details:last-child { margin-bottom: 0; }
         .empty {
           padding: 1.5rem; border: 1px dashed var(--line); border-radius: var(--radius); background: var(--surface);
           margin: 1rem 0;
@@ -113,7 +114,7 @@ enum Stylesheet {
           width: 100%; min-height: 2.75rem; padding: .5rem .75rem; background: var(--surface);
           border: 1px solid var(--soft); border-radius: var(--radius);
         }
-        input[type=checkbox], input[type=radio] { width: 1.15rem; height: 1.15rem; vertical-align: -.15em; }
+        input[type=checkbox], input[type=radio] { width: 1.15rem; height: 1.15rem; margin-left: 0; vertical-align: -.15em; }
         ::placeholder { color: var(--soft); opacity: 1; }
         [aria-invalid=true] { border-color: var(--bad) !important; }
         .hint { color: var(--soft); font-size: .9rem; margin: .25rem 0 0; }
@@ -210,6 +211,7 @@ enum Stylesheet {
         pre code { overflow-wrap: normal; }
         .commands p { margin: .75rem 0 .25rem; color: var(--soft); }
         .copy { min-height: 1.75rem; padding: 0 .6rem; margin-left: .5rem; font-size: .8125rem; }
+        .commands > .copy { margin: 0 0 .25rem; }
 
         @media (max-width: 44rem) {
           table.cards, .cards tbody, .cards tr, .cards th, .cards td { display: block; width: 100%; }
