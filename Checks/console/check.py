@@ -17,6 +17,7 @@ import tempfile
 import time
 import urllib.parse
 
+import questions
 import rules
 from attacks import Attacks
 from browser import browser
@@ -32,6 +33,8 @@ PAGES = {"/console", "/console/devices", "/console/devices/{app}/{id}", "/consol
          "/console/refusals/{app}/{id}/erase", "/console/access/credentials/create", "/console/access/credentials/{id}/revoke",
          "/console/access/signing-keys/rotate", "/console/access/signing-keys/{id}/revoke", "/console/access/webhooks/add",
          "/console/access/webhooks/{id}"}
+# The page with the table of questions.
+HANDBOOK = pathlib.Path(__file__).resolve().parents[2] / "Service/Sources/AuthServer/AuthServer.docc/Console.md"
 # Statuses that a form filled in with arbitrary values may answer: the app's id is checked.
 REFUSED = {("set-up", 400)}
 PAGES |= {f"/console/access/webhooks/{{id}}/{change}" for change in ("disable", "resend", "remove")}
@@ -96,7 +99,7 @@ class Check:
         yield from (f"content security policy without {part}" for part in POLICY - policy)
         if any("unsafe" in part or "*" in part for part in policy):
             yield f"content security policy: {policy}"
-        yield from rules.looks(window, self.screenshots / name, rules.SCHEMES if window.has_scripts else rules.SCHEMES[:1])
+        yield from rules.looks(window, self.screenshots / name)
         yield from rules.focus(window)
         text = window.run("() => document.body.textContent")
         for field in [*self.scene.credentials, *SEEN]:
@@ -339,6 +342,7 @@ class Check:
             self.report.check("commands", self.commands([*found.values(), Visitor(admin.address).ask("GET", "/console/sign-in")]))
             self.look(window, found)
             self.others(window)
+            self.report.check("ten questions", questions.faults(self))
             with self.browser.page() as other:
                 self.report.check("by keyboard alone", self.by_keyboard(other))
             self.act(window, walk(admin))
@@ -363,6 +367,8 @@ def main():
     if options.large:
         import large
         sys.exit(large.run(options.binary))
+    if problem := questions.differs(HANDBOOK):
+        sys.exit(problem)
     with browser() as driven:
         found, lost = rules.self_test(driven)
         if options.self_test:

@@ -1,5 +1,6 @@
 """The rules for a page, in the browser."""
 
+import itertools
 import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -37,18 +38,16 @@ def happened(window, origin):
     window.forget()
 
 
-def looks(window, screenshot=None, schemes=SCHEMES):
-    """The faults of the page that is open, at each width and in each colour scheme. Takes a screenshot of each. Without script
-    one scheme is enough, because colours do not depend on scripts.
-    """
+def looks(window, screenshot=None):
+    """The faults of the page that is open, at each width and in each colour scheme. Takes a screenshot of each. Neither depends on the
+    script, so without it each width has one scheme."""
     found = {}
-    for width in WIDTHS:
-        for scheme in schemes:
-            window.looks(width, scheme)
-            for fault in window.run(RULES):
-                found.setdefault(fault, f"{width} px, {scheme}")
-            if screenshot:
-                window.screenshot(screenshot.with_name(f"{screenshot.name}-{width}-{scheme}.png"))
+    for width, scheme in itertools.product(WIDTHS, SCHEMES) if window.has_scripts else zip(WIDTHS, SCHEMES):
+        window.looks(width, scheme)
+        for fault in window.run(RULES):
+            found.setdefault(fault, f"{width} px, {scheme}")
+        if screenshot:
+            window.screenshot(screenshot.with_name(f"{screenshot.name}-{width}-{scheme}.png"))
     return [f"{fault} ({where})" for fault, where in found.items()]
 
 

@@ -21,19 +21,25 @@ sys.path[:0] = [str(HERE.parent / "monitoring"), str(HERE.parent / "interop")]
 from service import APP, UNLIMITED, development, refusals  # noqa: E402
 from third_client import Backend, Client, Operator  # noqa: E402
 
-QUEUE, QUIET = "com.example.queue", "com.example.quiet"
+QUEUE, QUIET, PILOT = "com.example.queue", "com.example.quiet", "com.example.pilot"
 # Fields whose values must be seen on some page, as text. A reason reaches the audit log.
 SEEN = {"admin", "app", "reason", "version"}
-# Counts of 90 days in slots of each length, with a bad version in the last third.
+# Counts of 90 days in slots of each length, more by day than at night. A third version came 30 days ago. One app has a fourth since
+# yesterday, of which every request is refused.
 HISTORY = """
     WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2880),
-    steps(step, count) AS (VALUES (60, 2880), (300, 576), (900, 192), (3600, 2160), (21600, 360), (86400, 90))
+    steps(step, count) AS (VALUES (60, 2880), (300, 576), (900, 192), (3600, 2160), (21600, 360), (86400, 90)),
+    slots AS (SELECT step, unixepoch() / step * step - i * step AS at, i, count FROM steps, n WHERE i < count),
+    hours AS (SELECT *, at / 3600 % 24 AS hour FROM slots),
+    rates AS (SELECT *, step * (30 + hour * (24 - hour) / 4 + i * 7919 % 9) / 60 AS rate FROM hours)
     INSERT OR IGNORE INTO verdict_counts
-    SELECT step, unixepoch() / step * step - i * step, app.value, kind.value, CASE code.key % 2 WHEN 0 THEN 'ios' ELSE 'android' END,
-           code.value, '2', version.value, 1 + step / (2 + code.key * 9) * (2 + i % 7) / 60
-    FROM steps, n, json_each(:apps) AS app, json_each('["verification","device"]') AS kind,
+    SELECT step, at, app.value, kind.value, CASE code.key % 2 WHEN 0 THEN 'ios' ELSE 'android' END, code.value, '2', version.value,
+           max(1, rate / (1 + version.key) / CASE code.key WHEN 0 THEN 1 ELSE 60 END)
+    FROM rates, json_each(:apps) AS app, json_each('["verification","device"]') AS kind,
          json_each('["verified","INVALID_SIGNATURE","observed_CLOCK_SKEW","NONCE_REPLAY"]') AS code, json_each(:versions) AS version
-    WHERE i < count AND (version.key < 2 OR i < count / 3)
+    WHERE version.key < 2 OR i < count / 3
+    UNION ALL
+    SELECT step, at, :app, 'verification', 'ios', 'INVALID_SIGNATURE', '2', '2.1', rate FROM rates WHERE i * step < 72000
 """
 
 
@@ -50,10 +56,10 @@ class Attacker(Client):
         return super().exchange(method, path, body, {"User-Agent": ascii_only, "X-Request-ID": ascii_only, **dict(headers)})
 
 
-def forged_attestation():
-    """An attestation of App Attest whose certificates have names with markup."""
+def forged_attestation(subject):
+    """An attestation of App Attest whose certificates have this name."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, hostile("subject")[:64])])
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, subject[:64])])
     now = datetime.datetime.now(datetime.timezone.utc)
     certificate = (x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(7)
                    .not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=1))
@@ -80,25 +86,27 @@ def cbor(value):
 
 
 class Scene:
-    """Apps, devices, credentials, refusals and events of a running service."""
+    """Apps, devices, credentials, refusals and events of a running service. `words` makes the text of a field."""
 
-    def __init__(self, node):
-        self.node, self.operator = node, Operator(node)
+    def __init__(self, node, words=hostile):
+        self.node, self.operator, self.words = node, Operator(node), words
         # The ids of credentials that are in use. Each credential begins with its id.
         self.used = {node.admin.split("_")[1]}
         self.credentials = {"admin": self.credential("admin")}
 
     def credential(self, name, role=None, *apps):
         scope = {"apps": apps} if apps else {"all_apps": True}
-        made = self.operator.administer("POST", "/credentials", {"name": hostile(name), "role": role or name, **scope})
+        made = self.operator.administer("POST", "/credentials", {"name": self.words(name), "role": role or name, **scope})
         self.used.add(made["id"])
         return made["credential"]
 
     def fill(self):
-        record = development(self.node) | {"name": hostile("app"), "evidence": {"record": True, "keep_days": 30}}
+        record = development(self.node) | {"name": self.words("app"), "evidence": {"record": True, "keep_days": 30}}
         self.node.add(record)
         queue = {part: {**record[part]} if isinstance(record[part], dict) else record[part] for part in record}
         self.node.add(queue | {"app_id": QUEUE, "registration": {"approval": "manual"}})
+        # Devices that would wait for a decision if it enforced.
+        self.node.add(record | {"app_id": PILOT, "mode": "observe", "registration": {"approval": "manual"}})
         self.node.add({"app_id": QUIET, "ios": {"app_ids": [f"TEAMID1234.{QUIET}"]}})
         self.credentials |= {
             "operator": self.credential("operator"), "viewer": self.credential("viewer"),
@@ -106,26 +114,30 @@ class Scene:
             "viewer of two apps": self.credential("two viewer", "viewer", APP, QUEUE),
             "service": self.credential("service", "service", APP)}
         with contextlib.suppress(AssertionError):
-            self.operator.administer("POST", "/webhooks", {"url": "http://127.0.0.1:9/" + hostile("hook"), "all_apps": True})
+            self.operator.administer("POST", "/webhooks", {"url": "http://127.0.0.1:9/" + self.words("hook"), "all_apps": True})
         for number in range(7):
             self.operator.administer("POST", "/webhooks", {"url": f"http://127.0.0.1:9/{number}?canary-x", "all_apps": True})
         for number in range(4):
             self.operator.administer("POST", "/credentials", {"name": f"spare {number}", "role": "viewer", "all_apps": True})
         self.devices()
         self.refuse()
-        self.restart(HISTORY, apps=json.dumps([APP, QUEUE]), versions=json.dumps(["1.4", "2.0", hostile("version")]))
+        self.operator.administer("PUT", f"/apps/{APP}", record | {"evidence": {"record": True, "keep_days": 14}})
+        self.restart(HISTORY, app=APP, apps=json.dumps([APP, PILOT]), versions=json.dumps(["1.4", "2.0", self.words("version")]))
 
     def devices(self):
         self.registered, self.pending = [self.device(APP) for _ in range(9)], []
         self.wait(9)
+        for _ in range(2):
+            self.device(PILOT)
         modern, rotated, *others = self.registered
+        self.rotated, self.revoked = rotated, others[0]
         backend = Backend(self.node.origin, self.credentials["service"])
         for device in self.registered:
             backend.receives(device)
         modern.scheme = 2
         backend.receives(modern)
         rotated.rotate()
-        for device, action, body in ((others[0], "revoke", {"reason": hostile("reason")}), (others[1], "force-rotation", {}),
+        for device, action, body in ((others[0], "revoke", {"reason": self.words("reason")}), (others[1], "force-rotation", {}),
                                      (others[2], "force-rotation", {"within_seconds": 0, "reason": "compromise"})):
             self.operator.administer("POST", f"/apps/{device.app}/devices/{device.device}/{action}", body)
         others[3].deregister()
@@ -162,7 +174,7 @@ class Scene:
         question = backend.question(device.sign("POST", "https://api.example.com/v1/hsi"))
         backend.ask(question)
         codes = refusals(4, backend.ask, question)
-        for change in ({"X-Device-ID": str(uuid.uuid4())}, {"X-Synheart-Timestamp": "1000000000"}, {"X-App-ID": hostile("id")[:40]}):
+        for change in ({"X-Device-ID": str(uuid.uuid4())}, {"X-Synheart-Timestamp": "1000000000"}, {"X-App-ID": self.words("id")[:40]}):
             codes |= refusals(2, lambda: backend.ask(backend.question(
                 device.sign("POST", "https://api.example.com/v1/hsi") | change, target="/v1/" + "<canary-x>", body=b"another")))
         assert len(codes) >= 3, codes
@@ -171,7 +183,7 @@ class Scene:
         client = Attacker(self.node.origin, QUIET)
         refusals(2, client.register)
         client.app = APP
-        for proof in (hostile("proof"), base64.b64encode(forged_attestation()).decode()):
+        for proof in (self.words("proof"), base64.b64encode(forged_attestation(self.words("subject"))).decode()):
             body = {"app_id": APP, "public_key": client.key.text, "challenge": client.challenge(), "platform": "ios", "proof": proof}
             refusals(1, client.exchange, "POST", "/auth/v1/device/register", json.dumps(body))
         connection = http.client.HTTPConnection(self.node.operations, timeout=30)

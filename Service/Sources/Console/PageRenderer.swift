@@ -34,11 +34,11 @@ struct PageRenderer: Sendable {
     private static func frame(_ page: Page, _ visit: Visit?, at now: UnixTime) -> PageValue {
         let links: [PageValue] = PageTable.navigation.compactMap { link in
             guard let visit, link.needs.map({ visit.may($0) }) ?? true else { return nil }
-            let path = PageRequest.base + link.path
-            let isCurrent =
-                visit.request.path == path
-                || !link.path.isEmpty && visit.request.path.hasPrefix(path + "/")
-            return ["title": .text(link.title), "path": .text(path), "current": .flag(isCurrent)]
+            let path = String(visit.request.path.dropFirst(PageRequest.base.count))
+            return [
+                "title": .text(link.title), "path": .text(PageRequest.base + link.path),
+                "current": .flag(PageTable.isCurrent(link.path, at: path)),
+            ]
         }
         return [
             "title": .text(page.title), "stylesheet": .text(Assets.stylesheet.path),

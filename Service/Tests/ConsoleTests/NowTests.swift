@@ -66,6 +66,9 @@ import Testing
             Verdicts(["series": [series("verified", verified), series("CLOCK_SKEW", refused)]]))
         #expect(concerns.isEmpty != isNamed)
         #expect(concerns.allSatisfy { $0.sentence.hasSuffix("most with CLOCK_SKEW.") })
+        // It leads to the versions of the app that are refused so.
+        let path = "/console/history?period=day&by=version&compare=yes&app=a&code=CLOCK_SKEW"
+        #expect(concerns.allSatisfy { $0.path == path })
     }
 
     @Test func `the bars of a chart stand on each other and end at its top`() throws {

@@ -57,7 +57,9 @@ import Verification
         let (credential, text) = try await desk.credential(.operator)
         let browser = Browser(desk)
         try await browser.signIn(text)
-        #expect(await browser.get("/console/refusals").text.contains("/console/refusals/\(Desk.app)/\(id)"))
+        let list = await browser.get("/console/refusals").text
+        #expect(list.contains("/console/refusals/\(Desk.app)/\(id)"))
+        #expect(list.contains("<button><span>CATEGORY_<wbr>NOT_<wbr>ALLOWED<wbr></span></button>"))
         let before = try await desk.codes()
         let closed = await browser.get("/console/refusals/\(Desk.app)/\(id)")
         #expect(closed.status == 200 && !closed.text.contains("CATEGORY_NOT_ALLOWED"))

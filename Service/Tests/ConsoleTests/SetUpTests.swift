@@ -67,6 +67,7 @@ import Testing
         let before = try await desk.codes()
         #expect(page.contains("synheart-auth apps add --file app.json") && page.contains("/admin/v1/apps"))
         #expect(page.contains("aria-current=\"step\">Check and add</li>"))
+        #expect(page.contains("<a href=\"/console/apps\" aria-current=\"page\">Apps</a>"))
         let answer = try await Self.add(browser, page)
         #expect(answer.location == "/console/apps/\(Self.id)/first-device")
         #expect(try await desk.codes().count == before.count + 1)

@@ -98,7 +98,8 @@ enum Stylesheet {
         .problem, .notice { padding: .75rem 1rem; border: 1px solid; border-radius: var(--radius); margin-bottom: 1.25rem; }
         .problem { border-color: var(--bad); background: var(--bad-ground); max-width: none; }
         .notice { border-color: var(--good); background: var(--good-ground); }
-        .notice p:last-child { margin: 0; }
+        .notice p:last-child, .problem p:last-child { margin: 0; }
+        .notice > details:last-child { margin-bottom: 0; }
         .empty {
           padding: 1.5rem; border: 1px dashed var(--line); border-radius: var(--radius); background: var(--surface);
           margin: 1rem 0;
@@ -113,7 +114,7 @@ enum Stylesheet {
           width: 100%; min-height: 2.75rem; padding: .5rem .75rem; background: var(--surface);
           border: 1px solid var(--soft); border-radius: var(--radius);
         }
-        input[type=checkbox], input[type=radio] { width: 1.15rem; height: 1.15rem; vertical-align: -.15em; }
+        input[type=checkbox], input[type=radio] { width: 1.15rem; height: 1.15rem; margin-left: 0; vertical-align: -.15em; }
         ::placeholder { color: var(--soft); opacity: 1; }
         [aria-invalid=true] { border-color: var(--bad) !important; }
         .hint { color: var(--soft); font-size: .9rem; margin: .25rem 0 0; }
@@ -138,16 +139,17 @@ enum Stylesheet {
         button.danger { background: var(--bad); border-color: var(--bad); color: var(--surface); font-weight: 600; }
         button.primary:hover, button.danger:hover { filter: brightness(1.1); }
         .buttons { display: flex; flex-wrap: wrap; gap: .5rem; margin-bottom: .75rem; }
-        .facts + .buttons { margin-top: 1rem; }
-        table + p { margin-top: .75rem; }
+        .facts + .buttons, table + .buttons { margin-top: 1rem; }
+        .facts + p, table + p { margin-top: .75rem; }
         td.buttons { display: table-cell; }
-        td.buttons .button { margin-bottom: .25rem; white-space: nowrap; min-height: 2.25rem; padding: .25rem .6rem; }
+        td.buttons .button { margin-bottom: .25rem; white-space: nowrap; }
+        td.buttons .button, tbody th button { min-height: 2.25rem; padding: .25rem .6rem; }
 
         /* Tables */
         table { width: 100%; border-collapse: collapse; background: var(--surface); font-variant-numeric: tabular-nums; }
         table:not(:has(tbody tr)) { display: none; }
         table { border: 1px solid var(--line); border-radius: var(--radius); }
-        th, td { padding: .6rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+        th, td { padding: .6rem .5rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
         th.buttons { display: table-cell; min-width: 11.5rem; }
         thead th { font-size: .875rem; color: var(--soft); font-weight: 600; white-space: nowrap; }
         tbody th { min-width: 14rem; font-weight: 500; overflow-wrap: anywhere; }
@@ -209,6 +211,7 @@ enum Stylesheet {
         pre code { overflow-wrap: normal; }
         .commands p { margin: .75rem 0 .25rem; color: var(--soft); }
         .copy { min-height: 1.75rem; padding: 0 .6rem; margin-left: .5rem; font-size: .8125rem; }
+        .commands > .copy { margin: 0 0 .25rem; }
 
         @media (max-width: 44rem) {
           table.cards, .cards tbody, .cards tr, .cards th, .cards td { display: block; width: 100%; }
@@ -217,9 +220,9 @@ enum Stylesheet {
           .cards tr { border-bottom: 1px solid var(--line); padding: .5rem 0; }
           .cards tr:last-child { border-bottom: 0; }
           .cards tbody th, .cards td { border: 0; padding: .2rem .75rem; text-align: left; }
-          .cards td { position: relative; min-height: 1.9rem; padding-left: 8rem; overflow-wrap: anywhere; }
+          .cards td { display: flow-root; min-height: 1.9rem; padding-left: 8rem; overflow-wrap: anywhere; }
           .cards td::before {
-            content: attr(data-label); position: absolute; left: .75rem; width: 7rem; color: var(--soft); font-size: .875rem;
+            content: attr(data-label); float: left; width: 7rem; margin-left: -7.25rem; color: var(--soft); font-size: .875rem;
           }
           .cards td:empty { display: none; }
           .facts > div { grid-template-columns: 1fr; gap: 0; }

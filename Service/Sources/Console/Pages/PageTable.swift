@@ -22,7 +22,18 @@ enum PageTable {
         ("Audit", "/audit", .queryAudit), ("Access", "/access", .listSigningKeys),
     ]
 
-    /// The page of a path, and the values of its parameters, decoded; nil: no such page.
+    /// Whether a link at the top leads to the part that a page belongs to.
+    ///
+    /// - Parameters:
+    ///   - link: the path of the link, as in `navigation`.
+    ///   - path: the page's path below `/console`, as sent.
+    static func isCurrent(_ link: String, at path: String) -> Bool {
+        // An app that is set up has no path of its own yet.
+        let path = path == "/set-up" ? "/apps" : path
+        return path == link || !link.isEmpty && path.hasPrefix(link + "/")
+    }
+
+    /// The page of a path, and the values of its parameters, decoded; nil: there is none.
     ///
     /// - Parameter path: below `/console`, as sent.
     static func find(_ path: String) -> (page: any ConsolePage, parameters: [String: String])? {

@@ -85,7 +85,7 @@ extension Templates {
         <p class="headline warn">This is the only time that its text is shown. Copy it to where it is used now.</p>
         <p>Credential <code>{{id}}</code> for {{name}}, role {{role}}{{#expires}}, until {{>time}}{{/expires}}.</p>
         <div class="commands"><pre class="secret" tabindex="0"><code>{{text}}</code></pre></div>
-        <p>Do not reload this page: that would create another credential. If the text is lost, revoke the credential.</p>
+        <p>This page cannot be shown again: a reload creates no other credential. If the text is lost, revoke the credential and create another.</p>
         <p><a class="button" href="/console/access">I have copied it</a></p>
         """#
 }

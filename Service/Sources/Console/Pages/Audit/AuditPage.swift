@@ -115,6 +115,7 @@ extension Templates {
         """#
 
     static let auditVerification = #"""
+        <p class="crumbs"><a href="/console/audit">Audit</a></p>
         <h1>Is the audit log unchanged?</h1>
         <p>Each event has the hash of the one before it. A check finds any change or gap. A head that you kept elsewhere also
         reveals a removed end, or a log that was made anew.</p>

@@ -108,7 +108,7 @@ extension Templates {
     static let decisions = #"""
         <p class="crumbs"><a href="{{next}}">Pending devices of {{app}}</a></p>
         <h1>{{page.title}}</h1>
-        <p{{#isDone}} role="status"{{/isDone}}>{{^isDone}}A dry run says: {{/isDone}}changed {{changed}}, unchanged {{unchanged}}, refused {{refused}}.</p>
+        <p{{#isDone}} role="status"{{/isDone}}>{{#isDone}}Result: {{/isDone}}{{^isDone}}A dry run says: {{/isDone}}changed {{changed}}, unchanged {{unchanged}}, refused {{refused}}.</p>
         {{^isDone}}{{#hasTargets}}
         <form method="post" action="{{action}}">
         {{>token}}

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// Devices, newest first, narrowed by filters. With status pending, it lists the devices that wait for a decision.
+/// Devices, newest first, narrowed by filters. With status pending it is the queue of decisions. The id of a device opens its page.
 struct DeviceListPage: ConsolePage {
     let path = "/devices"
     let needs: AdminRoute? = .listDevices
@@ -22,7 +22,7 @@ struct DeviceListPage: ConsolePage {
                 [Choice("", "Any platform")] + Platform.allCases.map { Choice($0.rawValue, $0.rawValue) },
                 chosen: platform),
             "device": .text(id), "problem": .none, "older": .none, "hasNoApps": .flag(apps.isEmpty),
-            "isQueue": .flag(status == "pending"),
+            "isQueue": .flag(status == "pending"), "waiting": .none,
         ]
         let call = AdminCall(
             .listDevices,
@@ -36,11 +36,19 @@ struct DeviceListPage: ConsolePage {
                 let answer = try await visit.call(call)
                 devices = answer["devices"]?.elements ?? []
                 values["older"] = older(answer["next_cursor"]?.string, app, status, platform)
+                if query["cursor"] == nil, answer["next_cursor"]?.string == nil {
+                    values["waiting"] = Self.waiting(devices, visit)
+                }
             } else {
                 devices = try await Self.find(id, app.map { [$0] } ?? apps, visit)
             }
         } catch {
             values["problem"] = .text(error.message)
+        }
+        if !id.isEmpty, let found = devices.first, let app = found["app_id"]?.string {
+            var opened = visit
+            opened.parameters = ["app_id": app, "device_id": found["device_id"]?.string ?? id]
+            return try await DevicePage().show(opened)
         }
         let isFiltered = !id.isEmpty || !status.isEmpty || !platform.isEmpty
         values["devices"] = .list(devices.map { row($0, visit) })
@@ -53,7 +61,13 @@ struct DeviceListPage: ConsolePage {
         return Page(status == "pending" ? "Pending devices" : "Devices", "devices", values)
     }
 
-    /// The device with this id in any of these apps.
+    /// How many devices a whole queue has, and since when the first of them waits.
+    private static func waiting(_ devices: [JSONValue], _ visit: Visit) -> PageValue {
+        guard let first = devices.last?["registered_at"]?.string else { return .none }
+        return ["count": .number(Int64(devices.count)), "since": Moment.value(first, now: visit.now)]
+    }
+
+    /// The device with this id, whichever of these apps it is of.
     static func find(_ id: String, _ apps: [String], _ visit: Visit) async throws(CallRefused) -> [JSONValue] {
         for app in apps {
             let call = AdminCall(.listDevices, query: [("app_id", app), ("device_id", id)])

@@ -16,6 +16,9 @@ extension Templates {
         <p class="problem" role="alert">{{.}}</p>
         {{/problem}}
         {{^isEmpty}}
+        {{#isQueue}}{{#waiting}}
+        <p>Devices that wait: {{count}}. The first has waited since {{#since}}{{>time}}{{/since}}.</p>
+        {{/waiting}}{{/isQueue}}
         {{#bulk}}
         {{#action}}
         <form method="get" action="{{.}}" id="bulk" class="buttons bulk" aria-label="Decide about the selected devices">

@@ -37,7 +37,8 @@ struct Concern: Sendable, Hashable {
                 concerns.append(
                     Concern(
                         isUrgent: true,
-                        sentence: "The service could not judge \(failed.grouped) requests of \(app.id) (\(code))."))
+                        sentence: "The service could not judge \(failed.grouped) requests of \(app.id) (\(code)).",
+                        path: versions(of: app.id, code: code)))
             }
             let (refused, total) = (app.sum(.refused), app.total)
             if refused >= fewest, refused * 100 >= total * share, let code = app.mostFrequent(.refused) {
@@ -45,11 +46,18 @@ struct Concern: Sendable, Hashable {
                     Concern(
                         isUrgent: false,
                         sentence:
-                            "\(refused * 100 / total) % of the requests of \(app.id) were refused, most with \(code)."
-                    ))
+                            "\(refused * 100 / total) % of the requests of \(app.id) were refused, most with \(code).",
+                        path: versions(of: app.id, code: code)))
             }
             return concerns
         }
+    }
+
+    /// The history page of a code since yesterday, beside the day before, by version of the app.
+    private static func versions(of app: String, code: String) -> String {
+        PagePath.of(
+            "history",
+            query: [("period", "day"), ("by", "version"), ("compare", "yes"), ("app", app), ("code", code)])
     }
 
     /// Google's lists and quotas, of the statistics.

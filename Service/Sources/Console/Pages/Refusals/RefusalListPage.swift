@@ -57,11 +57,19 @@ struct RefusalListPage: ConsolePage {
         return [
             "path": .text(PagePath.of("refusals", app, id)), "app": .text(app),
             "device": device.map { ["id": .text($0), "path": .text(PagePath.of("devices", app, $0))] } ?? .none,
-            "format": PageValue(refusal["format"]), "code": PageValue(refusal["code"]),
+            "format": PageValue(refusal["format"]), "code": .list(words(refusal["code"]?.string ?? "")),
             "step": PageValue(refusal["step"]),
             "recorded": Moment.value(refusal["recorded_at"]?.string, now: visit.now),
             "expires": Moment.value(refusal["expires_at"]?.string, now: visit.now),
         ]
+    }
+}
+
+extension RefusalListPage {
+    /// The words of a code, each with the underscore after it. A line may end between them.
+    static func words(_ code: String) -> [PageValue] {
+        let words = code.split(separator: "_", omittingEmptySubsequences: false)
+        return words.enumerated().map { .text($1 + ($0 + 1 < words.count ? "_" : "")) }
     }
 }
 

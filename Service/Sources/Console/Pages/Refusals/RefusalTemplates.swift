@@ -46,7 +46,7 @@ extension Templates {
         <tbody>
         {{#refusals}}
         <tr>
-        <th scope="row"><form method="post" action="{{path}}">{{>token}}<button>{{code}}</button></form></th>
+        <th scope="row"><form method="post" action="{{path}}">{{>token}}<button><span>{{#code}}{{.}}<wbr>{{/code}}</span></button></form></th>
         <td data-label="Check"><code>{{step}}</code></td>
         <td data-label="Proof">{{format}}</td>
         <td data-label="App">{{app}}</td>

@@ -36,7 +36,7 @@ extension Templates {
         <div><dt>The session ends</dt><dd>{{#ends}}{{>time}}{{/ends}}, or after 30 minutes without a request</dd></div>
         </dl>
         <p>A session belongs to the node that you signed in at. A restart of the node ends it.</p>
-        <form method="post" action="{{signOut}}">
+        <form method="post" action="{{signOut}}" class="buttons">
         {{>token}}
         <button class="primary">Sign out</button>
         <button name="everywhere" value="yes">Sign out of all sessions of this credential at this node</button>

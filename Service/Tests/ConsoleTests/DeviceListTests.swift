@@ -1,0 +1,40 @@
+import AuthContract
+import AuthServer
+import AuthService
+import StoreConformance
+import Testing
+
+/// The list of devices: a device by its id, and how long a queue has waited.
+@Suite struct DeviceListTests {
+    @Test func `the id of a device opens its page, whichever app it is of`() async throws {
+        let desk = try await Desk()
+        try await desk.addApp("com.example.other")
+        let device = try await desk.addDevice(of: "com.example.other")
+        _ = try await desk.addDevice()
+        let browser = try await desk.signedIn(.viewer)
+        for query in ["device=\(device)", "device=\(device)&app=com.example.other", "device=\(device.uppercased())"] {
+            let page = await browser.get("/console/devices?\(query)")
+            #expect(page.status == 200 && page.text.contains("<h1>Device <code>\(device)</code></h1>"))
+            #expect(page.text.contains("device.registered"))
+        }
+        let elsewhere = await browser.get("/console/devices?device=\(device)&app=\(Desk.app)").text
+        #expect(elsewhere.contains("No device matches.") && !elsewhere.contains("device.registered"))
+    }
+
+    @Test func `a queue says how many devices wait, and since when the first does`() async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.operator)
+        #expect(await browser.get("/console/devices?status=pending").text.contains("Devices that wait") == false)
+        _ = try await desk.addDevice(.pending)
+        desk.clock.advance(7200)
+        _ = try await desk.addDevice(.pending)
+        _ = try await desk.addDevice()
+        let queue = await browser.get("/console/devices?status=pending").text
+        let sentence = try #require(queue.components(after: "<p>Devices that wait: 2. The first has waited since"))
+        #expect(sentence.components(upTo: "</p>").contains("<small>2 hours ago</small>"))
+        #expect(await browser.get("/console/devices").text.contains("Devices that wait") == false)
+        // A part of the queue does not say it.
+        for _ in 0..<50 { _ = try await desk.addDevice(.pending) }
+        #expect(await browser.get("/console/devices?status=pending").text.contains("Devices that wait") == false)
+    }
+}
