@@ -188,9 +188,9 @@ extension Schema {
     ]
 
     /// The recorded identity as it is while another store is the keeper.
-    private static let identityElsewhere = "regexp_replace(history.identity, '[^:]*$', 'elsewhere')"
+    static let identityElsewhere = "regexp_replace(history.identity, '[^:]*$', 'elsewhere')"
 
     /// The end of the time that begins now. Nodes of the previous version record it every 10 s, and the first node that reads the id after a
     /// start of the server does so once.
-    private static let settlement = "\(serverClock) + \(SecondClaim.settling + 10)"
+    static let settlement = "\(serverClock) + \(SecondClaim.settling + 10)"
 }
