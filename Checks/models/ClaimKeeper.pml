@@ -5,20 +5,26 @@
  * the other, servers lose their data, and addresses lead elsewhere. One request is enough: a replay concerns it alone. Its date
  * is any. What happens to one server that stays the keeper is the subject of ReplayClaims.pml.
  *
- * In the code, ClaimHistory.swift (AuthService) has this rule: LIFE stands for ReplayClaim.life, LEASE for ClaimHistory.lease, and
- * refusesUpTo for the end of an interval of HistoryLoss.
+ * Requests dated ahead are claimed in PostgreSQL too while a Redis is the keeper. So when PostgreSQL replaces a Redis, only the dates a
+ * little ahead of its clock are refused. Where it may lack such claims, the whole interval is. SecondClaims.pml is about losses of Redis.
+ *
+ * In the code, ClaimHistory.swift and SecondClaim.swift (AuthService) have this rule: LIFE stands for ReplayClaim.life, LEASE for
+ * ClaimHistory.lease, NEAR for ClaimHistory.leastWindow, and refusesUpTo for the end of an interval of HistoryLoss.
  *
  * Each -D below takes away one part of the rule and must make the search find a replay: `run` checks that too.
  *
- *   WITHOUT_ID      a store is trusted whenever it is the one that is named
- *   WITHOUT_NEW_ID  a Redis that lacks the id gets the present one
- *   WITHOUT_LEASE   a node uses the id that it read for ever
- *   WITHOUT_MARGIN  a change of the keeper does not count the leases of before
+ *   WITHOUT_ID            a store is trusted whenever it is the one that is named
+ *   WITHOUT_NEW_ID        a Redis that lacks the id gets the present one
+ *   WITHOUT_LEASE         a node uses the id that it read for ever
+ *   WITHOUT_MARGIN        a change of the keeper does not count the leases of before
+ *   WITHOUT_SECOND_CLAIM  requests dated ahead are claimed in Redis alone
+ *   WITHOUT_END           PostgreSQL refuses nothing when it replaces a Redis
  */
 
 #define END    5 /* the clock's last value */
 #define LIFE   3 /* how long after its date a request is accepted */
 #define AHEAD  1 /* how far ahead a request may be dated */
+#define NEAR   0 /* how far ahead of PostgreSQL's clock a request is claimed in Redis alone */
 #define LEASE  2 /* how long a node uses an id after it read it */
 #define STEPS  3 /* changes in one run */
 #define HERE   2 /* PostgreSQL as a store */
@@ -28,6 +34,12 @@
 #define MARGIN 0
 #else
 #define MARGIN (LEASE - 1) /* the last moment at which a claim is made under the id of before */
+#endif
+
+#ifdef WITHOUT_SECOND_CLAIM
+#define isAhead(me) (false)
+#else
+#define isAhead(me) (date > readAt[me] + NEAR)
 #endif
 
 typedef Store {
@@ -46,7 +58,8 @@ byte ids = 1;
 byte address[2];       /* the server at which the address of Redis leads each node */
 byte readID[2];        /* of the nodes; 0: none */
 byte readNamed[2];
-byte readAt[2];
+byte readAt[2];        /* PostgreSQL's clock then */
+bool isWaiting[2];     /* Redis accepted, PostgreSQL was not asked yet */
 
 #define place(me) (readNamed[me] == HERE -> HERE : address[me])
 
@@ -65,6 +78,14 @@ byte readAt[2];
 inline begin(s) {
     store[s].id = readID[me];
     store[s].refusesUpTo = clock + MARGIN + AHEAD
+}
+
+/* PostgreSQL replaces a Redis, and has the second claims: in the transaction that names it. */
+inline keepHere() {
+    store[HERE].id = id;
+#ifndef WITHOUT_END
+    store[HERE].refusesUpTo = (store[HERE].refusesUpTo > clock + NEAR -> store[HERE].refusesUpTo : clock + NEAR)
+#endif
 }
 
 proctype Node(byte me) {
@@ -92,16 +113,31 @@ proctype Node(byte me) {
         s = 0
        }
     :: atomic {
-        mayUse(me) && carries(place(me), readID[me]) && !(place(me) == HERE && named != HERE) ->
+        mayUse(me) && !isWaiting[me] && carries(place(me), readID[me]) && !(place(me) == HERE && named != HERE) ->
         s = place(me);
         if
         :: date > store[s].refusesUpTo && !store[s].claimed && date <= clock + AHEAD && clock < date + LIFE ->
             store[s].claimed = true;
-            accepted++;
-            assert(accepted <= 1)
+            if
+            :: s != HERE && isAhead(me) -> isWaiting[me] = true
+            :: else -> accepted++; assert(accepted <= 1)
+            fi
         :: else
         fi;
         s = 0
+       }
+    /* The second claim, whenever it arrives. If PostgreSQL was named and did not record the loss yet, it does so first. */
+    :: atomic {
+        isWaiting[me] -> isWaiting[me] = false;
+        if
+        :: named == HERE && !carries(HERE, id) -> store[HERE].id = id; store[HERE].refusesUpTo = clock + MARGIN + AHEAD
+        :: else
+        fi;
+        if
+        :: date > store[HERE].refusesUpTo && !store[HERE].claimed ->
+            store[HERE].claimed = true; accepted++; assert(accepted <= 1)
+        :: else
+        fi
        }
     od
 }
@@ -114,8 +150,12 @@ proctype Changes() {
     /* An operator, or a starting node, names a store under a new id. */
     :: atomic {
         steps < STEPS && ids < 9 -> steps++;
-        if :: named = HERE :: named = 0 fi;
-        ids++; id = ids
+        ids++; id = ids;
+        if
+        :: named != HERE -> named = HERE; if :: keepHere() :: skip fi
+        :: named == HERE
+        :: named = 0
+        fi
        }
     /* A Redis loses everything. */
     :: atomic { steps < STEPS -> steps++; if :: store[0].claimed = false; store[0].id = 0 :: store[1].claimed = false; store[1].id = 0 fi }

@@ -25,6 +25,11 @@ package import AuthContract
 ///    later under the earlier id.
 /// 5. PostgreSQL judges second claims with its own history (`take_second_claims`). It refuses the dates that it may have lost.
 ///
+/// If PostgreSQL becomes the keeper in place of a Redis, the claims there are given up. Steps 1 and 2 hold: the transaction that
+/// names PostgreSQL takes M from the row that it locked, and refuses the dates up to M + `leastWindow` from then on
+/// (`keep_claims_here`). First and second claims are rows of the same tables, under the same locks. So steps 4 and 5 need nothing
+/// more: of a copy at PostgreSQL and one that a node still claims in Redis under the earlier id, one is accepted.
+///
 /// A node of a version without second claims breaks step 1. So the id is replaced without an unclaimed end, which leaves the
 /// whole interval, until `settling` seconds after the last time at which such a node could begin to claim. PostgreSQL itself
 /// records that time: such a node reads the id by another function than this version. The same holds after PostgreSQL lost claims
@@ -34,6 +39,12 @@ package import AuthContract
 /// identity does not show it. Files are replaced while the server is stopped. So the same holds for `settling` seconds after the
 /// first node read the id under a server start that the row does not record. By then every second claim that was made before the
 /// start is dated in the past.
+///
+/// An operator can put a promoted replica aside and go back to the old primary. The old primary lacks the second claims that the
+/// replica got, which breaks step 4 too. The operator must name the same store again (`keeper set`), and then there is no unclaimed
+/// end for `settling` seconds. In addition, nodes leave an old primary within seconds and stop renewing the lease there. So if
+/// PostgreSQL becomes the keeper, there is an unclaimed end only if nodes renewed the lease for the last `settling` seconds without
+/// a gap of more than `ClaimHistory.lease` seconds.
 package enum SecondClaim {
     /// Seconds after which every request that was accepted before, also by a node without second claims, is dated in the past.
     /// The lease, the clock tolerance and the widest future window total 335 s.

@@ -22,12 +22,17 @@ extension PostgreSQLStores {
     /// Makes a store the keeper of the claims' history under a new id. Nodes that are configured for another store then cannot
     /// claim.
     ///
+    /// If the store is the keeper already, no new id has an unclaimed end for a while: the operator may have gone back to an old primary,
+    /// which lacks the second claims that a promoted replica got.
+    ///
     /// - Returns: the previous keeper.
     public func setKeeper(_ place: ClaimPlace, actor: String) async throws(StoreError) -> NamedKeeper {
         let table = KeeperTable(database: database)
         for _ in 0..<5 {
             let before = try await table.read().keeper
-            if try await table.name(place, ifStill: before.id, actor: actor, at: clock.now) != nil { return before }
+            let new = try await table.name(
+                place, ifStill: before.id, settling: before.place == place, actor: actor, at: clock.now)
+            if new != nil { return before }
         }
         throw StoreError(.unavailable, "other processes change the keeper at the same time: try again")
     }
@@ -74,29 +79,41 @@ struct KeeperTable: Sendable {
     }
 
     /// Names a store under a new id. Returns nil if another process named a store since `id` was read.
+    ///
+    /// - Parameters:
+    ///   - place: the store.
+    ///   - id: the id in the row.
+    ///   - settling: whether second claims may be missing, so that no new id has an unclaimed end for a while.
+    ///   - actor: who does it.
+    ///   - now: this process' clock.
     func name(
-        _ place: ClaimPlace, ifStill id: String, actor: String, at now: UnixTime
+        _ place: ClaimPlace, ifStill id: String, settling: Bool = false, actor: String, at now: UnixTime
     ) async throws(StoreError) -> ClaimHistoryID? {
         let new = Hexadecimal.encode(SystemRandom().bytes(16))
         return try await database.write { (connection) throws(StoreError) in
             let row = try connection.row("SELECT before, marked, unclaimed_end FROM lock_claim_keeper($1)", [.text(id)])
             guard let row, let mark = try row.optionalInteger("marked") else { return nil }
             let before = try row.optionalText("before")
+            let unclaimedEnd = try row.optionalInteger("unclaimed_end")
+            if place == .postgresql {
+                // Before the row changes, because it says who kept the claims until now.
+                _ = try connection.rows("SELECT keep_claims_here($1, $2)", [.text(new), .integer(unclaimedEnd)])
+            }
             // Without `ruled_id`, the row would say that a node without second claims named the store.
             _ = try connection.change(
                 """
                 UPDATE claim_keeper SET id = $1, ruled_id = $1, place = $2, renewed_at = \(Schema.serverClock),
-                  mark = greatest(mark, $3)
+                  mark = greatest(mark, $3),
+                  settles_at = CASE WHEN $4 THEN greatest(settles_at, \(Schema.settlement)) ELSE settles_at END
                 """,
-                [.text(new), .text(place.description), .integer(mark)],
+                [.text(new), .text(place.description), .integer(mark), .bool(settling)],
                 recording: AuditEvent(
                     .claimKeeperChanged, at: now, actor: actor,
                     detail: JSONObject([
                         ("before", before.map { .string($0) } ?? .null), ("after", .string(place.description)),
                     ])), telling: false)
             return ClaimHistoryID(
-                new, primary: connection.place, reading: UnixTime(mark),
-                unclaimedEnd: try row.optionalInteger("unclaimed_end"))
+                new, primary: connection.place, reading: UnixTime(mark), unclaimedEnd: unclaimedEnd)
         }
     }
 }

@@ -12,6 +12,8 @@ final class KeeperWatch: ClaimKeeper {
         var reading: (id: ClaimHistoryID, until: ContinuousClock.Instant)?
         var trouble = StoreError(.unavailable, "PostgreSQL did not say yet which store keeps the claims")
         var wasKeeper = false
+        /// The last id that this node used and saw replaced.
+        var replaced: String?
         /// The latest renewal that this node saw, and when it first saw it.
         var lastRenewal: (at: UnixTime, since: ContinuousClock.Instant)?
         var logged: String?
@@ -88,7 +90,10 @@ final class KeeperWatch: ClaimKeeper {
             let reading = try await table.read(renewing: place, at: clock.now)
             let keeper = reading.keeper
             try requireClock(reading.time)
-            if keeper.place == place {
+            if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
+                // An id is named once. So a replica without the change was promoted, and another store may have made claims meanwhile.
+                if try await name(ifStill: keeper.id) == nil { return false }
+            } else if keeper.place == place {
                 admit(ClaimHistoryID(keeper.id, primary: reading.primary, reading: reading.mark), asked)
             } else if mayTakeOver(keeper, asked) {
                 if try await name(ifStill: keeper.id) == nil { return false }
@@ -116,6 +121,7 @@ final class KeeperWatch: ClaimKeeper {
 
     private func admit(_ id: ClaimHistoryID, _ asked: ContinuousClock.Instant) {
         let wasRefused = state.withLock { state in
+            if let used = state.reading?.id.text, used != id.text { state.replaced = used }
             state.reading = (id, asked + .seconds(ClaimHistory.lease))
             state.trouble = StoreError(.unavailable, "which store keeps the claims was read too long ago")
             (state.wasKeeper, state.lastRenewal) = (true, nil)
@@ -131,7 +137,12 @@ final class KeeperWatch: ClaimKeeper {
     private func refuse(_ trouble: StoreError, because failure: StoreError?) {
         let isNews = state.withLock { state in
             state.trouble = trouble
-            if failure == nil { state.reading = nil } else { state.lastRenewal = nil }
+            if failure == nil {
+                state.replaced = state.reading?.id.text ?? state.replaced
+                state.reading = nil
+            } else {
+                state.lastRenewal = nil
+            }
             guard state.reading.map({ $0.until < .now }) ?? true, state.logged != trouble.reason else { return false }
             state.logged = trouble.reason
             return true

@@ -49,5 +49,5 @@ extension Schema {
     static let purgedToAfterFall = "least(history.purged_to, present - \(ClaimTable.margin))"
 
     /// Seconds before a reading of the clock at which a loss begins: a node's clock may have been behind.
-    private static let lossBefore = ReplayClaim.life + ClaimHistory.clockTolerance
+    static let lossBefore = ReplayClaim.life + ClaimHistory.clockTolerance
 }

@@ -3,7 +3,7 @@ internal import AuthService
 /// The keeper of the claims' history, and the functions that depend on it.
 extension Schema {
     /// PostgreSQL's only name as the keeper: a second name would be a second keeper.
-    private static let here = "'\(ClaimPlace.postgresql)'"
+    static let here = "'\(ClaimPlace.postgresql)'"
 
     private static let keeperLease = """
         CASE WHEN history.keeper IS DISTINCT FROM (SELECT id FROM claim_keeper) THEN \(ClaimHistory.lease) ELSE 0 END

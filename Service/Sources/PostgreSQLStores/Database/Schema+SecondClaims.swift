@@ -189,9 +189,9 @@ extension Schema {
     ]
 
     /// The recorded identity while another store is the keeper.
-    private static let identityElsewhere = "regexp_replace(history.identity, '[^:]*$', 'elsewhere')"
+    static let identityElsewhere = "regexp_replace(history.identity, '[^:]*$', 'elsewhere')"
 
     /// The end of the settling time that begins now. Nodes of the previous version record it every 10 s; after a start of the
     /// server, the first node that reads the id records it once.
-    private static let settlement = "\(serverClock) + \(SecondClaim.settling + 10)"
+    static let settlement = "\(serverClock) + \(SecondClaim.settling + 10)"
 }

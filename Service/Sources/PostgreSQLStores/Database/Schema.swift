@@ -16,6 +16,7 @@ enum Schema {
         Migration(oldest: 1, statements: webhooks + auditArchives + endedDevices),
         Migration(oldest: 1, statements: secondClaims), Migration(oldest: 1, statements: historySteps),
         Migration(oldest: 1, statements: devicesNotRegistered), Migration(oldest: 1, statements: webhookDeliveries),
+        Migration(oldest: 1, statements: keeperHere),
     ]
 
     static var version: Int64 { Int64(migrations.count) }

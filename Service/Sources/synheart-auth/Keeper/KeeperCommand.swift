@@ -20,7 +20,8 @@ struct KeeperCommand: AsyncParsableCommand {
                  accepting signed requests within 5 s.
               2. Restart each node with the new configuration.
 
-            Claims stay behind, so the nodes refuse signed requests for about a minute longer, with 503.
+            Claims stay behind, so the nodes refuse signed requests for 6 s longer, with 503; for up to two minutes if PostgreSQL \
+            was started or failed over, or nodes could not read it, in the last 12 minutes.
             """,
         subcommands: [Show.self, Set.self])
 
@@ -76,9 +77,10 @@ struct KeeperCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make the store that is configured here the keeper, under a new id.",
             discussion: """
-                Nodes refuse signed requests for about a minute, because the claims stay behind. It also makes a new id where the \
-                keeper stays the same, and the nodes forget which PostgreSQL primary was the newest: run it after an older primary \
-                was made the only one again.
+                Run it while nodes use the former keeper: then they refuse signed requests for 6 s, because the claims stay behind. \
+                Otherwise, and where the keeper stays the same, it may be two minutes. It always makes a new id, and the nodes \
+                forget which PostgreSQL primary was the newest: after an older primary was made the only one again, run it with \
+                the configuration of before.
 
                   synheart-auth keeper set --config /etc/synheart-auth.yaml
                   synheart-auth keeper set --postgresql postgresql://… \\

@@ -88,6 +88,27 @@ import Testing
         await cluster.judge(clients, await nodes.all)
     }
 
+    @Test func `PostgreSQL takes the place of a Redis within seconds, and the Redis that of PostgreSQL`() async throws {
+        let cluster = try await Cluster(futureWindow: 60)
+        let redis = try #require(cluster.redis)
+        let first = [try await cluster.node(redis: redis), try await cluster.node(redis: redis)]
+        let nodes = Nodes(first, of: cluster)
+        let clients = try await cluster.load(first) {
+            try await calm()
+            for keeper in [nil, redis] {
+                try await cluster.setKeeper(keeper)
+                for index in 0..<2 {
+                    await nodes.stop(index)
+                    try await nodes.start(index, redis: keeper)
+                }
+                // The whole interval would be 95 s.
+                try await cluster.awaitAcceptance(by: first, within: Cluster.afterLoss)
+                try await calm()
+            }
+        }
+        await cluster.judge(clients, await nodes.all)
+    }
+
     @Test(.enabled(if: hasTime)) func `two Redis servers are exchanged by an operator`() async throws {
         let cluster = try await Cluster()
         let redis = try #require(cluster.redis)

@@ -1,0 +1,143 @@
+internal import AuthService
+
+/// PostgreSQL as the keeper in place of a Redis: only dates up to the unclaimed end are refused. `SecondClaim` says why no request
+/// is accepted twice.
+extension Schema {
+    static let keeperHere = [
+        // Since `unbroken_since`, a node renewed the lease at least once in the time of a lease.
+        "ALTER TABLE claim_keeper ADD COLUMN unbroken_since bigint NOT NULL DEFAULT 0",
+        // No gap was recorded until now. If no node ever renewed the lease, and no device exists, no claim was made.
+        """
+        UPDATE claim_keeper SET unbroken_since = \(serverClock)
+          WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
+        """,
+        // A trigger, because nodes of the previous version renew the lease and name ids by statements of their own.
+        """
+        CREATE FUNCTION break_claim_keeper() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          NEW.unbroken_since := NEW.renewed_at;
+          RETURN NEW;
+        END $$
+        """,
+        """
+        CREATE TRIGGER gaps_break_the_lease BEFORE UPDATE OF renewed_at ON claim_keeper
+          FOR EACH ROW WHEN (NEW.renewed_at NOT BETWEEN OLD.renewed_at AND OLD.renewed_at + \(ClaimHistory.lease))
+          EXECUTE FUNCTION break_claim_keeper()
+        """,
+        // Dates that are refused whatever the app's future window is, both ends included. Null: none.
+        "ALTER TABLE claim_history ADD COLUMN closed_from bigint, ADD COLUMN closed_to bigint",
+        // Is called with the `unclaimed_end` of `lock_claim_keeper`, before the row gets the new id. Returns whether it recorded the
+        // loss. If not, the first call under the new id records the whole interval. That must not happen here: a commit may take long,
+        // and nodes use the Redis until it ends and for a lease. The unclaimed end is right here, because no node gets a later mark
+        // meanwhile.
+        //
+        // No claim in this database is lost, so the runs stay. `keeper` stays too: a loss that follows counts the leases at the
+        // Redis.
+        """
+        CREATE FUNCTION keep_claims_here(named text, unclaimed_end bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+        DECLARE
+          present bigint := \(serverClock);
+          former record;
+        BEGIN
+          SELECT place, renewed_at, unbroken_since INTO former FROM claim_keeper;
+          IF NOT coalesce(
+            former.place <> \(here)
+              AND former.renewed_at BETWEEN present - \(ClaimHistory.lease) AND present
+              AND former.unbroken_since + \(SecondClaim.settling) <= present
+              AND unclaimed_end < present + \(ClaimHistory.clockTolerance + ClaimHistory.lease), FALSE)
+          THEN RETURN FALSE; END IF;
+          UPDATE claim_history AS history SET identity = regexp_replace(claim_identity(), '[^:]*$', named),
+            clock = greatest(history.clock, present),
+            purged_to = greatest(history.purged_to, present - \(ClaimHistory.clockTolerance)),
+            closed_from = CASE WHEN history.closed_to >= present - \(lossBefore + 1)
+              THEN least(history.closed_from, present - \(lossBefore)) ELSE present - \(lossBefore) END,
+            closed_to = greatest(history.closed_to, unclaimed_end);
+          RETURN TRUE;
+        END $$
+        """,
+        taking(
+            "take_claims", tag: "tag uuid DEFAULT NULL",
+            if: """
+                SELECT place INTO keeper FROM claim_keeper;
+                  IF keeper.place IS DISTINCT FROM \(here) THEN
+                    outcome := 'elsewhere';
+                    RETURN;
+                  END IF;
+                  IF history.identity IS DISTINCT FROM claim_identity() THEN
+                """),
+        taking(
+            "take_second_claims", tag: "tag uuid",
+            if: "IF claim_identity() NOT IN (history.identity, \(identityElsewhere)) THEN"),
+    ]
+
+    /// A function that makes claims, as before it, and refuses the closed dates too.
+    ///
+    /// - Parameters:
+    ///   - name: its name.
+    ///   - tag: its last parameter.
+    ///   - lacks: SQL that ends with the condition under which this database may lack claims.
+    private static func taking(_ name: String, tag: String, if lacks: String) -> String {
+        """
+        CREATE OR REPLACE FUNCTION \(name)(
+          wanted uuid[], stamp bigint, expiry bigint, clock bigint, future bigint, tolerance bigint,
+          \(tag), OUT outcome text, OUT number bigint
+        ) LANGUAGE plpgsql AS $$
+        DECLARE
+          history record;
+          keeper record;
+          taken bigint;
+          is_repeated boolean;
+          next bigint := stamp;
+          last bigint;
+          ahead bigint := clock - \(serverClock);
+        BEGIN
+          IF abs(ahead) > tolerance THEN
+            outcome := 'clock';
+            number := ahead;
+            RETURN;
+          END IF;
+          SELECT min(place_of.place) INTO taken FROM unnest(wanted) WITH ORDINALITY AS place_of (value, place)
+            WHERE EXISTS (SELECT 1 FROM claims WHERE claim = place_of.value AND expires_at > clock);
+          is_repeated := tag IS NOT NULL
+            AND EXISTS (SELECT 1 FROM claims WHERE claim = tag AND expires_at > clock);
+          SELECT * INTO history FROM claim_history;
+          \(lacks)
+            outcome := 'unknown';
+            RETURN;
+          END IF;
+          IF is_repeated THEN
+            outcome := 'claimed';
+            RETURN;
+          END IF;
+          LOOP
+            SELECT max(lost.last) INTO last FROM (
+                SELECT part.first, part.last + greatest(future, \(ClaimHistory.leastWindow))
+                  FROM unnest(history.lost_from, history.lost_to) AS part (first, last)
+                UNION ALL SELECT history.closed_from, history.closed_to
+              ) AS lost (first, last)
+              WHERE lost.first <= next AND next <= lost.last;
+            EXIT WHEN last IS NULL;
+            next := last + 1;
+          END LOOP;
+          IF next > stamp THEN
+            outcome := 'lost';
+            number := next - stamp;
+          ELSIF expiry <= clock OR expiry <= history.purged_to THEN
+            outcome := 'expired';
+          ELSIF taken IS NOT NULL THEN
+            outcome := 'taken';
+            number := taken - 1;
+          ELSIF history.is_full THEN
+            outcome := 'full';
+          ELSIF NOT insert_claims(wanted, expiry) THEN
+            outcome := 'far';
+          ELSE
+            outcome := 'claimed';
+            IF tag IS NOT NULL THEN
+              PERFORM insert_claims(ARRAY[tag], clock + \(ClaimTag.life));
+            END IF;
+          END IF;
+        END $$
+        """
+    }
+}

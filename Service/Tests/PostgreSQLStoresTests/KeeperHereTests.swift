@@ -1,0 +1,299 @@
+import AuthContract
+import AuthService
+import StoreServers
+import Testing
+
+@testable import PostgreSQLStores
+
+extension AgainstPostgreSQL {
+    /// PostgreSQL becomes the keeper in place of a Redis, and has the second claims.
+    @Suite
+    struct KeeperHereTests {
+        private static let redis = ClaimPlace("redis://h:6379/0?prefix=p:")
+        private static let clock = "floor(extract(epoch FROM clock_timestamp()))::bigint"
+
+        private let server: PostgreSQLServer
+        private let url: String
+        private let device: DeviceRecord
+
+        init() async throws {
+            server = try await PostgreSQLServer.shared()
+            url = try server.database()
+            device = try sampleDevice()
+        }
+
+        private func node(_ place: ClaimPlace) async throws -> PostgreSQLStores {
+            var options = PostgreSQLStores.Options.patient
+            options.claims = place
+            options.vacancy = .seconds(3600)
+            return try await open(url, options: options, clock: SystemClock())
+        }
+
+        /// A node at the Redis that is the keeper, and one at PostgreSQL. Only the tests read the keeper from now on.
+        private func nodes() async throws -> (there: PostgreSQLStores, here: PostgreSQLStores) {
+            let nodes = (there: try await node(Self.redis), here: try await node(.postgresql))
+            for node in [nodes.there, nodes.here] { (node.keeper as? KeeperWatch)?.finish() }
+            return nodes
+        }
+
+        private func watch(_ stores: PostgreSQLStores) throws -> KeeperWatch {
+            try #require(stores.keeper as? KeeperWatch)
+        }
+
+        /// Leaves the row as it is after nodes renewed the lease every second for a long time.
+        private func renewLease() throws {
+            try server.sql("UPDATE claim_keeper SET renewed_at = \(Self.clock)", in: url)
+            try server.sql("UPDATE claim_keeper SET unbroken_since = 0", in: url)
+        }
+
+        private func keepHere(_ stores: PostgreSQLStores) async throws {
+            _ = try await stores.setKeeper(.postgresql, actor: "test")
+        }
+
+        private func keepThere(_ stores: PostgreSQLStores) async throws {
+            _ = try await stores.setKeeper(Self.redis, actor: "test")
+            try renewLease()
+        }
+
+        private func number(_ expression: String, of table: String) throws -> Int64? {
+            Int64(try server.sql("SELECT \(expression) FROM \(table)", in: url))
+        }
+
+        /// The dates that are refused whatever the window is.
+        private func closed() throws -> ClosedRange<Int64>? {
+            guard let first = try number("closed_from", of: "claim_history") else { return nil }
+            return first...(try #require(try number("closed_to", of: "claim_history")))
+        }
+
+        private func claim(
+            _ claim: ReplayClaim, on store: any ReplayStore, at date: Int64, now: UnixTime = SystemClock().now,
+            futureWindow: Int64 = 60
+        ) async throws -> ClaimOutcome {
+            try await store.claim(
+                [claim], of: device.deviceID, timestamp: UnixTime(date), expiresAt: UnixTime(date) + 660, now: now,
+                futureWindow: futureWindow, tag: nil)
+        }
+
+        /// Whether requests dated ahead are judged at once: the whole interval covers them for 35 s, and no other one does.
+        private func isShort(_ here: PostgreSQLStores) async throws -> Bool {
+            let date = SystemClock().now.seconds + 60
+            switch try await claim(sampleClaim(device), on: here.replay, at: date) {
+            case .claimed: return true
+            case .historyLost: return false
+            case let outcome:
+                Issue.record("a fresh request is \(outcome)")
+                return false
+            }
+        }
+
+        @Test(arguments: [0, 60, 300] as [Int64])
+        func `the dates from before to five seconds after the change are refused, whatever the window`(
+            _ window: Int64
+        ) async throws {
+            let (there, here) = try await nodes()
+            try renewLease()
+            let before = SystemClock().now.seconds
+            try await keepHere(here)
+            let after = SystemClock().now.seconds
+            let dates = try #require(try closed())
+            let (first, last) = (dates.lowerBound, dates.upperBound)
+            #expect((before - 690...after - 690).contains(first))
+            #expect((before + 5...after + 5).contains(last))
+            for date in [first, before - 5, before, last] {
+                let outcome = try await claim(
+                    sampleClaim(device), on: here.replay, at: date, now: UnixTime(before - 1000), futureWindow: window)
+                #expect(outcome == .historyLost(retryAfter: last + 1 - date), "dated \(date)")
+            }
+            // What had expired in the Redis is gone too: a clock that steps back does not find it free.
+            let stepped = UnixTime(before - 1000)
+            #expect(try await claim(sampleClaim(device), on: here.replay, at: first - 1, now: stepped) == .expired)
+            for date in [last + 1, last + 40] {
+                let outcome = try await claim(sampleClaim(device), on: here.replay, at: date, futureWindow: window)
+                #expect(outcome == .claimed, "dated \(date)")
+            }
+            for node in [there, here] { await node.close() }
+        }
+
+        @Test func `the last date that is refused is no earlier than any reading of a node before it`() async throws {
+            let (there, here) = try await nodes()
+            // The clock was a little ahead.
+            let mark = SystemClock().now.seconds + 20
+            try server.sql("UPDATE claim_keeper SET mark = \(mark)", in: url)
+            try renewLease()
+            try await keepHere(here)
+            #expect(try closed()?.upperBound == mark + 5)
+            #expect(
+                try await claim(sampleClaim(device), on: here.replay, at: mark + 5) == .historyLost(retryAfter: 1))
+            #expect(try await claim(sampleClaim(device), on: here.replay, at: mark + 6) == .claimed)
+            for node in [there, here] { await node.close() }
+        }
+
+        @Test func `second claims of before are taken, and a node that still uses the Redis gets no second acceptance`()
+            async throws
+        {
+            let (there, here) = try await nodes()
+            let second = try watch(there).secondClaims
+            let (old, late, new) = (sampleClaim(device), sampleClaim(device), sampleClaim(device))
+            let date = SystemClock().now.seconds + 40
+            #expect(try await claim(old, on: second, at: date) == .claimed)
+            try renewLease()
+            try await keepHere(here)
+            #expect(try await claim(old, on: here.replay, at: date) == .taken(old))
+            #expect(try await claim(late, on: second, at: date) == .claimed)
+            #expect(try await claim(late, on: here.replay, at: date) == .taken(late))
+            #expect(try await claim(new, on: here.replay, at: date) == .claimed)
+            #expect(try await claim(new, on: second, at: date) == .taken(new))
+            // A request of a date that is refused here may have been accepted there.
+            let last = try #require(try closed()).upperBound
+            #expect(try await claim(sampleClaim(device), on: second, at: last) == .historyLost(retryAfter: 1))
+            for node in [there, here] { await node.close() }
+        }
+
+        @Test func `of copies at both stores at once, one is accepted`() async throws {
+            let (there, here) = try await nodes()
+            try renewLease()
+            try await keepHere(here)
+            let stores = [try watch(there).secondClaims, here.replay]
+            let date = SystemClock().now.seconds + 40
+            for _ in 0..<8 {
+                let copy = sampleClaim(device)
+                let outcomes = try await withThrowingTaskGroup(of: ClaimOutcome.self) { group in
+                    for number in 0..<16 {
+                        group.addTask { try await claim(copy, on: stores[number % 2], at: date) }
+                    }
+                    return try await group.reduce(into: [ClaimOutcome]()) { $0.append($1) }
+                }
+                #expect(outcomes.count { $0 == .claimed } == 1)
+                #expect(outcomes.count { $0 == .taken(copy) } == 15)
+            }
+            for node in [there, here] { await node.close() }
+        }
+
+        @Test(arguments: [
+            // A node of the previous version read the id. It makes no second claims.
+            "SELECT read_claim_keeper('\(Self.redis)')",
+            // The server was started, perhaps on a snapshot.
+            "UPDATE claim_keeper SET server_start = server_start - interval '1 s'",
+            // A replica was promoted, or a dump was restored.
+            "UPDATE claim_history SET identity = 'another:elsewhere'",
+            // The server's clock fell back, and no sweep has noticed it yet.
+            "UPDATE claim_history SET clock = clock + 1000000",
+            // PostgreSQL lost claims a moment ago.
+            "UPDATE claim_history SET lost_from = ARRAY[0], lost_to = ARRAY[\(Self.clock) - 600]",
+            // A reading was far ahead, so the unclaimed end is no earlier than the whole interval's.
+            "UPDATE claim_keeper SET mark = \(Self.clock) + 40",
+            // No node renews the lease.
+            "UPDATE claim_keeper SET renewed_at = renewed_at - 6; UPDATE claim_keeper SET unbroken_since = 0",
+            // None renewed it for a while, some minutes ago: nodes may have used a promoted replica.
+            "UPDATE claim_keeper SET unbroken_since = \(Self.clock) - 600",
+            // No store was named.
+            "UPDATE claim_keeper SET place = NULL",
+        ])
+        func `where second claims may be missing, the whole interval is refused`(_ condition: String) async throws {
+            let (there, here) = try await nodes()
+            try renewLease()
+            try server.sql(condition, in: url)
+            try await keepHere(here)
+            #expect(try closed() == nil)
+            #expect(try await !isShort(here))
+            for node in [there, here] { await node.close() }
+        }
+
+        @Test func `PostgreSQL that is named again in its own place loses its whole history`() async throws {
+            let (there, here) = try await nodes()
+            try renewLease()
+            try await keepHere(here)
+            #expect(try await isShort(here))
+            try renewLease()
+            try await keepHere(here)
+            #expect(try await !isShort(here))
+            for node in [there, here] { await node.close() }
+        }
+
+        @Test func `a store that is named again in its own place leaves no unclaimed end for a while`() async throws {
+            let (there, here) = try await nodes()
+            try await keepThere(there)
+            try await watch(there).read()
+            let id = try await watch(there).renew(try watch(there).current())
+            #expect(try #require(id).unclaimedEnd == nil)
+            #expect((640...670).contains(try number("settles_at - \(Self.clock)", of: "claim_keeper") ?? 0))
+            try renewLease()
+            try await keepHere(here)
+            #expect(try await !isShort(here))
+            for node in [there, here] { await node.close() }
+        }
+
+        @Test func `changes there and back cost six seconds each, and no claim is forgotten`() async throws {
+            let (there, here) = try await nodes()
+            try renewLease()
+            try await keepHere(here)
+            let first = try #require(try closed())
+            let taken = sampleClaim(device)
+            let date = SystemClock().now.seconds + 50
+            #expect(try await claim(taken, on: here.replay, at: date) == .claimed)
+
+            try await keepThere(here)
+            #expect(try await claim(taken, on: try watch(there).secondClaims, at: date) == .taken(taken))
+            try await watch(there).read()
+            // The Redis lacks the id, so the node names one, under which the Redis refuses six seconds too.
+            let id = try await watch(there).renew(try watch(there).current())
+            #expect(try #require(id).unclaimedEnd != nil)
+
+            // As if the first change was minutes ago.
+            try server.sql("UPDATE claim_history SET closed_from = closed_from - 100", in: url)
+            try renewLease()
+            try await keepHere(here)
+            let second = try #require(try closed())
+            // The intervals touch, and are one.
+            #expect(second.lowerBound == first.lowerBound - 100 && second.upperBound >= first.upperBound)
+            #expect(try await claim(taken, on: here.replay, at: date) == .taken(taken))
+            #expect(try await isShort(here))
+            for node in [there, here] { await node.close() }
+        }
+
+        @Test func `an interval of long ago gives way to the next one`() async throws {
+            let (there, here) = try await nodes()
+            try server.sql(
+                "UPDATE claim_history SET closed_from = 7, closed_to = \(Self.clock) - 1000", in: url)
+            try renewLease()
+            let before = SystemClock().now.seconds
+            try await keepHere(here)
+            #expect(try #require(try closed()).lowerBound >= before - 690)
+            for node in [there, here] { await node.close() }
+        }
+
+        @Test func `a renewal after more than five seconds breaks the lease, and so does a clock that fell`()
+            async throws
+        {
+            let (there, here) = try await nodes()
+            try server.sql("UPDATE claim_keeper SET renewed_at = 1000", in: url)
+            for (renewal, since) in [(1005, 0), (1005, 0), (1011, 1011), (1016, 0), (1015, 1015)] as [(Int64, Int64)] {
+                try server.sql("UPDATE claim_keeper SET unbroken_since = 0", in: url)
+                try server.sql("UPDATE claim_keeper SET renewed_at = \(renewal)", in: url)
+                #expect(try number("unbroken_since", of: "claim_keeper") == since, "renewed at \(renewal)")
+            }
+            // A node's own reading of the row renews it too.
+            try await watch(there).read()
+            #expect(try #require(try number("unbroken_since", of: "claim_keeper")) > 1_000_000)
+            for node in [there, here] { await node.close() }
+        }
+
+        @Test(arguments: [false, true])
+        func `tables in use have no unbroken lease after they are migrated`(_ isInUse: Bool) async throws {
+            _ = try await DatabaseCheck.inLongTransaction(try ServerAddress(url)) { connection in
+                _ = try connection.rows(Schema.creation)
+                let before = Schema.migrations.prefix(while: { $0.statements != Schema.keeperHere })
+                for (index, migration) in before.enumerated() {
+                    _ = try connection.results(migration.statements.map { Statement($0) })
+                    _ = try connection.rows(
+                        "INSERT INTO \(Schema.table) (version, oldest) VALUES (\(index + 1), 1)")
+                }
+                guard isInUse else { return 0 }
+                return try connection.rows("UPDATE claim_keeper SET renewed_at = 1").changes
+            }
+            #expect(try await PostgreSQLStores.migrate(url))
+            let since = try #require(try number("unbroken_since", of: "claim_keeper"))
+            #expect(isInUse ? since > SystemClock().now.seconds - 60 : since == 0)
+        }
+    }
+}
