@@ -161,8 +161,8 @@ class Window:
         self.has_scripts = allowed
         self.send("Emulation.setScriptExecutionDisabled", value=not allowed)
 
-    def screenshot(self, path):
-        image = self.send("Page.captureScreenshot", captureBeyondViewport=True, optimizeForSpeed=True)
+    def screenshot(self, path, **options):
+        image = self.send("Page.captureScreenshot", captureBeyondViewport=True, **{"optimizeForSpeed": True, **options})
         pathlib.Path(path).write_bytes(base64.b64decode(image["data"]))
 
     def cookies(self):

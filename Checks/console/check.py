@@ -17,6 +17,7 @@ import tempfile
 import time
 import urllib.parse
 
+import pictures
 import questions
 import rules
 from attacks import Attacks
@@ -361,12 +362,17 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--screenshots", type=pathlib.Path)
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--pictures", action="store_true")
     parser.add_argument("--self-test", action="store_true")
     options = parser.parse_args()
     begun = time.monotonic()
     if options.large:
         import large
         sys.exit(large.run(options.binary))
+    if options.pictures:
+        with browser() as driven, running(options.binary, UNLIMITED) as node:
+            pictures.take(Check(Scene(node, pictures.neutral), driven, pathlib.Path(), options.binary))
+        return
     if problem := questions.differs(HANDBOOK):
         sys.exit(problem)
     with browser() as driven:

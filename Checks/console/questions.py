@@ -94,7 +94,7 @@ QUESTIONS = [
              [r"Change .*\b2\.1 [\d,]+ 0 new\b", "INVALID_SIGNATURE"]),
     Question("Did these refusals begin with a change, and whose?", [REFUSED, Click("event …", "App record changed")],
              "*Audit*: when the record was changed and by whom, with the record before and after",
-             [f"App record changed app.changed · {APP} {TIME} [^·]*· by {ACTOR} ·", "before: \\{.*after: \\{"]),
+             [f"App record changed app.changed · {APP} {TIME} [^·]*· by {ACTOR} ·", "after: \\{.*before: \\{"]),
     Question("Why is this user's phone refused?", [Click("Devices"), Fill("Device id", "{revoked}", "its id"), Click("Show")],
              "*One device*: its status; *What happened* has who revoked it and the reason",
              ["Device {revoked} revoked", f"Revoked device.revoked {TIME} [^·]*· by {ACTOR} ·", "reason: reason"]),

@@ -48,6 +48,15 @@ import Testing
         #expect(answer.status >= 400 && answer.text.contains("role=\"alert\"") && !answer.text.contains("sya_"))
     }
 
+    @Test(arguments: [
+        ("a-b", "signing-keys revoke a-b --url http://\(Desk.host) --credential-file credential<"),
+        ("-ab", "signing-keys revoke --url http://\(Desk.host) --credential-file credential -- -ab<"),
+    ])
+    func `the id of a signing key is no option of its command`(kid: String, command: String) async throws {
+        let page = await (try await Desk().signedIn(.admin)).get("\(Self.path)/signing-keys/\(kid)/revoke").text
+        #expect(page.contains("<code>synheart-auth \(command)"))
+    }
+
     @Test(arguments: [CredentialRole.viewer, .operator, .admin])
     func `only an admin for all apps sees credentials and buttons`(role: CredentialRole) async throws {
         let desk = try await Desk()

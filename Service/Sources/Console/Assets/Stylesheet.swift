@@ -156,6 +156,7 @@ enum Stylesheet {
         tbody tr:last-child > * { border-bottom: 0; }
         tbody tr:hover { background: var(--plain-ground); }
         td small { display: block; }
+        td code { overflow-wrap: break-word; }
         td time { white-space: nowrap; }
         .record { table-layout: fixed; }
         .record td, .record th, .long { overflow-wrap: anywhere; }

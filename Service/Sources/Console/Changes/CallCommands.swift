@@ -20,7 +20,8 @@ struct CallCommands: Sendable, Hashable {
         }
         curl = lines.joined(separator: " \\\n    ")
         cli = CommandLineForm.of(call).map { words in
-            (["synheart-auth"] + words + ["--url", origin, "--credential-file", "credential"]).map(Shell.quoted)
+            let target = ["--url", origin, "--credential-file", "credential"]
+            return (["synheart-auth"] + words + target + CommandLineForm.last(call)).map(Shell.quoted)
                 .joined(separator: " ")
         }
     }

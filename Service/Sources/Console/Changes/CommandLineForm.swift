@@ -46,7 +46,8 @@ enum CommandLineForm {
             return ["credentials", "revoke"] + (call.parameters["credential_id"].map { [$0] } ?? [])
         case .listSigningKeys: return ["signing-keys", "list"]
         case .rotateSigningKeys: return ["signing-keys", "rotate"]
-        case .revokeSigningKey: return ["signing-keys", "revoke"] + (call.parameters["kid"].map { [$0] } ?? [])
+        case .revokeSigningKey:
+            return ["signing-keys", "revoke"] + (last(call).isEmpty ? call.parameters["kid"].map { [$0] } ?? [] : [])
         case .listWebhooks: return ["webhooks", "list"]
         case .addWebhook:
             return ["webhooks", "add", body["url"]?.string ?? ""] + repeated("app", "apps")
@@ -76,5 +77,11 @@ enum CommandLineForm {
         case .showAuditHead: return ["audit", "head"]
         default: return nil
         }
+    }
+
+    /// The words after all options. The id of a signing key may begin with a hyphen: after `--` it is no option.
+    static func last(_ call: AdminCall) -> [String] {
+        guard call.route == .revokeSigningKey, let kid = call.parameters["kid"], kid.hasPrefix("-") else { return [] }
+        return ["--", kid]
     }
 }

@@ -98,6 +98,6 @@ extension Templates {
         </tbody>
         </table>
         {{/quiet}}
-        <p class="soft">A device is judged by its row, which has what it has proven. Versions and patch levels show only in recorded refusals: <code>synheart-auth policy what-if</code> judges these too, and all devices.</p>
+        <p class="soft">A device is judged by its row, which has what it has proven. Versions and patch levels show only in recorded refusals: <code>synheart-auth policy what-if --app app.json</code> judges these too, and all devices.</p>
         """#
 }
