@@ -114,6 +114,18 @@ extension AgainstPostgreSQL {
             for node in [there, here] { await node.close() }
         }
 
+        @Test(arguments: [(0, true), (-50, true), (-61, false), (-700, false), (30, false)])
+        func `a clock with which no node agreed lately is not recorded`(_ swept: Int, _ isShort: Bool) async throws {
+            let (there, here) = try await nodes()
+            for node in [there, here] { node.sweeper?.finish() }
+            try server.sql(
+                "UPDATE claim_history SET runs_from = '{0}', runs_to = ARRAY[\(Self.clock) + (\(swept))]", in: url)
+            try renewLease()
+            try await keepHere(here)
+            #expect((try closed() != nil) == isShort)
+            for node in [there, here] { await node.close() }
+        }
+
         @Test func `the last date that is refused is no earlier than any reading of a node before it`() async throws {
             let (there, here) = try await nodes()
             // The clock was a little ahead.

@@ -4,6 +4,9 @@ internal import AuthService
 /// is accepted twice.
 extension Schema {
     static let keeperHere = [
+        // First, because calls that claim lock this table before the other one.
+        // Dates that are refused whatever the app's future window is, both ends included. Null: none.
+        "ALTER TABLE claim_history ADD COLUMN closed_from bigint, ADD COLUMN closed_to bigint",
         // Since `unbroken_since`, a node renewed the lease at least once in the time of a lease.
         "ALTER TABLE claim_keeper ADD COLUMN unbroken_since bigint NOT NULL DEFAULT 0",
         // No gap was recorded until now. If no node ever renewed the lease, and no device exists, no claim was made.
@@ -24,12 +27,13 @@ extension Schema {
           FOR EACH ROW WHEN (NEW.renewed_at NOT BETWEEN OLD.renewed_at AND OLD.renewed_at + \(ClaimHistory.lease))
           EXECUTE FUNCTION break_claim_keeper()
         """,
-        // Dates that are refused whatever the app's future window is, both ends included. Null: none.
-        "ALTER TABLE claim_history ADD COLUMN closed_from bigint, ADD COLUMN closed_to bigint",
         // Is called with the `unclaimed_end` of `lock_claim_keeper`, before the row gets the new id. Returns whether it recorded the
         // loss. If not, the first call under the new id records the whole interval. That must not happen here: a commit may take long,
         // and nodes use the Redis until it ends and for a lease. The unclaimed end is right here, because no node gets a later mark
         // meanwhile.
+        //
+        // A clock that jumped ahead has no run in `claim_history`: no node agrees with it, so none sweeps. A reading of it must not be
+        // recorded here: the loss that its correction shows would begin at the run before the jump.
         //
         // No claim in this database is lost, so the runs stay. `keeper` stays too: a loss that follows counts the leases at the
         // Redis.
@@ -39,11 +43,13 @@ extension Schema {
           present bigint := \(serverClock);
           former record;
         BEGIN
-          SELECT place, renewed_at, unbroken_since INTO former FROM claim_keeper;
+          SELECT place, renewed_at, unbroken_since, (SELECT runs_to[cardinality(runs_to)] FROM claim_history) AS swept_at
+            INTO former FROM claim_keeper;
           IF NOT coalesce(
             former.place <> \(here)
               AND former.renewed_at BETWEEN present - \(ClaimHistory.lease) AND present
               AND former.unbroken_since + \(SecondClaim.settling) <= present
+              AND former.swept_at BETWEEN present - \(ClaimTable.gap) AND present
               AND unclaimed_end < present + \(ClaimHistory.clockTolerance + ClaimHistory.lease), FALSE)
           THEN RETURN FALSE; END IF;
           UPDATE claim_history AS history SET identity = regexp_replace(claim_identity(), '[^:]*$', named),
