@@ -32,7 +32,9 @@ public struct Webhooks: Sendable {
 
     /// The last deliveries of a webhook, newest first; none if there is no such webhook.
     ///
-    /// - Parameter limit: the most that are returned, from 1 to `WebhookDelivery.kept`.
+    /// - Parameters:
+    ///   - id: the webhook's id.
+    ///   - limit: the most that are returned, from 1 to `WebhookDelivery.kept`.
     public func deliveries(
         of id: String, limit: Int = WebhookDelivery.kept
     ) async throws(StoreError) -> [WebhookDelivery] {
