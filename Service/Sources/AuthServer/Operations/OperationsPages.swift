@@ -10,7 +10,7 @@ package protocol OperationsPages: Sendable {
     func answer(_ request: PageRequest, refusedWith refusal: Refusal, at now: UnixTime) -> PageAnswer
     /// Reserves a place for a large form of a signed-in person, before its body is read.
     ///
-    /// - Returns: the id of the person's credential, which the caller must pass to `leaveForm(of:)`; nil: nobody is signed in.
+    /// - Returns: the id of the person's credential, which the caller must pass to `leaveForm(of:)`; nil: there is no session.
     /// - Throws: `RATE_LIMITED` if the credential has enough forms already.
     func enterForm(_ request: PageRequest, at now: UnixTime) throws(Refusal) -> String?
     /// Releases the place of a credential's form.

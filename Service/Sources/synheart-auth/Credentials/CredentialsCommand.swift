@@ -66,7 +66,7 @@ struct CredentialsCommand: AsyncParsableCommand {
             }
         }
 
-        /// Revokes a credential that could not be printed: nobody has its text, so nobody would revoke it.
+        /// Revokes a credential that could not be printed: its text is lost, so it is of no use.
         private func withdraw(
             _ credential: JSONObject, from administration: any Administration, because loss: CommandFailure
         ) async throws {

@@ -128,7 +128,7 @@ enum SetUpStep: String, CaseIterable, Sendable {
             ]), member: "mode"),
         SetUpField(
             "approval", "A device whose proof verified",
-            "Somebody has to approve each device if it waits: for few devices.",
+            "Manual is for few devices: an operator approves each one.",
             .choice([Choice("auto", "auto: registers at once"), Choice("manual", "manual: waits for an operator")]),
             member: "registration.approval"),
         SetUpField(
