@@ -116,7 +116,7 @@ class Wire:
 
     def forward(self, gateway, service):
         try:
-            while self.state != "cut" and (data := gateway.recv(65536)):
+            while (data := gateway.recv(65536)) and self.state != "cut":
                 self.asked += data.count(b" HTTP/1.1\r\n")
                 service.sendall(data)
             service.shutdown(socket.SHUT_RDWR)
