@@ -32,7 +32,7 @@ import Testing
     func brokenChain() async throws {
         let platform = CallbackPlatform()
         platform.host.evidence.withLock { $0 = #"{"proof":"cA==","key_attestation":["AAAA","not base64"]}"# }
-        let handset = Handset(platform)
+        let handset = PlatformPhone(platform)
         await expectError(.attestationFailed) { try await handset.register() }
         #expect(await handset.phone.service.count(.register) == 0)
     }
@@ -40,7 +40,7 @@ import Testing
     @Test("with key attestation a lost answer costs a new key, and the device signs")
     func lostAnswerWithKeyAttestation() async throws {
         for index in 0..<2 {
-            let handset = Handset(CallbackPlatform())
+            let handset = PlatformPhone(CallbackPlatform())
             await handset.phone.service.set { $0.demandsKeyAttestation = true }
             // The register call, and in the second round the next call too.
             for message in 0...index { await handset.phone.network.plan(.answerDropped, at: 1 + 2 * message) }
@@ -55,7 +55,7 @@ import Testing
 
     @Test("without key attestation a lost answer keeps the key and the device")
     func lostAnswerWithoutKeyAttestation() async throws {
-        let handset = Handset(CallbackPlatform())
+        let handset = PlatformPhone(CallbackPlatform())
         await handset.phone.network.plan(.answerDropped, at: 1)
         let id = try await handset.register().deviceId
         #expect(await handset.deviceIDs() == [id])
@@ -101,7 +101,7 @@ import Testing
         let platform = CallbackPlatform()
         let gate = DispatchSemaphore(value: 0)
         platform.host.gate.withLock { $0 = gate }
-        let handset = Handset(platform)
+        let handset = PlatformPhone(platform)
         let registration = Task { try await handset.register() }
         try await eventually { platform.nonces.count == 1 }
         handset.phone.sleeper.expire()
@@ -132,9 +132,9 @@ import Testing
         let platforms = (0..<16).map { _ in CallbackPlatform() }
         let gate = DispatchSemaphore(value: 0)
         for platform in platforms { platform.host.gate.withLock { $0 = gate } }
-        let hanging = platforms.map { platform in Task { try await Handset(platform).register() } }
+        let hanging = platforms.map { platform in Task { try await PlatformPhone(platform).register() } }
         try await eventually { platforms.allSatisfy { !$0.nonces.isEmpty } }
-        #expect(try await Handset(CallbackPlatform()).register().status == .registered)
+        #expect(try await PlatformPhone(CallbackPlatform()).register().status == .registered)
         for _ in platforms { gate.signal() }
         for task in hanging { #expect(try await task.value.status == .registered) }
     }

@@ -8,7 +8,7 @@ import Testing
 /// replay requests after the service was killed.)
 @Suite struct ReplayList {
     /// An attacker's changes to a captured request that keep its signature valid.
-    enum Disguise: String, CaseIterable {
+    enum ReplayVariant: String, CaseIterable {
         case none, newNonce, otherS, otherSAndNewNonce, upperCaseNonce, upperCaseHeaderNames
 
         func apply(to request: WireRequest) throws -> WireRequest {
@@ -43,9 +43,9 @@ import Testing
         _ request: WireRequest, by service: ClockedService, code: String = "NONCE_REPLAY",
         _ sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        for disguise in Disguise.allCases {
-            let answer = try await service.send(try disguise.apply(to: request))
-            #expect(answer.code == code, "\(disguise): \(answer.text)", sourceLocation: sourceLocation)
+        for variant in ReplayVariant.allCases {
+            let answer = try await service.send(try variant.apply(to: request))
+            #expect(answer.code == code, "\(variant): \(answer.text)", sourceLocation: sourceLocation)
         }
     }
 
@@ -66,8 +66,8 @@ import Testing
             let request = try device.request("GET", Route.status.rawValue, at: clock.now)
             let codes = try await withThrowingTaskGroup(of: String?.self) { group in
                 for number in 0..<64 {
-                    let disguise = Disguise.allCases[number % Disguise.allCases.count]
-                    group.addTask { try await service.send(try disguise.apply(to: request)).code }
+                    let variant = ReplayVariant.allCases[number % ReplayVariant.allCases.count]
+                    group.addTask { try await service.send(try variant.apply(to: request)).code }
                 }
                 return try await group.reduce(into: [String?]()) { $0.append($1) }
             }
@@ -130,9 +130,9 @@ import Testing
 
     /// A live claim refuses the replay. If the claim may have been purged, the request is refused for its date.
     private static func expectNeverAccepted(_ request: WireRequest, by service: ClockedService) async throws {
-        for disguise in Disguise.allCases {
-            let answer = try await service.send(try disguise.apply(to: request))
-            #expect(["NONCE_REPLAY", "CLOCK_SKEW"].contains(answer.code ?? ""), "\(disguise): \(answer.text)")
+        for variant in ReplayVariant.allCases {
+            let answer = try await service.send(try variant.apply(to: request))
+            #expect(["NONCE_REPLAY", "CLOCK_SKEW"].contains(answer.code ?? ""), "\(variant): \(answer.text)")
         }
     }
 

@@ -37,8 +37,8 @@ struct PlatformCase: Sendable, CustomTestStringConvertible {
         self.body = body
     }
 
-    init(_ name: String, _ body: @escaping @Sendable (Handset) async throws -> Void) {
-        self.init(name) { platform in try await body(Handset(platform.init())) }
+    init(_ name: String, _ body: @escaping @Sendable (PlatformPhone) async throws -> Void) {
+        self.init(name) { platform in try await body(PlatformPhone(platform.init())) }
     }
 
     func run(on platform: any PlatformUnderTest.Type) async throws { try await body(platform) }
@@ -47,7 +47,7 @@ struct PlatformCase: Sendable, CustomTestStringConvertible {
 }
 
 /// A phone with a platform under test inside.
-struct Handset: Sendable {
+struct PlatformPhone: Sendable {
     let phone = Phone()
     let platform: any PlatformUnderTest
 
@@ -75,7 +75,7 @@ struct Handset: Sendable {
 extension PlatformCase {
     fileprivate static let registration: [PlatformCase] = [
         PlatformCase("the eight steps: the service verifies the proof, issues the id, and verifies a signature") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             let registration = try await handset.register()
             #expect(registration.status == .registered)
             #expect(await handset.deviceIDs() == [registration.deviceId])
@@ -83,7 +83,7 @@ extension PlatformCase {
             try await handset.expectVerifies()
         },
         PlatformCase("idempotent: alreadyRegistered without network, also after a launch") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             let sdk = try handset.launch()
             let id = try await sdk.registerDevice(appID: Phone.app).deviceId
             let messages = await handset.phone.network.messages
@@ -92,7 +92,8 @@ extension PlatformCase {
             #expect(try await handset.register() == again)
             #expect(await handset.phone.network.messages == messages)
         },
-        PlatformCase("the proof is for the binding nonce of challenge and key") { (handset: Handset) async throws in
+        PlatformCase("the proof is for the binding nonce of challenge and key") {
+            (handset: PlatformPhone) async throws in
             _ = try await handset.register()
             let body = try #require(
                 await handset.phone.service.requests.compactMap { try? RegisterRequest(parsing: $0.body) }
@@ -100,7 +101,7 @@ extension PlatformCase {
             let nonce = BindingNonce(challenge: body.challenge, publicKeyText: body.publicKeyText)
             #expect(handset.platform.nonces == [nonce.bytes])
         },
-        PlatformCase("100 concurrent calls are one registration") { (handset: Handset) async throws in
+        PlatformCase("100 concurrent calls are one registration") { (handset: PlatformPhone) async throws in
             let sdk = try handset.launch()
             let ids = try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<100 { group.addTask { try await sdk.registerDevice(appID: Phone.app).deviceId } }
@@ -109,7 +110,7 @@ extension PlatformCase {
             #expect(await handset.deviceIDs() == Array(ids))
         },
         PlatformCase("two processes take turns: the second sees the first one's result") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             async let first = handset.register()
             async let second = handset.register()
             let ids = try await [first.deviceId, second.deviceId]
@@ -117,7 +118,7 @@ extension PlatformCase {
             #expect(await handset.phone.service.count(.register) == 1)
         },
         PlatformCase("pending, then approved: the same id, and only then signatures") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             await handset.phone.service.set { $0.decision = .pending }
             let id = try await handset.register().deviceId
             await expectError(.notRegistered) {
@@ -130,41 +131,43 @@ extension PlatformCase {
     ]
 
     fileprivate static let failures: [PlatformCase] = [
-        PlatformCase("attestation unsupported: ATTESTATION_UNAVAILABLE, once") { (handset: Handset) async throws in
+        PlatformCase("attestation unsupported: ATTESTATION_UNAVAILABLE, once") {
+            (handset: PlatformPhone) async throws in
             try handset.platform.failAttestations([.unsupported])
             await expectError(.attestationUnavailable) { try await handset.register() }
             #expect(try await handset.state() == .unregistered)
             #expect(handset.platform.nonces.count == 1)
         },
-        PlatformCase("the provider rejects: once more with a fresh challenge") { (handset: Handset) async throws in
+        PlatformCase("the provider rejects: once more with a fresh challenge") {
+            (handset: PlatformPhone) async throws in
             try handset.platform.failAttestations([.refused])
             #expect(try await handset.register().status == .registered)
             #expect(await handset.phone.service.count(.challenge) == 2)
         },
-        PlatformCase("the provider rejects twice: ATTESTATION_FAILED") { (handset: Handset) async throws in
+        PlatformCase("the provider rejects twice: ATTESTATION_FAILED") { (handset: PlatformPhone) async throws in
             try handset.platform.failAttestations([.refused, .refused, .refused])
             await expectError(.attestationFailed) { try await handset.register() }
             #expect(handset.platform.nonces.count == 2)
         },
         PlatformCase("the provider is busy: asked again with the same nonce while the challenge lives") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             try handset.platform.failAttestations([.unavailable, .unavailable])
             #expect(try await handset.register().status == .registered)
             #expect(handset.platform.nonces.count == 3 && Set(handset.platform.nonces).count == 1)
         },
-        PlatformCase("INVALID_CHALLENGE: a new challenge, restart") { (handset: Handset) async throws in
+        PlatformCase("INVALID_CHALLENGE: a new challenge, restart") { (handset: PlatformPhone) async throws in
             await handset.phone.service.refuse(.register, .invalidChallenge)
             #expect(try await handset.register().status == .registered)
             #expect(await handset.phone.service.count(.challenge) == 2)
         },
-        PlatformCase("INVALID_ATTESTATION: ATTESTATION_FAILED, not retried") { (handset: Handset) async throws in
+        PlatformCase("INVALID_ATTESTATION: ATTESTATION_FAILED, not retried") { (handset: PlatformPhone) async throws in
             await handset.phone.service.refuse(.register, .invalidAttestation)
             await expectError(.attestationFailed) { try await handset.register() }
             #expect(await handset.phone.service.count(.register) == 1)
             #expect(try await handset.register().status == .registered)
         },
         PlatformCase("register 5xx: backoff, always with a fresh challenge, the same key, one device") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             await handset.phone.service.refuse(.register, .internalError, times: 3)
             #expect(try await handset.register().status == .registered)
             let bodies = await handset.phone.service.requests.compactMap { try? RegisterRequest(parsing: $0.body) }
@@ -176,7 +179,7 @@ extension PlatformCase {
             (platform: any PlatformUnderTest.Type) async throws in
             for fault in TestNetwork.Fault.allCases {
                 for index in 0..<4 {
-                    let handset = Handset(try platform.init())
+                    let handset = PlatformPhone(try platform.init())
                     await handset.phone.network.plan(fault, at: index)
                     _ = try? await handset.register()
                     _ = try? await handset.phone.network.deliverDelayed()
@@ -190,7 +193,7 @@ extension PlatformCase {
 
     fileprivate static let lost: [PlatformCase] = [
         PlatformCase("a key that is gone: KEY_INVALIDATED, keyInvalid, and the next registration makes a new device") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             let id = try await handset.register().deviceId
             try handset.platform.loseKeys()
             let sdk = try handset.launch()
@@ -205,7 +208,8 @@ extension PlatformCase {
             #expect(try await handset.register().deviceId != id)
             try await handset.expectVerifies()
         },
-        PlatformCase("a key that is gone: two answers of two launches are enough") { (handset: Handset) async throws in
+        PlatformCase("a key that is gone: two answers of two launches are enough") {
+            (handset: PlatformPhone) async throws in
             let id = try await handset.register().deviceId
             try handset.platform.loseKeys()
             let first = try handset.launch()
@@ -216,7 +220,7 @@ extension PlatformCase {
             try await handset.expectVerifies()
         },
         PlatformCase("a key that is not found once, or always but for less than two seconds, is not lost") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             let id = try await handset.register().deviceId
             try handset.platform.failSignatures(.notFound)
             let sdk = try handset.launch()
@@ -231,7 +235,7 @@ extension PlatformCase {
             #expect(try await handset.phone.signAndVerify(sdk).status == 200)
             #expect(try await handset.register().deviceId == id)
         },
-        PlatformCase("a key that the system refuses for good: the same") { (handset: Handset) async throws in
+        PlatformCase("a key that the system refuses for good: the same") { (handset: PlatformPhone) async throws in
             _ = try await handset.register()
             try handset.platform.failSignatures(.invalidated)
             await expectError(.keyInvalidated) {
@@ -246,7 +250,7 @@ extension PlatformCase {
             #expect(try await handset.register().status == .registered)
         },
         PlatformCase("locked or busy is not invalid: retryable, and the state stays") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             _ = try await handset.register()
             try handset.platform.failSignatures(.unavailable)
             let code: SynheartAuthError.Code =
@@ -260,7 +264,7 @@ extension PlatformCase {
             try await handset.expectVerifies()
         },
         PlatformCase("any other failure of a signature: SIGNING_FAILED, and the state stays") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             _ = try await handset.register()
             try handset.platform.failSignatures(.failed)
             let error = await expectError(.signingFailed) {
@@ -272,7 +276,7 @@ extension PlatformCase {
             try await handset.expectVerifies()
         },
         PlatformCase("records that cannot be read now: STORAGE_ERROR, and never a new identity") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             let id = try await handset.register().deviceId
             try handset.platform.lockRecords(true)
             let error = await expectError(.storageError) { try await handset.register() }
@@ -282,7 +286,7 @@ extension PlatformCase {
             #expect(await handset.deviceIDs() == [id])
         },
         PlatformCase("nothing can be written: STORAGE_ERROR, what was there stays and still signs") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             let id = try await handset.register().deviceId
             try handset.platform.refuseWrites(true)
             await expectError(.storageError) { try await handset.rotate() }
@@ -295,7 +299,7 @@ extension PlatformCase {
 
     fileprivate static let rotationAndReset: [PlatformCase] = [
         PlatformCase("rotations follow one another: the same id, one key, signatures verify") {
-            (handset: Handset) async throws in
+            (handset: PlatformPhone) async throws in
             let id = try await handset.register().deviceId
             for _ in 0..<3 {
                 try await handset.rotate()
@@ -309,7 +313,7 @@ extension PlatformCase {
             (platform: any PlatformUnderTest.Type) async throws in
             for fault in TestNetwork.Fault.allCases {
                 for index in 0..<3 {
-                    let handset = Handset(try platform.init())
+                    let handset = PlatformPhone(try platform.init())
                     _ = try await handset.register()
                     await handset.phone.network.plan(fault, at: index)
                     _ = try? await handset.rotate()
@@ -321,7 +325,7 @@ extension PlatformCase {
                 }
             }
         },
-        PlatformCase("reset: the service is told, and nothing is left") { (handset: Handset) async throws in
+        PlatformCase("reset: the service is told, and nothing is left") { (handset: PlatformPhone) async throws in
             _ = try await handset.register()
             try await handset.launch().resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
             #expect(try handset.platform.keyCount == 0 && handset.platform.recordCount == 0)
@@ -367,10 +371,10 @@ extension PlatformCase {
     /// a signature that verifies.
     private static func dying(
         _ platform: any PlatformUnderTest.Type, before: (SynheartAuth) async throws -> Void,
-        _ operation: (SynheartAuth) async throws -> Void, recover: (Handset, Comment) async throws -> Void
+        _ operation: (SynheartAuth) async throws -> Void, recover: (PlatformPhone, Comment) async throws -> Void
     ) async throws {
         for point in 0..<200 {
-            let handset = Handset(try platform.init())
+            let handset = PlatformPhone(try platform.init())
             try await before(handset.launch())
             handset.phone.faults.die(at: point)
             _ = try? await operation(handset.launch())

@@ -94,7 +94,6 @@ package final class LogWriter: Sendable {
     /// Waits until everything that was logged before is written, up to this time limit.
     ///
     /// - Returns: whether it is written.
-    /// - Returns: whether it is written.
     @discardableResult
     package func flush(within limit: Duration) -> Bool {
         let flushed = DispatchSemaphore(value: 0)

@@ -26,7 +26,7 @@ public enum AuditChain {
         /// JSON text.
         public let detail: String
 
-        /// An entry of its parts.
+        /// An entry with these values.
         public init(
             sequence: Int64, code: String, at: Int64, actor: String, appID: String?, deviceID: String?, detail: String
         ) {

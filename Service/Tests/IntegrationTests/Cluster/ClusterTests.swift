@@ -231,8 +231,8 @@ import Testing
         )
     }
 
-    @Test(arguments: [FaultyNetwork.Weather.slow(.milliseconds(40)), .lossy(seed: 7)])
-    func `a node's network is slow, or loses packets`(_ weather: FaultyNetwork.Weather) async throws {
+    @Test(arguments: [FaultyNetwork.NetworkCondition.slow(.milliseconds(40)), .lossy(seed: 7)])
+    func `a node's network is slow, or loses packets`(_ weather: FaultyNetwork.NetworkCondition) async throws {
         let cluster = try await Cluster()
         let (postgresql, redis) = try networks(cluster)
         let nodes = [

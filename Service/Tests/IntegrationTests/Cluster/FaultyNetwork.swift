@@ -7,7 +7,7 @@ import StoreServers
 ///
 /// `@unchecked`: `condition` guards the variables.
 final class FaultyNetwork: @unchecked Sendable {
-    enum Weather: Sendable {
+    enum NetworkCondition: Sendable {
         case calm
         /// Each piece is delayed by this time, in each direction.
         case slow(Duration)
@@ -21,7 +21,7 @@ final class FaultyNetwork: @unchecked Sendable {
     private let target: Int
     private let listener: Int32
     private let condition = NSCondition()
-    private var weather = Weather.calm
+    private var weather = NetworkCondition.calm
     private var random = SeededNumbers(seed: 0)
     private var isOver = false
 
@@ -49,7 +49,7 @@ final class FaultyNetwork: @unchecked Sendable {
         shutdown(listener, Int32(SHUT_RDWR))
     }
 
-    func turn(_ weather: Weather) {
+    func turn(_ weather: NetworkCondition) {
         condition.withLock {
             self.weather = weather
             if case .lossy(let seed) = weather { random = SeededNumbers(seed: seed) }

@@ -10,7 +10,7 @@ import class Bytes.Locked
 
 /// Another node, another process or a copy of the request is faster, or the store fails halfway.
 @Suite("Changed meanwhile")
-struct ChangedMeanwhileTests {
+struct RaceTests {
     // MARK: Devices
 
     /// Rotates the device to this key right before the next rotation is stored.

@@ -9,7 +9,7 @@ import Testing
 
 /// Each part of an object, parsed separately.
 @Suite("Parts of objects")
-struct PartsTests {
+struct ObjectParsingTests {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
 
     private func object(_ change: (inout AppleAttestationOptions) -> Void = { _ in }) throws -> AttestationObject {

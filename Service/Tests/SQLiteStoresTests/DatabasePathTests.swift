@@ -6,7 +6,7 @@ import Testing
 @testable import SQLiteStores
 
 /// Every path to a database leads to one service, one key and one claim journal.
-struct OneFileTests {
+struct DatabasePathTests {
     private let folder: TemporaryFolder
     private let start = JournalBench.start
 
