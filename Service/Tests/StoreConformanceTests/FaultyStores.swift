@@ -11,6 +11,8 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
         case countsEveryStatusAsPending
         /// The counts of an app are those of all apps.
         case countsDevicesOfEveryApp
+        /// A query for the apps of a credential lists the devices of all apps.
+        case listsDevicesOfEveryApp
         /// A refused change still appends its event.
         case appendsEventAnyway(MemoryStores.Call)
         /// A receipt is recorded if the attested key and the lease still match, even over a newer receipt.
@@ -115,7 +117,11 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
 
     func writeLastSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError) { try await memory.writeLastSeen(seen) }
 
-    func devices(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord] { try await memory.devices(query) }
+    func devices(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord] {
+        var query = query
+        if fault == .listsDevicesOfEveryApp { query.scope = .allApps }
+        return try await memory.devices(query)
+    }
 
     func knownIDs(after: DeviceQuery.PageToken?, limit: Int) async throws(StoreError) -> [DeviceQuery.PageToken] {
         try await memory.knownIDs(after: after, limit: limit)

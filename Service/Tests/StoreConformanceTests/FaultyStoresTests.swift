@@ -27,6 +27,11 @@ struct FaultyStoresTests {
         #expect(try await isCaught(.countsDevicesOfEveryApp, by: guarantee))
     }
 
+    @Test func `a store that finds the devices of apps that the query does not name fails`() async throws {
+        let guarantee = "A device is found by its id and by the hash of its id, in the apps of the query alone"
+        #expect(try await isCaught(.listsDevicesOfEveryApp, by: guarantee))
+    }
+
     @Test(arguments: [
         (MemoryStores.Call.insertApp, "A change of an app that is refused has no event"),
         (.saveApp, "A change of an app that is refused has no event"),

@@ -1,6 +1,5 @@
 package import AuthContract
 internal import AuthService
-internal import Crypto
 
 /// The signer that a request's headers name. It is not proven, and used only for logs and metrics.
 extension HeaderFields {
@@ -22,12 +21,7 @@ extension HeaderFields {
 }
 
 extension DeviceID {
-    /// The id as it is logged: the first 16 hexadecimal digits of the SHA-256 of its text.
-    ///
-    /// An id has 122 random bits, so its hash does not reveal it. With the id, find its lines by
-    /// `printf %s "$DEVICE_ID" | sha256sum | cut -c1-16`.
-    package var logged: String {
-        let digest = SHA256.hash(data: Array(text.utf8))
-        return Hexadecimal.encode(digest.prefix(8))
-    }
+    /// The id as it is logged: its hash. With the id, find its lines by `printf %s "$DEVICE_ID" | sha256sum | cut -c1-16`. With
+    /// the hash, find the device by `synheart-auth devices list --device`.
+    package var logged: String { DeviceHash(of: self).text }
 }

@@ -93,6 +93,12 @@ public enum DeviceFact: Sendable, Hashable {
 public struct DeviceQuery: Sendable {
     /// Devices of this app.
     public var appID: AppID?
+    /// Devices of the apps that a credential is for.
+    public var scope = CredentialScope.allApps
+    /// The device with this id.
+    public var deviceID: DeviceID?
+    /// Devices whose ids have this hash. A store finds them by an index: the log names devices in this way.
+    public var deviceHash: DeviceHash?
     /// Devices in this stored state.
     public var status: DeviceStatus?
     /// Devices of this platform.

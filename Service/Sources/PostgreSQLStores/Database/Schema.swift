@@ -16,7 +16,7 @@ enum Schema {
         Migration(oldest: 1, statements: webhooks + auditArchives + endedDevices),
         Migration(oldest: 1, statements: secondClaims), Migration(oldest: 1, statements: historySteps),
         Migration(oldest: 1, statements: devicesNotRegistered), Migration(oldest: 1, statements: webhookDeliveries),
-        Migration(oldest: 1, statements: keeperHere),
+        Migration(oldest: 1, statements: keeperHere), Migration(oldest: 1, statements: deviceHashes),
     ]
 
     static var version: Int64 { Int64(migrations.count) }
@@ -50,6 +50,11 @@ enum Schema {
           WHERE status <> 'registered' AND NOT forgotten
         """
     ]
+
+    /// The hash of a device's id (`DeviceHash`), as an expression that an index may have. The index has the rows of nodes of the
+    /// previous version too.
+    static let deviceHash = "substring(sha256(device_id::text::bytea) FROM 1 FOR 8)"
+    private static let deviceHashes = ["CREATE INDEX devices_by_hash ON devices ((\(deviceHash)))"]
 
     /// The version of a device's row, which must be unchanged when a decision is saved. Nodes of the previous version change
     /// rows without it. The trigger counts those changes too, so that no node overwrites the decision of another.

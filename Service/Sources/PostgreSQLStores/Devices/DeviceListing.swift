@@ -20,6 +20,16 @@ enum DeviceListing {
             conditions.append(condition("$\(parameters.count)"))
         }
         if let app = query.appID { require({ "app_id = \($0)" }, .text(app.text)) }
+        if query.scope != .allApps {
+            require({ "app_id = ANY (\($0))" }, .texts(query.scope.named.map(\.text)))
+        }
+        if let id = query.deviceID { require({ "device_id = \($0)" }, .uuid(id)) }
+        if let hash = query.deviceHash {
+            // The ids first. In one condition, a plan without statistics reads all devices in the order of the page.
+            require(
+                { "device_id = ANY (ARRAY(SELECT device_id FROM devices WHERE \(Schema.deviceHash) = \($0)))" },
+                .bytes(hash.bytes))
+        }
         if let status = query.status { require({ "status = \($0)" }, .text(status.rawValue)) }
         // Without this condition, a generic plan does not use the partial index.
         if query.listsUnregisteredOfAllApps { conditions.append("status <> 'registered'") }

@@ -73,6 +73,7 @@ extension SQLiteStores {
                     try insertions[table]?.execute(arguments: StatementArguments(cells.map(\.databaseValue)))
                 }
                 if let gaps { try database.execute(sql: gaps) }
+                try DeviceHashTable.fill(database)
                 try StoreDatabase.note(note, database)
             }
             try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }

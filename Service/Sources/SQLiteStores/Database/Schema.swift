@@ -30,6 +30,10 @@ enum Schema {
         migrator.registerMigration("11") { try $0.execute(sql: historySteps) }
         migrator.registerMigration("12") { try $0.execute(sql: deviceCounts + devicesNotRegistered) }
         migrator.registerMigration("13") { try $0.execute(sql: SQLiteWebhookStore.deliveriesSchema) }
+        migrator.registerMigration("14") { database in
+            try database.execute(sql: DeviceHashTable.schema)
+            try DeviceHashTable.fill(database)
+        }
         return migrator
     }
 

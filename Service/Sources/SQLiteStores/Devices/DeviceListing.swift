@@ -21,6 +21,15 @@ enum DeviceListing {
             arguments += values
         }
         if let app = query.appID { require("app_id = ?", [app.text]) }
+        if query.scope != .allApps {
+            require("app_id IN (SELECT value FROM json_each(?))", [query.scope.storedText])
+        }
+        if let id = query.deviceID { require("device_id = ?", [id.text]) }
+        // Without the hint, the planner reads all devices of the app, in the order of the page.
+        let index = query.deviceHash == nil ? "" : " INDEXED BY sqlite_autoindex_devices_1"
+        if let hash = query.deviceHash {
+            require("device_id IN (SELECT device_id FROM device_hashes WHERE hash = ?)", [hash.bytes.data])
+        }
         if let status = query.status { require("status = ?", [status.rawValue]) }
         // Without this condition, SQLite does not use the partial index.
         if query.listsUnregisteredOfAllApps { conditions.append("status <> 'registered'") }
@@ -37,7 +46,7 @@ enum DeviceListing {
         arguments += [query.limit]
         return (
             """
-            SELECT \(columns) FROM devices WHERE \(conditions.joined(separator: " AND "))
+            SELECT \(columns) FROM devices\(index) WHERE \(conditions.joined(separator: " AND "))
             ORDER BY registered_at DESC, device_id LIMIT ?
             """, arguments
         )

@@ -232,5 +232,6 @@ extension Database {
                 VALUES (\(databaseQuestionMarks(count: columns.count)))
                 """
         ).execute(arguments: values + AppAttestKeyState.arguments(device.appAttest))
+        try DeviceHashTable.add(device.deviceID, to: self)
     }
 }

@@ -33,6 +33,8 @@ extension StoreConformance {
                 var query = DeviceQuery(limit: 1000)
                 query.appID = samples.app
                 try expect(try await stores.devices.devices(query), is: [], "the listed devices")
+                query.deviceHash = DeviceHash(of: device.deviceID)
+                try expect(try await stores.devices.devices(query), is: [], "the devices that the hash finds")
                 for key in [device.key, current.key] {
                     let binding = try await stores.devices.binding(of: key.thumbprint)
                     try expect(binding?.deviceID, is: device.deviceID, "the device of a key")

@@ -83,6 +83,45 @@ extension StoreConformance {
                 }
                 try expect(found, is: wanted, "the devices found by time too")
             },
+            ConformanceCheck("A device is found by its id and by the hash of its id, in the apps of the query alone") {
+                stores in
+                let (samples, other) = (try Samples(stores), try Samples(stores))
+                let (device, neighbour, foreign) = (samples.device(), samples.device(), other.device(status: .pending))
+                try await stores.add(device, samples)
+                try await stores.add(neighbour, samples)
+                try await stores.add(foreign, other)
+                func found(
+                    _ sought: DeviceRecord, _ change: (inout DeviceQuery) -> Void = { _ in }
+                ) async throws
+                    -> [DeviceID]
+                {
+                    var byID = DeviceQuery()
+                    byID.deviceID = sought.deviceID
+                    change(&byID)
+                    var byHash = byID
+                    (byHash.deviceID, byHash.deviceHash) = (nil, DeviceHash(of: sought.deviceID))
+                    let devices = try await stores.devices.devices(byID)
+                    try expect(try await stores.devices.devices(byHash), is: devices, "what the hash finds")
+                    return devices.map(\.deviceID)
+                }
+                for each in [device, neighbour, foreign] {
+                    try expect(try await found(each), is: [each.deviceID], "the device in all apps")
+                }
+                try expect(try await found(samples.device()), is: [], "the device that does not exist")
+                let apps = CredentialScope.apps([samples.app])
+                try expect(try await found(device) { $0.scope = apps }, is: [device.deviceID], "the device in its app")
+                try expect(try await found(foreign) { $0.scope = apps }, is: [], "the device of another app")
+                let both = CredentialScope.apps([samples.app, other.app])
+                try expect(
+                    try await found(foreign) { $0.scope = both }, is: [foreign.deviceID], "the device in two apps")
+                try expect(try await found(foreign) { $0.scope = .apps([]) }, is: [], "the device in no app")
+                try expect(
+                    try await found(device) { $0.appID = samples.app }, is: [device.deviceID], "the device of one app")
+                try expect(try await found(foreign) { $0.appID = samples.app }, is: [], "the device of one other app")
+                try expect(
+                    try await found(foreign) { $0.status = .pending }, is: [foreign.deviceID], "the pending device")
+                try expect(try await found(device) { $0.status = .pending }, is: [], "the device with another status")
+            },
             ConformanceCheck("Risk metrics are counted over an app's registered devices") { stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
                 func device(_ metric: Int?, _ samples: Samples, _ status: DeviceStatus = .registered) -> DeviceRecord {

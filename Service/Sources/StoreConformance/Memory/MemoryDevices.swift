@@ -117,6 +117,9 @@ extension MemoryStores: DeviceStore {
         try check(.devices)
         let matching = deviceRecords.values.filter { device in
             (query.appID == nil || device.appID == query.appID)
+                && query.scope.covers(device.appID)
+                && (query.deviceID == nil || device.deviceID == query.deviceID)
+                && query.deviceHash.map { DeviceHash(of: device.deviceID) == $0 } ?? true
                 && (query.status == nil || device.status == query.status)
                 && (query.platform == nil || device.platform == query.platform)
                 && query.registeredFrom.map { device.registeredAt >= $0 } ?? true

@@ -1,0 +1,61 @@
+import AuthContract
+import AuthService
+import StoreServers
+import Testing
+
+@testable import PostgreSQLStores
+
+extension AgainstPostgreSQL {
+    /// Devices are found by the hashes of their ids.
+    @Suite
+    struct DeviceHashTests {
+        private func query(_ id: DeviceID) -> DeviceQuery {
+            var query = DeviceQuery()
+            query.deviceHash = DeviceHash(of: id)
+            return query
+        }
+
+        @Test func `devices that the previous version inserted are found, before and after the migration`() async throws
+        {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            let stores = try await open(url)
+            let (device, later) = (try sampleDevice(), DeviceID(from: SystemRandom()))
+            try await stores.add(device)
+            await stores.close()
+            // The last step of the tables is undone.
+            try server.sql(
+                "DROP INDEX devices_by_hash; DELETE FROM synheart_auth_schema WHERE version = \(Schema.version)",
+                in: url)
+            #expect(try await PostgreSQLStores.migrate(url))
+            // Such as a node of the previous version does, which knows no hash.
+            let columns = DeviceRecord.columns.filter { $0 != "device_id" }.joined(separator: ", ")
+            try server.sql(
+                "INSERT INTO devices (device_id, \(columns)) SELECT '\(later)'::uuid, \(columns) FROM devices", in: url)
+            let again = try await open(url)
+            for id in [device.deviceID, later] {
+                #expect(try await again.devices.devices(query(id)).map(\.deviceID) == [id])
+            }
+            await again.close()
+        }
+
+        @Test func `a search by hash reads the indexes of hashes and ids, also without statistics`() async throws {
+            let url = try await PostgreSQLServer.shared().database()
+            try await PostgreSQLStores.migrate(url)
+            for status in [nil, .registered, .pending] as [DeviceStatus?] {
+                for scope in [CredentialScope.allApps, .apps([try AppID("com.example.app")])] {
+                    var query = query(DeviceID(from: SystemRandom()))
+                    (query.status, query.scope) = (status, scope)
+                    let statement = DeviceListing.statement(query)
+                    let plan = try await DatabaseCheck.inLongTransaction(try ServerAddress(url)) { connection in
+                        // The tables are empty: without this, reading them whole costs less.
+                        _ = try connection.rows("SET LOCAL enable_seqscan = off")
+                        let rows = try connection.rows("EXPLAIN " + statement.sql, statement.parameters).rows
+                        return try rows.map { try $0.text("QUERY PLAN") }.joined(separator: "\n")
+                    }
+                    #expect(plan.contains("devices_by_hash") && plan.contains("devices_pkey"), "\(plan)")
+                }
+            }
+        }
+    }
+}
