@@ -43,7 +43,9 @@ import Testing
         for arguments in [
             ["apps", "list"], ["apps", "list", "--json"], ["apps", "show", "com.example.app"],
             ["apps", "show", "com.example.other"], ["apps", "show", "no/such app"], ["devices", "list"],
-            ["devices", "list", "--status", "odd"], ["devices", "show", "--app", "com.example.app", device],
+            ["devices", "list", "--status", "odd"], ["devices", "list", "--device", device],
+            ["devices", "list", "--device", "2e63ae89698b95dd"], ["devices", "list", "--device", "2E63AE89698B95DD"],
+            ["devices", "list", "--device", "odd"], ["devices", "show", "--app", "com.example.app", device],
             ["devices", "revoke", "--app", "com.example.app", device], ["credentials", "list"],
             ["credentials", "list", "--json"], ["credentials", "revoke", "nobody"], ["signing-keys", "list"],
             ["audit", "list", "--json"], ["audit", "verify"], ["audit", "verify", "--head", "x"], ["statistics"],

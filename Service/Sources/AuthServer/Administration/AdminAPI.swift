@@ -117,7 +117,8 @@ extension AdminRoute {
         switch self {
         case .listDevices:
             [
-                "app_id", "device_id", "status", "platform", "registered_from", "registered_before", "limit", "cursor",
+                "app_id", "device_id", "device_hash", "status", "platform", "registered_from", "registered_before",
+                "limit", "cursor",
             ]
         case .listRecordings: ["app_id", "cursor", "limit"]
         case .queryAudit: ["app_id", "device_id", "before", "limit"]

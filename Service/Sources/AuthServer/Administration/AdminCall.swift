@@ -31,6 +31,11 @@ package struct AdminCall: Sendable {
         self.body = body
     }
 
+    /// The item of the query that finds a device by its id, or by the hash that the log has (`DeviceHash`).
+    package static func device(_ text: String?) -> (String, String?) {
+        (text?.utf8.count == 16 ? "device_hash" : "device_id", text)
+    }
+
     /// Path and query as in an HTTP request.
     package var target: String {
         let path = route.template.split(separator: "/").map { part in

@@ -62,11 +62,15 @@ struct AdminRequest: Sendable {
 
     /// The app whose items are listed; nil: all apps. A credential for some apps must name one of them.
     func narrowedApp() throws -> AppID? {
-        guard let app = try query.value("app_id", { try AppID($0) }) else {
-            try requireAccessToAll()
-            return nil
-        }
-        try requireAccess(to: app)
+        let app = try namedApp()
+        if app == nil { try requireAccessToAll() }
+        return app
+    }
+
+    /// The app that the query names; nil: none. The credential must be for it.
+    func namedApp() throws -> AppID? {
+        let app = try query.value("app_id") { try AppID($0) }
+        if let app { try requireAccess(to: app) }
         return app
     }
 }

@@ -136,6 +136,7 @@ enum OpenAPIExamples {
         switch name {
         case "app_id": "com.example.app"
         case "device_id": "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
+        case "device_hash": "261e1e6db9703f6c"
         case "credential_id": "0123456789abcdef"
         case "recording_id": "6b1f0c"
         case "by": "code,version"
@@ -190,7 +191,8 @@ extension AdminRoute {
         case .changeApp:
             "Replaces the whole record. Masked secrets stay as they are. With `If-Match` it is refused if the record was changed since."
         case .removeApp: "Only an app that never had a device can be removed: disable the others."
-        case .listDevices: "Narrow it by the query. `next_cursor` is the `cursor` of the next page, null on the last."
+        case .listDevices:
+            "Narrow it by the query. `device_hash` is the member `device` of a log line. Without `app_id`, `device_id` and `device_hash` search all apps of the credential; other lists need a credential for all apps. `next_cursor` is the `cursor` of the next page, null on the last."
         case .showDevice:
             "Everything that an operator may see of a device: no receipts, no keys. `ETag` names its version: a decision with `If-Match` is refused if the device was changed since."
         case .revokeDevice:

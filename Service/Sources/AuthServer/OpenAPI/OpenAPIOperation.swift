@@ -119,6 +119,7 @@ struct OpenAPIOperation: Sendable {
         switch name {
         case "app_id": ["$ref": "#/components/schemas/AppID"]
         case "device_id": ["$ref": "#/components/schemas/DeviceID"]
+        case "device_hash": ["type": "string", "pattern": "^[0-9a-f]{16}$"]
         case "status": ["$ref": "#/components/schemas/DeviceStatus"]
         case "platform": ["$ref": "#/components/schemas/Platform"]
         case "limit": ["type": "integer", "minimum": 1, "maximum": .integer(mostElements)]

@@ -35,20 +35,25 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List devices, newest first.",
             discussion: """
+                With --device, a device is searched in all apps of the credential, unless --app names one.
+
                   synheart-auth devices list --app com.example.app --status pending
+                  synheart-auth devices list --device 261e1e6db9703f6c
                   synheart-auth devices list --platform android --limit 1000 --json
                 """)
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
         @Option(help: "Only with this status: pending, registered, rejected, revoked, deregistered.")
         var status: String?
         @Option(help: "Only of this platform: ios, android.") var platform: String?
+        @Option(help: "Only this device: its id, or the hash by which the log names it, 16 hexadecimal digits.")
+        var device: String?
         @OptionGroup var page: LimitOptions
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
             let devices = try await administration.list(
                 .listDevices, "devices", limit: page.limit, cursor: ("cursor", "next_cursor"),
-                query: [("app_id", app), ("status", status), ("platform", platform)])
+                query: [("app_id", app), ("status", status), ("platform", platform), AdminCall.device(device)])
             try output.list(
                 devices, columns: ["device_id", "app_id", "platform", "status", "registered_at", "last_seen"],
                 empty: "no devices")

@@ -374,7 +374,8 @@ import Testing
     @Test(arguments: [
         "limit=0", "limit=1001", "limit=x", "status=odd", "platform=windows", "cursor=x", "cursor=AAAA", "what=1",
         "app_id=a&app_id=a", "app_id=%zz", "app_id=%", "app_id=%4", "app_id=%+1", "app_id=%FF", "app_id=%C3",
-        "app_id", "device_id=0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11",
+        "app_id", "device_id=0b7c1b1e", "device_hash=", "device_hash=2e63ae89698b95d", "device_hash=2E63AE89698B95DD",
+        "device_hash=2e63ae89698b95dg", "device_hash=2e63ae89698b95dd2e63ae89698b95dd",
         "registered_from=yesterday", "app_id=not%20an%20id",
     ]) func `a query that is not understood is refused`(query: String) async throws {
         try await TestServer.with { server in

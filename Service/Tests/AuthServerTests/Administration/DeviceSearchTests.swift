@@ -1,0 +1,61 @@
+import AuthContract
+import AuthService
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// A device is searched by its id or by its hash in the log, in the apps of the credential.
+@Suite struct DeviceSearchTests {
+    private static let other = "com.example.other"
+
+    /// The queries that name a device.
+    private static func queries(_ id: String) throws -> [String] {
+        ["device_id=\(id)", "device_hash=\(try DeviceID(id).logged)"]
+    }
+
+    @Test func `an id or a hash finds the device in all apps of the credential`() async throws {
+        try await TestServer.with { server in
+            try await server.addApp(Self.other)
+            let device = try await TestDevice.register(at: server)
+            _ = try await TestDevice.register(at: server)
+            let credentials = [
+                try await server.credential(.viewer), try await server.credential(.viewer, apps: [TestServer.appID]),
+                try await server.credential(.viewer, apps: [TestServer.appID, Self.other]),
+            ]
+            for credential in credentials {
+                for query in try Self.queries(device.id) {
+                    for named in ["", "&app_id=\(TestServer.appID)", "&status=registered", "&limit=2"] {
+                        let response = try await server.administer("GET", "/devices?\(query)\(named)", credential)
+                        let found = response.json["devices"]?.array?.compactMap { $0.object?["device_id"]?.string }
+                        #expect(found == [device.id], "\(query)\(named) \(response.text)")
+                    }
+                    let pending = try await server.administer("GET", "/devices?\(query)&status=pending", credential)
+                    #expect(pending.json["devices"]?.array?.isEmpty == true, "\(pending.text)")
+                }
+            }
+        }
+    }
+
+    @Test func `a device of another app is answered as one that does not exist`() async throws {
+        try await TestServer.with { server in
+            try await server.addApp(Self.other)
+            let device = try await TestDevice.register(at: server)
+            let bound = try await server.credential(.viewer, apps: [Self.other])
+            let nobody = DeviceID(from: SystemRandom()).text
+            // With the limit of 1, a device that is left out after it was counted would make a next page.
+            for rest in ["", "&limit=1", "&app_id=\(Self.other)", "&app_id=\(TestServer.appID)"] {
+                for (query, unknown) in zip(try Self.queries(device.id), try Self.queries(nobody)) {
+                    let foreign = try await server.administer("GET", "/devices?\(query)\(rest)", bound)
+                    let missing = try await server.administer("GET", "/devices?\(unknown)\(rest)", bound)
+                    #expect(foreign.status == (rest.contains(TestServer.appID) ? 403 : 200), "\(foreign.text)")
+                    #expect(foreign.status == missing.status && foreign.text == missing.text, "\(query)\(rest)")
+                    guard foreign.status == 200 else { continue }
+                    #expect(foreign.json["devices"]?.array?.isEmpty == true, "\(foreign.text)")
+                    #expect(foreign.json["next_cursor"]?.isNull == true, "\(foreign.text)")
+                }
+            }
+            #expect(try await server.administer("GET", "/devices?status=registered", bound).status == 403)
+        }
+    }
+}
