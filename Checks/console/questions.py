@@ -3,6 +3,7 @@
 A link, a button and a field that is filled in each count as one click. The table in Console.md is made of the same data.
 """
 
+import hashlib
 import re
 import typing
 
@@ -85,6 +86,7 @@ class Question(typing.NamedTuple):
 REFUSED = Click(f"… of the requests of {APP} were refused…")
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
 ACTOR = "admin:[0-9a-f]{16}"
+DEVICE = "Device id, or its hash in the log"
 QUESTIONS = [
     Question("Is tonight quiet, and what ends next?", [], "*Now*: its first sentence, *Readiness*, *What ends next*",
              [r"^\d+ (things|%)", "were refused, most with INVALID_SIGNATURE", "Readiness accepting works",
@@ -95,11 +97,11 @@ QUESTIONS = [
     Question("Which change did these refusals begin with, and who made it?", [REFUSED, Click("event …", "App record changed")],
              "*Audit*: when the record was changed and by whom, with the record before and after",
              [f"App record changed app.changed · {APP} {TIME} [^·]*· by {ACTOR} ·", "after: \\{.*before: \\{"]),
-    Question("Why is this user's phone refused?", [Click("Devices"), Fill("Device id", "{revoked}", "its id"), Click("Show")],
+    Question("Why is this user's phone refused?", [Click("Devices"), Fill(DEVICE, "{hash}", "its hash"), Click("Show")],
              "*One device*: its status; *What happened* has who revoked it and the reason",
              ["Device {revoked} revoked", f"Revoked device.revoked {TIME} [^·]*· by {ACTOR} ·", "reason: reason"]),
     Question("When did this phone change its key, and why?",
-             [Click("Devices"), Fill("Device id", "{rotated}", "its id"), Click("Show")],
+             [Click("Devices"), Fill(DEVICE, "{rotated}", "its id"), Click("Show")],
              "*One device*: *Key rotated*; *What happened* has the reason",
              ["Device {rotated} registered", f"Key rotated {TIME}", "Key rotated device.key_rotated .*reason: scheduled"]),
     Question("Why was this registration refused, and would it be refused today?", [Click("Refusals"), Click("UNTRUSTED_CHAIN")],
@@ -140,7 +142,8 @@ def differs(page):
 
 def faults(check):
     """Asks all of them, without script."""
-    values = {"revoked": check.scene.revoked.device, "rotated": check.scene.rotated.device}
+    revoked = check.scene.revoked.device
+    values = {"revoked": revoked, "hash": hashlib.sha256(revoked.encode()).hexdigest()[:16], "rotated": check.scene.rotated.device}
     for role in ("operator", "admin"):
         with check.browser.page() as window:
             window.scripts(False)

@@ -19,6 +19,24 @@ import Testing
         }
         let elsewhere = await browser.get("/console/devices?device=\(device)&app=\(Desk.app)").text
         #expect(elsewhere.contains("No device matches.") && !elsewhere.contains("device.registered"))
+        #expect(elsewhere.contains("href=\"/console/devices?device=\(device)\">Look in all apps"))
+    }
+
+    @Test func `the hash of the log opens the page of its device, in the apps of the credential`() async throws {
+        let desk = try await Desk()
+        for app in ["com.example.other", "com.example.third"] { try await desk.addApp(app) }
+        let (own, foreign) = (
+            try await desk.addDevice(of: "com.example.other"), try await desk.addDevice(of: "com.example.third")
+        )
+        let browser = try await desk.signedIn(.viewer, apps: [Desk.app, "com.example.other"])
+        for text in [try DeviceID(own).logged, try DeviceID(own).logged.uppercased(), own] {
+            let page = await browser.get("/console/devices?device=\(text)")
+            #expect(page.status == 200 && page.text.contains("<h1>Device <code>\(own)</code></h1>"))
+        }
+        for text in [try DeviceID(foreign).logged, foreign] {
+            let page = await browser.get("/console/devices?device=\(text)")
+            #expect(page.status == 200 && page.text.contains("No device matches."))
+        }
     }
 
     @Test func `a queue says how many devices wait, and since when the first does`() async throws {

@@ -59,16 +59,25 @@ import Testing
         #expect(await Self.found(Self.uuid, browser).text.contains("NOT_REGISTERED"))
     }
 
-    @Test func `the hash of the log finds the recorded refusals of its device, and says what it cannot find`()
-        async throws
-    {
+    @Test func `the hash of the log finds its device and the recorded refusals of it`() async throws {
         let desk = try await Desk()
         let device = try await desk.addDevice()
         let refusal = try await Self.record(of: device, in: desk)
         let other = try await Self.record(of: try await desk.addDevice(), in: desk)
         let page = await Self.found(try DeviceID(device).logged, try await desk.signedIn(.operator)).text
         #expect(page.contains(refusal) && page.contains(device) && !page.contains(other))
-        #expect(page.contains("A hash does not reveal its device"))
+        #expect(page.contains("href=\"/console/devices/\(Desk.app)/\(device)\"") && !page.contains("NOT_REGISTERED"))
+    }
+
+    @Test func `the hash of the log finds a device without recorded refusals, and says if there is none`() async throws
+    {
+        let desk = try await Desk()
+        let device = try await desk.addDevice()
+        let browser = try await desk.signedIn(.operator)
+        let page = await Self.found(try DeviceID(device).logged.uppercased(), browser, app: "").text
+        #expect(page.contains("href=\"/console/devices/\(Desk.app)/\(device)\"") && !page.contains("NOT_REGISTERED"))
+        let unknown = await Self.found(try DeviceID(Self.uuid).logged, browser, app: "").text
+        #expect(unknown.contains("NOT_REGISTERED") && !unknown.contains("/console/devices/\(Desk.app)/"))
     }
 
     @Test func `a time finds the recorded refusals of a quarter of an hour around it`() async throws {

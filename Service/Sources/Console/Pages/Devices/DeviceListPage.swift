@@ -2,7 +2,8 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// Devices, newest first, narrowed by filters. With status pending it is the queue of decisions. The id of a device opens its page.
+/// Devices, newest first, narrowed by filters. With status pending it is the queue of decisions. The id of a device, or the hash by
+/// which the log names it, opens its page.
 struct DeviceListPage: ConsolePage {
     let path = "/devices"
     let needs: AdminRoute? = .listDevices
@@ -21,7 +22,7 @@ struct DeviceListPage: ConsolePage {
             "platforms": Choice.values(
                 [Choice("", "Any platform")] + Platform.allCases.map { Choice($0.rawValue, $0.rawValue) },
                 chosen: platform),
-            "device": .text(id), "problem": .none, "older": .none, "hasNoApps": .flag(apps.isEmpty),
+            "device": .text(id), "elsewhere": .none, "problem": .none, "older": .none, "hasNoApps": .flag(apps.isEmpty),
             "isQueue": .flag(status == "pending"), "waiting": .none,
         ]
         let call = AdminCall(
@@ -40,12 +41,17 @@ struct DeviceListPage: ConsolePage {
                     values["waiting"] = Self.waiting(devices, visit)
                 }
             } else {
-                devices = try await Self.find(id, app.map { [$0] } ?? apps, visit)
+                // Searched in all apps of the person, unless one was chosen.
+                let chosen = query["app"].flatMap { $0.isEmpty ? nil : $0 }
+                devices = try await Self.find(id, in: chosen, visit)
+                if chosen != nil, apps.count > 1 {
+                    values["elsewhere"] = .text(PagePath.of("devices", query: [("device", id)]))
+                }
             }
         } catch {
             values["problem"] = .text(error.message)
         }
-        if !id.isEmpty, let found = devices.first, let app = found["app_id"]?.string {
+        if !id.isEmpty, devices.count == 1, let found = devices.first, let app = found["app_id"]?.string {
             var opened = visit
             opened.parameters = ["app_id": app, "device_id": found["device_id"]?.string ?? id]
             return try await DevicePage().show(opened)
@@ -67,14 +73,10 @@ struct DeviceListPage: ConsolePage {
         return ["count": .number(Int64(devices.count)), "since": Moment.value(first, now: visit.now)]
     }
 
-    /// The device with this id, whichever of these apps it is of.
-    static func find(_ id: String, _ apps: [String], _ visit: Visit) async throws(CallRefused) -> [JSONValue] {
-        for app in apps {
-            let call = AdminCall(.listDevices, query: [("app_id", app), ("device_id", id)])
-            let found = try await visit.call(call)["devices"]?.elements ?? []
-            if !found.isEmpty { return found }
-        }
-        return []
+    /// The device with this id or hash, in one app or in all apps of the person.
+    static func find(_ text: String, in app: String?, _ visit: Visit) async throws(CallRefused) -> [JSONValue] {
+        let call = AdminCall(.listDevices, query: [("app_id", app), AdminCall.device(text)])
+        return try await visit.call(call)["devices"]?.elements ?? []
     }
 
     /// The decisions about several devices of one app.

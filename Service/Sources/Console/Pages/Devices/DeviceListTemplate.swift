@@ -2,7 +2,7 @@ extension Templates {
     static let devices = #"""
         <h1>{{page.title}}</h1>
         <form method="get" action="/console/devices" class="filters" role="search">
-        <div class="field"><label for="device">Device id</label>
+        <div class="field"><label for="device">Device id, or its hash in the log</label>
         <input id="device" name="device" value="{{device}}" spellcheck="false" autocomplete="off" placeholder="7d0f6c1a-…"></div>
         <div class="field"><label for="app">App</label>
         <select id="app" name="app">{{#apps}}<option value="{{value}}"{{#selected}} selected{{/selected}}>{{label}}</option>{{/apps}}</select></div>
@@ -60,7 +60,7 @@ extension Templates {
         {{^hasNoApps}}{{#isQueue}}
         <p>No device waits for a decision.</p>
         {{/isQueue}}{{^isQueue}}{{#isFiltered}}
-        <p>No device matches. <a href="/console/devices">Show all devices</a>, or look for the id in the <a href="/console/audit">audit log</a>.</p>
+        <p>No device matches. {{#elsewhere}}<a href="{{.}}">Look in all apps</a>, {{/elsewhere}}<a href="/console/devices">Show all devices</a>, or look for the id in the <a href="/console/audit">audit log</a>.</p>
         {{/isFiltered}}{{^isFiltered}}
         <p>No device has registered yet. Point the app's client at the public origin, and start it once.</p>
         {{/isFiltered}}{{/isQueue}}{{/hasNoApps}}

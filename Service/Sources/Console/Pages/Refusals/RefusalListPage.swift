@@ -32,8 +32,7 @@ struct RefusalListPage: ConsolePage {
             if let search {
                 let compared = refusals.count
                 refusals = refusals.filter(search.matches)
-                values["search"] = try await search.value(
-                    refusals.count, of: compared, in: app.map { [$0] } ?? apps, visit)
+                values["search"] = try await search.value(refusals.count, of: compared, in: app, visit)
             } else if !asked.isEmpty {
                 refusals = []
                 values["problem"] = .text(

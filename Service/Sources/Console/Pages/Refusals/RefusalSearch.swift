@@ -81,40 +81,46 @@ enum RefusalSearch: Sendable, Hashable {
 }
 
 extension RefusalSearch {
+    /// The id or the hash of a device.
+    private var searched: String? {
+        switch self {
+        case .device(let id): id.text
+        case .hash(let hash): hash
+        case .time, .request: nil
+        }
+    }
+
     /// For the template `refusals`.
     ///
     /// - Parameters:
     ///   - count: the number of matching recorded refusals.
     ///   - compared: the number of compared ones.
-    ///   - apps: the apps in which a device is searched.
-    func value(_ count: Int, of compared: Int, in apps: [String], _ visit: Visit) async throws(CallRefused) -> PageValue
-    {
-        var device = PageValue.none
+    ///   - app: the app in which a device is searched; nil: all apps of the person.
+    func value(_ count: Int, of compared: Int, in app: String?, _ visit: Visit) async throws(CallRefused) -> PageValue {
         var sentences: [String] = []
         let recorded = "\(Int64(count).grouped) of the newest \(Int64(compared).grouped) recorded refusals"
         switch self {
-        case .device(let id):
-            sentences.append("\(recorded) are of this device, or have this id.")
-            if let found = try await DeviceListPage.find(id.text, apps, visit).first, let app = found["app_id"]?.string
-            {
-                device = [
-                    "id": .text(id.text), "app": .text(app), "status": PageValue(found["status"]),
-                    "path": .text(PagePath.of("devices", app, id.text)),
-                ]
-            } else {
-                sentences.append(
-                    "No app that was looked in has such a device. Its requests are refused with NOT_REGISTERED.")
-            }
-        case .hash:
-            sentences += [
-                "\(recorded) are of a device with this hash.",
-                "A hash does not reveal its device: other devices are not found by it. Ask the app for the id, and search for that.",
-            ]
+        case .device: sentences.append("\(recorded) are of this device, or have this id.")
+        case .hash: sentences.append("\(recorded) are of a device with this hash.")
         case .time: sentences.append("\(recorded) are from 15 minutes before until 15 minutes after that time.")
         case .request:
             sentences.append(
                 "Only the log knows requests by their ids. Its line has the reason, and the hash of the device: search for that."
             )
+        }
+        var device = PageValue.none
+        if let searched {
+            if let found = try await DeviceListPage.find(searched, in: app, visit).first,
+                let app = found["app_id"]?.string, let id = found["device_id"]?.string
+            {
+                device = [
+                    "id": .text(id), "app": .text(app), "status": PageValue(found["status"]),
+                    "path": .text(PagePath.of("devices", app, id)),
+                ]
+            } else {
+                sentences.append(
+                    "No app that was looked in has such a device. Its requests are refused with NOT_REGISTERED.")
+            }
         }
         return [
             "device": device, "sentences": .list(sentences.map { .text($0) }),
