@@ -296,6 +296,9 @@ def drive(client):
     assert {page["devices"][0]["device_id"], rest["devices"][0]["device_id"]} == {device.id, rejected.id}
     expect(client.administer("GET", "/devices?status=rejected&platform=ios&registered_from=1"), 200)
     expect(client.administer("GET", "/devices?limit=0"), 400)
+    oldest = expect(client.administer("GET", f"/devices?app_id={APP}&order=oldest"), 200).json["devices"]
+    newest = expect(client.administer("GET", f"/devices?app_id={APP}"), 200).json["devices"]
+    assert oldest == newest[::-1] and len(oldest) > 1
     results = expect(client.administer("POST", f"/apps/{APP}/decisions", {
         "decision": "approve", "dry_run": True, "devices": [{"device_id": device.id}]}), 200).json["results"]
     assert [result["device_id"] for result in results] == [device.id]

@@ -51,8 +51,30 @@ import Testing
         #expect(sentence.components(upTo: "</p>").contains("<small>2 hours ago</small>"))
         #expect(await browser.get("/console/devices").text.contains("Devices that wait") == false)
         #expect(await browser.get("/console/devices?status=revoked").text.contains("Devices that wait") == false)
-        // A part of the queue does not say it.
+        // The first page of a longer queue does not count it.
         for _ in 0..<50 { _ = try await desk.addDevice(.pending) }
-        #expect(await browser.get("/console/devices?status=pending").text.contains("Devices that wait") == false)
+        let long = await browser.get("/console/devices?status=pending").text
+        #expect(!long.contains("Devices that wait"))
+        let first = try #require(long.components(after: "<p>The first has waited since"))
+        #expect(first.components(upTo: "</p>").contains("<small>2 hours ago</small>"))
+        #expect(await browser.get("/console/devices?status=registered").text.contains("has waited") == false)
+    }
+
+    @Test func `a long queue says since when the first device of the filter waits`() async throws {
+        let desk = try await Desk()
+        try await desk.addApp("com.example.other")
+        _ = try await desk.addDevice(.pending)
+        desk.clock.advance(7200)
+        for _ in 0..<51 { _ = try await desk.addDevice(.pending, of: "com.example.other") }
+        desk.clock.advance(600)
+        let browser = try await desk.signedIn(.operator, apps: ["com.example.other"])
+        let page = await browser.get("/console/devices?status=pending&app=com.example.other").text
+        #expect(page.contains("The first has waited since") && page.contains("<small>10 minutes ago</small>"))
+        #expect(!page.contains("<small>2 hours ago</small>"))
+        let now = await browser.get("/console").text
+        #expect(now.contains("Devices that wait for a decision: 51</a>. The first has waited since"))
+        #expect(now.contains("<small>10 minutes ago</small>") && !now.contains("<small>2 hours ago</small>"))
+        let all = await (try await desk.signedIn(.viewer)).get("/console").text
+        #expect(all.contains("Devices that wait for a decision: 52</a>") && all.contains("<small>2 hours ago</small>"))
     }
 }

@@ -161,8 +161,9 @@ struct DeviceCountTests {
         var query = DeviceQuery(limit: 50)
         query.appID = try app.map { try AppID($0) }
         query.status = status
-        for isNext in [false, true] {
-            if isNext { query.after = DeviceQuery.PageToken(try sampleDevice()) }
+        for (order, isNext) in DeviceQuery.Order.allCases.flatMap({ [($0, false), ($0, true)] }) {
+            query.order = order
+            query.after = isNext ? DeviceQuery.PageToken(try sampleDevice()) : nil
             let (sql, arguments) = DeviceListing.statement(query)
             let plan = try await stores.database.read { database in
                 try Row.fetchAll(database, sql: "EXPLAIN QUERY PLAN " + sql, arguments: arguments)

@@ -13,6 +13,8 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
         case countsDevicesOfEveryApp
         /// A query for the apps of a credential lists the devices of all apps.
         case listsDevicesOfEveryApp
+        /// Devices are always listed newest first.
+        case ignoresOrder
         /// A refused change still appends its event.
         case appendsEventAnyway(MemoryStores.Call)
         /// A receipt is recorded if the attested key and the lease still match, even over a newer receipt.
@@ -120,6 +122,7 @@ struct FaultyStores: AppStore, DeviceStore, ReceiptStore {
     func devices(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord] {
         var query = query
         if fault == .listsDevicesOfEveryApp { query.scope = .allApps }
+        if fault == .ignoresOrder { query.order = .newest }
         return try await memory.devices(query)
     }
 

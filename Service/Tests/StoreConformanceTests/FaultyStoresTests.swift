@@ -32,6 +32,11 @@ struct FaultyStoresTests {
         #expect(try await isCaught(.listsDevicesOfEveryApp, by: guarantee))
     }
 
+    @Test func `a store that lists devices in one order fails`() async throws {
+        let guarantee = "Pages list every device once, newest or oldest first, and by id within a second"
+        #expect(try await isCaught(.ignoresOrder, by: guarantee))
+    }
+
     @Test(arguments: [
         (MemoryStores.Call.insertApp, "A change of an app that is refused has no event"),
         (.saveApp, "A change of an app that is refused has no event"),

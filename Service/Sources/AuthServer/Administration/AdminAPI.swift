@@ -118,7 +118,7 @@ extension AdminRoute {
         case .listDevices:
             [
                 "app_id", "device_id", "device_hash", "status", "platform", "registered_from", "registered_before",
-                "limit", "cursor",
+                "order", "limit", "cursor",
             ]
         case .listRecordings: ["app_id", "cursor", "limit"]
         case .queryAudit: ["app_id", "device_id", "before", "limit"]

@@ -18,6 +18,7 @@ extension AdminAPI {
         query.platform = try request.query.choice("platform", Platform.self)
         query.registeredFrom = try request.query.value("registered_from", UnixTime.init(administration:))
         query.registeredBefore = try request.query.value("registered_before", UnixTime.init(administration:))
+        query.order = try request.query.choice("order", DeviceQuery.Order.self) ?? .newest
         query.after = try request.query.value("cursor", DeviceQuery.PageToken.init(cursor:))
         let devices = try await service.administration.list(query)
         return .json(try await page(devices, next: devices.count == query.limit ? devices.last : nil))

@@ -107,10 +107,20 @@ public struct DeviceQuery: Sendable {
     public var registeredFrom: UnixTime?
     /// Registered earlier.
     public var registeredBefore: UnixTime?
-    /// Continues after this device of the previous page.
+    /// The order of the pages.
+    public var order = Order.newest
+    /// Continues after this device of the previous page, in the same order.
     public var after: PageToken?
     /// 1 to 1000. A value outside is clamped, so stores need not check it.
     public var limit: Int { didSet { limit = Self.bounded(limit) } }
+
+    /// The order of devices, by the time of registration.
+    public enum Order: String, Sendable, Hashable, CaseIterable {
+        /// The latest `registeredAt` first, and within one second in the order of the ids' texts.
+        case newest
+        /// The reverse of `newest`.
+        case oldest
+    }
 
     /// The last device of a page.
     public struct PageToken: Sendable, Hashable {
@@ -198,10 +208,10 @@ public protocol DeviceStore: Sendable {
     /// devices are skipped. With more than `LastSeen.step` devices, it throws and writes nothing.
     func writeLastSeen(_ seen: [DeviceID: UnixTime]) async throws(StoreError)
 
-    /// One page of devices: the latest `registeredAt` first, and within one second in the order of the ids' texts.
+    /// One page of devices, in the order of the query.
     func devices(_ query: DeviceQuery) async throws(StoreError) -> [DeviceRecord]
 
-    /// One page of the devices that are not deregistered, in the order of `devices(_:)`. A service reads all pages when it
+    /// One page of the devices that are not deregistered, the newest first as in `devices(_:)`. A service reads all pages when it
     /// starts, so a page must cost little.
     ///
     /// - Parameters:

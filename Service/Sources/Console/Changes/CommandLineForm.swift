@@ -31,7 +31,7 @@ enum CommandLineForm {
         case .lowerScheme: return ["devices", "lower-scheme"] + device + option("scheme", "scheme")
         case .showDevice: return ["devices", "show"] + device
         case .listDevices:
-            guard !call.query.contains(where: { $0.name == "cursor" }) else { return nil }
+            guard !call.query.contains(where: { ["cursor", "order"].contains($0.name) }) else { return nil }
             return ["devices", "list"] + queried("app", "app_id") + queried("status", "status")
                 + queried("platform", "platform") + queried("device", "device_id") + queried("device", "device_hash")
                 + queried("limit", "limit")

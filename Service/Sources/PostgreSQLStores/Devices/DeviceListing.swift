@@ -38,17 +38,19 @@ enum DeviceListing {
         require({ "registered_at >= \($0)" }, .integer(max(query.registeredFrom?.seconds ?? 1, 1)))
         if let before = query.registeredBefore { require({ "registered_at < \($0)" }, .time(before)) }
         if let after = query.after {
+            let (time, id) = query.order == .newest ? ("<", ">") : (">", "<")
             // The index starts at the first comparison. The second one separates devices of the same second.
-            require({ "registered_at <= \($0)" }, .time(after.registeredAt))
-            let time = parameters.count
-            require({ "(registered_at < $\(time) OR device_id > \($0))" }, .uuid(after.deviceID))
+            require({ "registered_at \(time)= \($0)" }, .time(after.registeredAt))
+            let number = parameters.count
+            require({ "(registered_at \(time) $\(number) OR device_id \(id) \($0))" }, .uuid(after.deviceID))
         }
         if let status { require({ "status <> \($0)" }, .text(status.rawValue)) }
         parameters.append(.integer(Int64(query.limit)))
+        let order = query.order == .newest ? "registered_at DESC, device_id" : "registered_at, device_id DESC"
         return Statement(
             """
             SELECT \(columns) FROM devices WHERE \(conditions.joined(separator: " AND "))
-            ORDER BY registered_at DESC, device_id LIMIT $\(parameters.count)
+            ORDER BY \(order) LIMIT $\(parameters.count)
             """, parameters)
     }
 }

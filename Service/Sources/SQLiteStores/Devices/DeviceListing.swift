@@ -35,19 +35,24 @@ enum DeviceListing {
         if query.listsUnregisteredOfAllApps { conditions.append("status <> 'registered'") }
         if let platform = query.platform { require("platform = ?", [platform.rawValue]) }
         // A forgotten device has the time 0, so this keeps the index scan from reading forgotten devices.
-        require("registered_at >= ?", [max(query.registeredFrom?.seconds ?? 1, 1)])
+        var from = max(query.registeredFrom?.seconds ?? 1, 1)
+        if query.order == .oldest, let after = query.after { from = max(from, after.registeredAt.seconds) }
+        require("registered_at >= ?", [from])
         if let before = query.registeredBefore { require("registered_at < ?", [before.seconds]) }
         if let after = query.after {
-            // The index starts at the first comparison. The second one separates devices of the same second.
-            require("registered_at <= ?", [after.registeredAt.seconds])
-            require("(registered_at < ? OR device_id > ?)", [after.registeredAt.seconds, after.deviceID.text])
+            let (time, id) = query.order == .newest ? ("<", ">") : (">", "<")
+            // The index starts at the first comparison, or at `from`. The second one separates devices of the same second.
+            if query.order == .newest { require("registered_at <= ?", [after.registeredAt.seconds]) }
+            require(
+                "(registered_at \(time) ? OR device_id \(id) ?)", [after.registeredAt.seconds, after.deviceID.text])
         }
         if let status { require("status <> ?", [status.rawValue]) }
         arguments += [query.limit]
+        let order = query.order == .newest ? "registered_at DESC, device_id" : "registered_at, device_id DESC"
         return (
             """
             SELECT \(columns) FROM devices\(index) WHERE \(conditions.joined(separator: " AND "))
-            ORDER BY registered_at DESC, device_id LIMIT ?
+            ORDER BY \(order) LIMIT ?
             """, arguments
         )
     }

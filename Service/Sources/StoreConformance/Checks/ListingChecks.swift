@@ -4,7 +4,8 @@ internal import AuthService
 extension StoreConformance {
     static var listingChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("Pages list every device once, newest first, and by id within a second") { stores in
+            ConformanceCheck("Pages list every device once, newest or oldest first, and by id within a second") {
+                stores in
                 let samples = try Samples(stores)
                 let devices = (0..<25).map { samples.device(registeredAt: stores.now + Int64($0 / 4)) }
                 for device in devices { try await stores.add(device, samples) }
@@ -22,6 +23,15 @@ extension StoreConformance {
                 }
                 try expect(pages.map(\.count), is: [4, 4, 4, 4, 4, 4, 1, 0], "the sizes of the pages")
                 try expect(pages.flatMap { $0 }, is: wanted, "the devices")
+                (query.order, query.after) = (.oldest, nil)
+                var reversed: [DeviceRecord] = []
+                while reversed.count < 100 {
+                    let page = try await stores.devices.devices(query)
+                    reversed += page
+                    guard let last = page.last else { break }
+                    query.after = DeviceQuery.PageToken(last)
+                }
+                try expect(reversed, is: wanted.reversed(), "the devices, oldest first")
             },
             ConformanceCheck("Pages of known ids list every device once that is not deregistered, of all apps") {
                 stores in

@@ -124,9 +124,9 @@ extension MemoryStores: DeviceStore {
                 && (query.platform == nil || device.platform == query.platform)
                 && query.registeredFrom.map { device.registeredAt >= $0 } ?? true
                 && query.registeredBefore.map { device.registeredAt < $0 } ?? true
-                && query.after.map { precedes($0, .init(device)) } ?? true
+                && query.after.map { precedes($0, .init(device), query.order) } ?? true
         }
-        return Array(matching.sorted { precedes(.init($0), .init($1)) }.prefix(query.limit))
+        return Array(matching.sorted { precedes(.init($0), .init($1), query.order) }.prefix(query.limit))
     }
 
     /// See `DeviceStore`.
@@ -195,8 +195,11 @@ extension MemoryStores: DeviceStore {
         } || tombstones.values.contains { $0.appID == device.appID && $0.attestedKeyID == evidence.keyID }
     }
 
-    private func precedes(_ left: DeviceQuery.PageToken, _ right: DeviceQuery.PageToken) -> Bool {
-        left.registeredAt == right.registeredAt
+    private func precedes(
+        _ left: DeviceQuery.PageToken, _ right: DeviceQuery.PageToken, _ order: DeviceQuery.Order = .newest
+    ) -> Bool {
+        let (left, right) = order == .newest ? (left, right) : (right, left)
+        return left.registeredAt == right.registeredAt
             ? left.deviceID.text < right.deviceID.text : left.registeredAt > right.registeredAt
     }
 }

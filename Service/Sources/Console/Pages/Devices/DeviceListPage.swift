@@ -37,8 +37,8 @@ struct DeviceListPage: ConsolePage {
                 let answer = try await visit.call(call)
                 devices = answer["devices"]?.elements ?? []
                 values["older"] = older(answer["next_cursor"]?.string, app, status, platform)
-                if query["cursor"] == nil, answer["next_cursor"]?.string == nil {
-                    values["waiting"] = Self.waiting(devices, visit)
+                if query["cursor"] == nil, status == "pending" {
+                    values["waiting"] = try await waiting(answer, app, platform, visit)
                 }
             } else {
                 // Searched in all apps of the person, unless one was chosen.
@@ -67,10 +67,37 @@ struct DeviceListPage: ConsolePage {
         return Page(status == "pending" ? "Pending devices" : "Devices", "devices", values)
     }
 
-    /// How many devices a whole queue has, and since when the first of them waits.
-    private static func waiting(_ devices: [JSONValue], _ visit: Visit) -> PageValue {
-        guard let first = devices.last?["registered_at"]?.string else { return .none }
-        return ["count": .number(Int64(devices.count)), "since": Moment.value(first, now: visit.now)]
+    /// Since when the first device of a queue has waited, and how many devices wait if all of them are on the page.
+    private func waiting(
+        _ answer: JSONValue, _ app: String?, _ platform: String, _ visit: Visit
+    ) async throws(CallRefused) -> PageValue {
+        let devices = answer["devices"]?.elements ?? []
+        let isAll = answer["next_cursor"]?.string == nil
+        let first =
+            isAll
+            ? devices.last?["registered_at"]?.string
+            : try await Self.firstPending(of: app, platform: platform.isEmpty ? nil : platform, visit)
+        guard let first else { return .none }
+        return [
+            "count": isAll ? .number(Int64(devices.count)) : .none, "since": Moment.value(first, now: visit.now),
+        ]
+    }
+
+    /// When the pending device registered that has waited longest; nil: none waits.
+    ///
+    /// - Parameters:
+    ///   - app: the app of the device; nil: any, for a credential for all apps.
+    ///   - platform: the platform of the device; nil: any.
+    ///   - visit: the visit that makes the call.
+    static func firstPending(
+        of app: String?, platform: String? = nil, _ visit: Visit
+    ) async throws(CallRefused) -> String? {
+        let call = AdminCall(
+            .listDevices,
+            query: [
+                ("app_id", app), ("status", "pending"), ("platform", platform), ("order", "oldest"), ("limit", "1"),
+            ])
+        return try await visit.call(call)["devices"]?.elements.first?["registered_at"]?.string
     }
 
     /// The device with this id or hash, in one app or in all apps of the person.

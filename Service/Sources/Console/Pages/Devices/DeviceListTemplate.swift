@@ -17,7 +17,7 @@ extension Templates {
         {{/problem}}
         {{^isEmpty}}
         {{#isQueue}}{{#waiting}}
-        <p>Devices that wait: {{count}}. The first has waited since {{#since}}{{>time}}{{/since}}.</p>
+        <p>{{#count}}Devices that wait: {{.}}. {{/count}}The first has waited since {{#since}}{{>time}}{{/since}}.</p>
         {{/waiting}}{{/isQueue}}
         {{#bulk}}
         {{#action}}

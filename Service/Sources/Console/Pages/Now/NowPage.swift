@@ -1,5 +1,6 @@
 internal import AuthContract
 internal import AuthServer
+internal import AuthService
 internal import StrictJSON
 
 /// The first page: the problems that need attention now, or that there are none.
@@ -22,16 +23,25 @@ struct NowPage: ConsolePage {
             AdminCall(.showHistory, query: [("since", since), ("step", "60"), ("by", "code")]), visit)
         let credentials =
             visit.may(.listCredentials) ? await Part(AdminCall(.listCredentials), visit) : Part(answer: .null)
+        let pending = statistics.answer["devices"]?["pending"]?.integer ?? 0
+        var (firstPending, queueProblem) = (String?.none, String?.none)
+        if pending > 0 {
+            do throws(CallRefused) {
+                firstPending = try await Self.firstPending(statistics.answer, visit)
+            } catch { queueProblem = error.message }
+        }
         let verdicts = Verdicts(grouped.answer)
         var endings = Ending.of(visit.service.listenerCertificates())
         endings += Ending.of(credentials: credentials.answer, now: now)
         endings.sort { $0.at < $1.at }
         let concerns =
             Concern.of(checks, now: now)
-            + Set([statistics, grouped, history, credentials].compactMap(\.problem)).sorted()
+            + Set(
+                [statistics, grouped, history, credentials].compactMap(\.problem) + [queueProblem].compactMap(\.self)
+            )
+            .sorted()
             .map { Concern(isUrgent: true, sentence: "This page is not complete: \($0)") }
             + Concern.of(verdicts) + Concern.of(statistics: statistics.answer) + Concern.of(endings, now: now)
-        let pending = statistics.answer["devices"]?["pending"]?.integer ?? 0
         return Page(
             "Now", "now",
             [
@@ -49,7 +59,7 @@ struct NowPage: ConsolePage {
                 "statuses": .list(DeviceStatus.allCases.map { .text($0.rawValue) }),
                 "pending": pending > 0
                     ? [
-                        "count": .number(pending),
+                        "count": .number(pending), "since": Moment.value(firstPending, now: now),
                         "path": .text(PagePath.of("devices", query: [("status", "pending")])),
                     ]
                     : .none,
@@ -62,6 +72,19 @@ struct NowPage: ConsolePage {
         case 1: concerns[0].sentence
         default: "\(concerns.count) things need you."
         }
+    }
+
+    /// When the device registered that has waited longest for a decision, of the apps that the person may see.
+    private static func firstPending(
+        _ statistics: JSONValue, _ visit: Visit
+    ) async throws(CallRefused) -> String? {
+        guard visit.credential.scope != .allApps else { return try await DeviceListPage.firstPending(of: nil, visit) }
+        var first: String?
+        for app in statistics["apps"]?.elements ?? [] where app["devices"]?["pending"]?.integer ?? 0 > 0 {
+            guard let found = try await DeviceListPage.firstPending(of: app["app_id"]?.string, visit) else { continue }
+            first = min(first ?? found, found)
+        }
+        return first
     }
 
     private static func value(_ concern: Concern) -> PageValue {

@@ -3,7 +3,7 @@ extension Templates {
         <div data-live="now">
         <h1 class="headline {{tone}}">{{headline}}</h1>
         {{#pending}}
-        <p><a href="{{path}}">Devices that wait for a decision: {{count}}</a></p>
+        <p><a href="{{path}}">Devices that wait for a decision: {{count}}</a>{{#since}}. The first has waited since {{>time}}{{/since}}</p>
         {{/pending}}
         <ul class="concerns">
         {{#concerns}}
