@@ -324,6 +324,9 @@ def drive(client):
     # The rest of the admin API, and the operations endpoints.
     expect(client.administer("GET", f"/audit?app_id={APP}&limit=3"), 200)
     expect(client.administer("GET", "/audit?before=5"), 200)
+    found = expect(client.administer("GET", "/audit?code=app.changed,app.added&since=1"), 200).json["events"]
+    assert {event["code"] for event in found} == {"app.changed", "app.added"}, found
+    expect(client.administer("GET", "/audit?code=app.lost"), 400)
     tail = expect(client.administer("GET", "/audit/follow?after=0&limit=3"), 200).json
     assert [event["sequence"] for event in tail["events"]] == [1, 2, 3] and tail["next_after"] == 3
     expect(client.administer("GET", "/audit/follow?after=1000000"), 409)

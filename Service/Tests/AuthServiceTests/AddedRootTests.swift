@@ -236,7 +236,7 @@ private struct UnwritableAudit: AuditLog {
     func append(_ event: AuditEvent) async throws(StoreError) { throw StoreError(.unavailable, "full") }
 
     func events(
-        app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+        app: AppID?, device: DeviceID?, codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?, limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent] { [] }
 
     func events(

@@ -22,10 +22,11 @@ struct KnownDevicesTests {
         func append(_ event: AuditEvent) async throws(StoreError) { try await current.append(event) }
 
         func events(
-            app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+            app: AppID?, device: DeviceID?, codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?, limit: Int
         ) async throws(StoreError) -> [RecordedAuditEvent] {
             if isArchived.withLock({ $0 }) { return [] }
-            return try await current.events(app: app, device: device, before: before, limit: limit)
+            return try await current.events(
+                app: app, device: device, codes: codes, after: after, before: before, limit: limit)
         }
 
         func events(

@@ -1,11 +1,19 @@
 import AuthContract
 import AuthServer
 import AuthService
-import StoreConformance
 import StrictJSON
 import Testing
 
 @testable import Console
+@testable import StoreConformance
+
+extension MemoryStores {
+    /// Appends an event of a device with this number, as if the log had all events before it.
+    fileprivate func skip(to sequence: Int64) {
+        let event = AuditEvent(.deviceRegistered, at: clock.now, actor: "device")
+        log.append(RecordedAuditEvent(sequence: sequence, event: event, hash: AuditChain.origin))
+    }
+}
 
 /// Changes of records and keys, marked in the charts of the history.
 @Suite struct HistoryMarkerTests {
@@ -100,12 +108,24 @@ import Testing
         let all = await desk.pageText(Self.path)
         #expect(Self.lines(all) == HistoryMarkers.maximum && all.contains("These are the newest."))
         #expect(!all.contains("Earlier changes have no mark"))
-        for _ in 0..<HistoryMarkers.maximumEvents {
-            try await Self.append(.deviceRegistered, to: desk, app: Desk.app)
-        }
+        for _ in 0..<1000 { try await Self.append(.deviceRegistered, to: desk, app: Desk.app) }
+        // Events of devices take no room.
+        #expect(Self.lines(await desk.pageText(Self.path)) == HistoryMarkers.maximum)
+        let end = try #require(try await desk.stores.link(at: nil)?.sequence)
+        await desk.stores.skip(to: end + Int64(HistoryMarkers.maximumCalls) * AdminRoute.searchedEvents)
         let busy = await desk.pageText(Self.path)
-        // Signing in is an event, too.
         #expect(Self.lines(busy) == 0 && busy.contains("Earlier changes have no mark"))
+        #expect(busy.contains("The newest 200,000 events of the audit log were searched."))
+    }
+
+    @Test func `a busy service whose earlier events are older than the chart says nothing of a search`() async throws {
+        let desk = try await Desk()
+        desk.clock.advance(7200)
+        let end = try #require(try await desk.stores.link(at: nil)?.sequence)
+        await desk.stores.skip(to: end + 5 * AdminRoute.searchedEvents)
+        try await Self.count(desk)
+        let page = await desk.pageText(Self.path)
+        #expect(Self.lines(page) == 0 && page.contains("was changed.") && !page.contains("were searched"))
     }
 
     @Test func `labels of lines that are close become one, and the edges stay in the chart`() {

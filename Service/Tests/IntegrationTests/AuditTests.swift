@@ -43,6 +43,21 @@ import Testing
         #expect(try JSONValue(parsing: older.output).array?.first?.object?["sequence"]?.integer == 2)
     }
 
+    @Test func `events are found by their codes`() async throws {
+        func sequences(_ arguments: [String]) async throws -> [Int64] {
+            let result = try await Binary.run(["audit", "list", "--json", "--database", database] + arguments)
+            let events = try JSONValue(parsing: result.output).array ?? []
+            return events.compactMap { $0.object?["sequence"]?.integer }
+        }
+        #expect(try await sequences(["--code", "app.added"]) == [1])
+        #expect(try await sequences(["--code", "app.added", "--code", "app.changed"]) == [3, 2, 1])
+        #expect(try await sequences(["--code", "app.changed", "--before", "3"]) == [2])
+        #expect(try await sequences(["--code", "app.removed"]) == [])
+        let mistyped = try await audit("list", "--code", "app.change")
+        #expect(mistyped.status == 1 && mistyped.errors.contains("app.changed"), "\(mistyped)")
+        #expect(try await audit("--follow", "--code", "app.added").status != 0)
+    }
+
     @Test func `an untouched log contains its heads`() async throws {
         let head = try await audit("head").output.trimmingCharacters(in: .whitespacesAndNewlines)
         #expect(head.hasPrefix("audit-head-v1.3."))

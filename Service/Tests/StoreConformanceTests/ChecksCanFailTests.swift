@@ -124,20 +124,44 @@ struct ChecksCanFailTests {
         }
     }
 
+    /// Returns events with any code.
+    private struct CodeBlindAudit: AuditLog {
+        let stores: MemoryStores
+
+        func append(_ event: AuditEvent) async throws(StoreError) { try await stores.append(event) }
+
+        func events(
+            app: AppID?, device: DeviceID?, codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?, limit: Int
+        ) async throws(StoreError) -> [RecordedAuditEvent] {
+            try await stores.events(app: app, device: device, codes: nil, after: after, before: before, limit: limit)
+        }
+
+        func events(
+            app: AppID?, device: DeviceID?, after: Int64, limit: Int
+        ) async throws(StoreError) -> [RecordedAuditEvent] {
+            try await stores.events(app: app, device: device, after: after, limit: limit)
+        }
+
+        func firstBrokenLink() async throws(StoreError) -> Int64? { try await stores.firstBrokenLink() }
+
+        func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? { try await stores.link(at: sequence) }
+    }
+
     private func failures(
         replay: (any ReplayStore)? = nil, challenges: (any ChallengeStore)? = nil,
         receipts: (MemoryStores) -> any ReceiptStore = { $0 },
         credentials: (MemoryStores) -> any CredentialStore = { $0 },
         signingKeys: (MemoryStores) -> any SigningKeyStore = { $0 },
         pendingProofs: (MemoryStores) -> any PendingProofStore = { $0 },
-        webhooks: (MemoryStores) -> (any WebhookStore)? = { _ in nil }
+        webhooks: (MemoryStores) -> (any WebhookStore)? = { _ in nil },
+        audit: (MemoryStores) -> any AuditLog = { $0 }
     ) async throws -> Set<String> {
         var names: Set<String> = []
         for check in StoreConformance.checks {
             let memory = MemoryStores()
             let stores = StoresUnderTest(
                 challenges: challenges ?? memory, replay: replay ?? memory, apps: memory, devices: memory,
-                audit: memory, receipts: receipts(memory), credentials: credentials(memory),
+                audit: audit(memory), receipts: receipts(memory), credentials: credentials(memory),
                 signingKeys: signingKeys(memory), pendingProofs: pendingProofs(memory), recordings: memory,
                 history: memory, serviceKeys: memory, webhooks: webhooks(memory), now: SystemClock().now)
             do { try await check.run(on: stores) } catch let failure as ConformanceFailure {
@@ -188,6 +212,11 @@ struct ChecksCanFailTests {
         #expect(names.contains("A proof is read unchanged until it is erased"))
         #expect(
             names.contains("Proofs are listed in the order of their device ids, in pages without gaps or repeats"))
+    }
+
+    @Test func `an audit log that does not look at codes fails`() async throws {
+        let names = try await failures(audit: CodeBlindAudit.init)
+        #expect(names == ["Events are found by their codes between two others, newest first"])
     }
 
     @Test func `a webhook store that keeps every delivery fails`() async throws {

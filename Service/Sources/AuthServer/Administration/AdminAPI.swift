@@ -121,7 +121,7 @@ extension AdminRoute {
                 "order", "limit", "cursor",
             ]
         case .listRecordings: ["app_id", "cursor", "limit"]
-        case .queryAudit: ["app_id", "device_id", "before", "limit"]
+        case .queryAudit: ["app_id", "device_id", "code", "since", "before", "limit"]
         case .followAudit: ["app_id", "device_id", "after", "limit", "wait_seconds"]
         case .verifyAudit: ["head"]
         case .listDeliveries: ["limit"]

@@ -131,6 +131,8 @@ struct OpenAPIOperation: Sendable {
         case "scheme": ["type": "integer", "enum": [1, 2]]
         case "step": ["type": "integer", "minimum": 60, "maximum": 86400]
         case "by": ["type": "string", "pattern": "^[a-z_]+(,[a-z_]+)*$"]
+        case "code" where id == AdminRoute.queryAudit.rawValue:
+            ["type": "string", "pattern": "^[a-z_]+\\.[a-z_]+(,[a-z_]+\\.[a-z_]+)*$"]
         case "order": ["type": "string", "enum": .array(DeviceQuery.Order.allCases.map { .string($0.rawValue) })]
         case "registered_from", "registered_before", "since", "until":
             ["anyOf": [["$ref": "#/components/schemas/UnixTime"], ["$ref": "#/components/schemas/Time"]]]

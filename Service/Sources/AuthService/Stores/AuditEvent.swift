@@ -116,13 +116,17 @@ public protocol AuditLog: Sendable {
 
     /// Events, newest first. All conditions apply together.
     ///
+    /// A rare code is found by reading all events between `after` and `before`: the caller bounds them.
+    ///
     /// - Parameters:
     ///   - app: only events of this app; nil: all events, including those without an app.
     ///   - device: only events of this device.
-    ///   - before: only events with a smaller sequence number.
+    ///   - codes: only events with one of these codes; nil: all events.
+    ///   - after: only events with a greater sequence number; 0: down to the first one.
+    ///   - before: only events with a smaller sequence number; nil: from the newest one.
     ///   - limit: 1 to 1000.
     func events(
-        app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+        app: AppID?, device: DeviceID?, codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?, limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent]
 
     /// Events in the order in which they were appended. All conditions apply together.
@@ -142,6 +146,21 @@ public protocol AuditLog: Sendable {
     /// The number and hash of an event. Pass nil for the last event. Returns nil if there is none. The event's other members
     /// need not be readable.
     func link(at sequence: Int64?) async throws(StoreError) -> AuditLink?
+}
+
+extension AuditLog {
+    /// Events with any code, newest first.
+    ///
+    /// - Parameters:
+    ///   - app: only events of this app; nil: all events, including those without an app.
+    ///   - device: only events of this device.
+    ///   - before: only events with a smaller sequence number; nil: from the newest one.
+    ///   - limit: 1 to 1000.
+    public func events(
+        app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+    ) async throws(StoreError) -> [RecordedAuditEvent] {
+        try await events(app: app, device: device, codes: nil, after: 0, before: before, limit: limit)
+    }
 }
 
 /// The stored number and hash of an event.

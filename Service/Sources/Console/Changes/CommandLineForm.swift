@@ -36,8 +36,10 @@ enum CommandLineForm {
                 + queried("platform", "platform") + queried("device", "device_id") + queried("device", "device_hash")
                 + queried("limit", "limit")
         case .queryAudit:
+            guard !call.query.contains(where: { $0.name == "since" }) else { return nil }
+            let codes = call.query.first { $0.name == "code" }?.value.split(separator: ",") ?? []
             return ["audit", "list"] + queried("app", "app_id") + queried("device", "device_id")
-                + queried("before", "before") + queried("limit", "limit")
+                + codes.flatMap { ["--code", String($0)] } + queried("before", "before") + queried("limit", "limit")
         case .listCredentials: return ["credentials", "list"]
         case .createCredential:
             let days = body["expires_in_seconds"]?.integer.map { ["--days", String($0 / 86_400)] } ?? []

@@ -14,23 +14,24 @@ struct PostgreSQLAuditLog: AuditLog {
     }
 
     func events(
-        app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+        app: AppID?, device: DeviceID?, codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?, limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent] {
-        try await events(app, device, where: "sequence < $1", before ?? .max, "DESC", limit)
+        try await events(app, device, codes, after: after, before: before, "DESC", limit)
     }
 
     func events(
         app: AppID?, device: DeviceID?, after: Int64, limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent] {
-        try await events(app, device, where: "sequence > $1", after, "ASC", limit)
+        try await events(app, device, nil, after: after, before: nil, "ASC", limit)
     }
 
     private func events(
-        _ app: AppID?, _ device: DeviceID?, where condition: String, _ sequence: Int64, _ order: String, _ limit: Int
+        _ app: AppID?, _ device: DeviceID?, _ codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?,
+        _ order: String, _ limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent] {
         try await database.chainAll()
-        var conditions = [condition]
-        var parameters: [Parameter] = [.integer(sequence)]
+        var conditions = ["sequence > $1 AND sequence < $2"]
+        var parameters: [Parameter] = [.integer(after), .integer(before ?? .max)]
         if let app {
             parameters.append(.text(app.text))
             conditions.append("app_id = $\(parameters.count)")
@@ -38,6 +39,10 @@ struct PostgreSQLAuditLog: AuditLog {
         if let device {
             parameters.append(.text(device.text))
             conditions.append("device_id = $\(parameters.count)")
+        }
+        if let codes {
+            parameters.append(.texts(codes.map(\.rawValue)))
+            conditions.append("code = ANY ($\(parameters.count))")
         }
         parameters.append(.integer(Int64(min(max(limit, 1), 1000))))
         let sql = """

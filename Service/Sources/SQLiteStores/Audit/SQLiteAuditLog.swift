@@ -15,23 +15,24 @@ struct SQLiteAuditLog: AuditLog {
     }
 
     func events(
-        app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+        app: AppID?, device: DeviceID?, codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?, limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent] {
-        try await events(app, device, where: "sequence < ?", before ?? .max, "DESC", limit)
+        try await events(app, device, codes, after: after, before: before, "DESC", limit)
     }
 
     func events(
         app: AppID?, device: DeviceID?, after: Int64, limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent] {
-        try await events(app, device, where: "sequence > ?", after, "ASC", limit)
+        try await events(app, device, nil, after: after, before: nil, "ASC", limit)
     }
 
     private func events(
-        _ app: AppID?, _ device: DeviceID?, where condition: String, _ sequence: Int64, _ order: String, _ limit: Int
+        _ app: AppID?, _ device: DeviceID?, _ codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?,
+        _ order: String, _ limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent] {
         try await database.read { database in
-            var conditions = [condition]
-            var arguments: StatementArguments = [sequence]
+            var conditions = ["sequence > ? AND sequence < ?"]
+            var arguments: StatementArguments = [after, before ?? .max]
             if let app {
                 conditions.append("app_id = ?")
                 arguments += [app.text]
@@ -39,6 +40,10 @@ struct SQLiteAuditLog: AuditLog {
             if let device {
                 conditions.append("device_id = ?")
                 arguments += [device.text]
+            }
+            if let codes {
+                conditions.append("code IN (\(codes.map { _ in "?" }.joined(separator: ", ")))")
+                arguments += StatementArguments(codes.map(\.rawValue))
             }
             arguments += [min(max(limit, 1), 1000)]
             return try Row.fetchAll(

@@ -20,6 +20,28 @@ extension StoreConformance {
                     app: nil, device: events[2].deviceID, before: nil, limit: 10)
                 try expect(one.map(\.event), is: [events[2]], "the events of one device")
             },
+            ConformanceCheck("Events are found by their codes between two others, newest first") { stores in
+                let samples = try Samples(stores)
+                let codes: [AuditEvent.Code] = [.appAdded, .securityEvent, .appChanged, .appRemoved, .appChanged]
+                let start = try await stores.audit.link(at: nil)?.sequence ?? 0
+                for code in codes { try await stores.audit.append(samples.event(code)) }
+                func found(
+                    _ codes: Set<AuditEvent.Code>?, after: Int64 = 0, before: Int64? = nil, limit: Int = 100
+                ) async throws -> [Int64] {
+                    try await stores.audit.events(
+                        app: samples.app, device: nil, codes: codes, after: start + after,
+                        before: before.map { start + $0 }, limit: limit
+                    ).map { $0.sequence - start }
+                }
+                try expect(try await found(nil), is: [5, 4, 3, 2, 1], "the events with any code")
+                try expect(try await found([.appChanged]), is: [5, 3], "the events with one code")
+                try expect(try await found([.appChanged, .appAdded]), is: [5, 3, 1], "the events with two codes")
+                try expect(
+                    try await found([.appChanged, .appAdded], after: 1, before: 5), is: [3], "the events between two")
+                try expect(try await found([.appChanged], limit: 1), is: [5], "the newest one")
+                try expect(try await found([.deviceRevoked]), is: [], "the events with a code that none has")
+                try expect(try await found([]), is: [], "the events with no code")
+            },
             ConformanceCheck("Events after one are read as they were appended, oldest first, in pages") { stores in
                 let samples = try Samples(stores)
                 let events = (0..<5).map { _ in samples.event(.securityEvent, device: samples.deviceID()) }

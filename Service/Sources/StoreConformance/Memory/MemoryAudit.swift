@@ -10,11 +10,12 @@ extension MemoryStores: AuditLog {
 
     /// See `AuditLog`.
     public func events(
-        app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+        app: AppID?, device: DeviceID?, codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?, limit: Int
     ) throws(StoreError) -> [RecordedAuditEvent] {
         try check(.events)
         let matching = log.reversed().lazy.filter { recorded in
             (app == nil || recorded.event.appID == app) && (device == nil || recorded.event.deviceID == device)
+                && codes?.contains(recorded.event.code) ?? true && recorded.sequence > after
                 && before.map { recorded.sequence < $0 } ?? true
         }
         return Array(matching.prefix(min(max(limit, 1), 1000)))

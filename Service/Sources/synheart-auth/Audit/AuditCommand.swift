@@ -27,6 +27,7 @@ struct AuditCommand: AsyncParsableCommand {
 
                   synheart-auth audit list --app com.example.app --limit 20
                   synheart-auth audit list --device 7d0f6c1a-2b1e-4f6b-9c3d-0a1b2c3d4e5f --json
+                  synheart-auth audit list --code app.changed --code app.removed
                   synheart-auth audit list --follow --after 4711 --json
                 """)
         @Flag(help: "Print events as they are appended, each on one line.") var follow = false
@@ -34,6 +35,8 @@ struct AuditCommand: AsyncParsableCommand {
         var after: Int64?
         @Option(name: .customLong("app"), help: "Only of this app.") var app: String?
         @Option(name: .customLong("device"), help: "Only of this device.") var device: String?
+        @Option(name: .customLong("code"), help: "Only with this code, such as app.changed; may be repeated.")
+        var codes: [String] = []
         @Option(help: "Only before the event with this number.") var before: Int64?
         @OptionGroup var page: LimitOptions
         @OptionGroup var options: AdministrationOptions
@@ -43,6 +46,7 @@ struct AuditCommand: AsyncParsableCommand {
         func validate() throws {
             guard after == nil || follow else { throw ValidationError("--after goes with --follow") }
             guard before == nil || !follow else { throw ValidationError("--before excludes --follow") }
+            guard codes.isEmpty || !follow else { throw ValidationError("--code excludes --follow") }
         }
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
@@ -53,7 +57,11 @@ struct AuditCommand: AsyncParsableCommand {
             }
             let events = try await administration.list(
                 .queryAudit, "events", limit: page.limit, cursor: ("before", "next_before"),
-                from: before.map { String($0) }, query: [("app_id", app), ("device_id", device)])
+                from: before.map { String($0) },
+                query: [
+                    ("app_id", app), ("device_id", device),
+                    ("code", codes.isEmpty ? nil : codes.joined(separator: ",")),
+                ])
             try output.list(events, columns: Self.columns, empty: "no events")
         }
     }

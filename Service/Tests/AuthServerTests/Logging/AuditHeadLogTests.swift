@@ -16,7 +16,7 @@ import Testing
         func append(_ event: AuditEvent) async throws(StoreError) {}
 
         func events(
-            app: AppID?, device: DeviceID?, before: Int64?, limit: Int
+            app: AppID?, device: DeviceID?, codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?, limit: Int
         ) async throws(StoreError) -> [RecordedAuditEvent] { [] }
 
         func events(

@@ -1,4 +1,5 @@
 internal import AuthServer
+internal import AuthService
 internal import StrictJSON
 
 /// The audit log, newest first.
@@ -11,26 +12,35 @@ struct AuditPage: ConsolePage {
         let apps = try await visit.apps()
         let app = visit.narrowedApp(apps)
         let device = (query["device"] ?? "").split(whereSeparator: \.isWhitespace).joined().lowercased()
+        let code = query["code"] ?? ""
         let call = AdminCall(
             .queryAudit,
             query: [
-                ("app_id", app), ("device_id", device.isEmpty ? nil : device), ("before", query["before"]),
-                ("limit", "50"),
+                ("app_id", app), ("device_id", device.isEmpty ? nil : device), ("code", code.isEmpty ? nil : code),
+                ("before", query["before"]), ("limit", "50"),
             ])
         var values: [String: PageValue] = [
             "apps": visit.choices(apps, chosen: app), "device": .text(device), "problem": .none, "older": .none,
+            "codes": Choice.values(
+                [Choice("", "Any event")]
+                    + AuditEvent.Code.allCases.map { Choice($0.rawValue, EventRow.words($0.rawValue)) },
+                chosen: code),
             "commands": visit.commands(call).value, "mayVerify": .flag(visit.may(.verifyAudit)),
-            "isFiltered": .flag(!device.isEmpty || app != nil),
+            "isFiltered": .flag(!device.isEmpty || !code.isEmpty || app != nil), "goesOn": false,
         ]
         var events: [JSONValue] = []
         do {
             let answer = try await visit.call(call)
             events = answer["events"]?.elements ?? []
             if let before = answer["next_before"]?.integer {
+                values["goesOn"] = true
                 values["older"] = .text(
                     PagePath.of(
                         "audit",
-                        query: [("app", app), ("device", device.isEmpty ? nil : device), ("before", String(before))]))
+                        query: [
+                            ("app", app), ("device", device.isEmpty ? nil : device),
+                            ("code", code.isEmpty ? nil : code), ("before", String(before)),
+                        ]))
             }
         } catch {
             values["problem"] = .text(error.message)
@@ -89,6 +99,8 @@ extension Templates {
         <select id="app" name="app">{{#apps}}<option value="{{value}}"{{#selected}} selected{{/selected}}>{{label}}</option>{{/apps}}</select></div>
         <div class="field"><label for="device">Device id</label>
         <input id="device" name="device" value="{{device}}" spellcheck="false" autocomplete="off" placeholder="7d0f6c1a-…"></div>
+        <div class="field"><label for="code">Event</label>
+        <select id="code" name="code">{{#codes}}<option value="{{value}}"{{#selected}} selected{{/selected}}>{{label}}</option>{{/codes}}</select></div>
         <button>Show</button>
         </form>
         {{#mayVerify}}
@@ -99,8 +111,9 @@ extension Templates {
         {{/problem}}
         {{#isEmpty}}{{^problem}}
         <div class="empty">
-        {{#isFiltered}}<p>No event matches. <a href="/console/audit">Show all events</a>.</p>{{/isFiltered}}
-        {{^isFiltered}}<p>The log is empty. Each change by an operator or a device appears here.</p>{{/isFiltered}}
+        {{#goesOn}}<p>None of the events that were searched matches. Older ones may.</p>{{/goesOn}}
+        {{^goesOn}}{{#isFiltered}}<p>No event matches. <a href="/console/audit">Show all events</a>.</p>{{/isFiltered}}
+        {{^isFiltered}}<p>The log is empty. Each change by an operator or a device appears here.</p>{{/isFiltered}}{{/goesOn}}
         </div>
         {{/problem}}{{/isEmpty}}
         <ol class="events">

@@ -3,17 +3,17 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// Changes in the time of a chart: of app records, keys and stores, from the newest events of the audit log.
+/// Changes in the time of a chart: of app records, keys and stores, from the audit log.
 struct HistoryMarkers: Sendable {
-    /// The number of events that are read. It includes devices' events, so on a busy service they may cover only a part of the
-    /// chart.
-    static let maximumEvents = 250
+    /// The number of calls, each of which searches a bounded number of events. They include devices' events, so on a busy service
+    /// they may cover only a part of the chart.
+    static let maximumCalls = 2
     /// The largest number of markers. The newest ones are shown.
     static let maximum = 50
     private static let maximumMembers = 5
 
     /// The codes of marked events. Starts and versions of the service have no events.
-    static let codes: Set<AuditEvent.Code> = [
+    static let codes: [AuditEvent.Code] = [
         .appAdded, .appChanged, .appRemoved, .signingKeyRotated, .signingKeyRevoked, .serviceKeyRotated,
         .claimKeeperChanged, .databaseRestored,
     ]
@@ -28,8 +28,8 @@ struct HistoryMarkers: Sendable {
 
     /// In the order of time, numbered from 1.
     private(set) var markers: [Marker] = []
-    /// The time since which all events were read; nil: the events cover the whole chart.
-    private var reach: UnixTime?
+    /// Whether the chart has older events that were not searched.
+    private var isUnfinished = false
     /// Whether older markers are left out.
     private var isCut = false
     private var problem: String?
@@ -42,25 +42,39 @@ struct HistoryMarkers: Sendable {
     init(since: UnixTime, of app: String?, _ visit: Visit) async {
         self.app = app
         guard visit.may(.queryAudit) else { return }
-        let limit = String(Self.maximumEvents)
         do {
-            let answer = try await visit.call(
-                AdminCall(.queryAudit, query: [("app_id", app), ("limit", limit)]))
-            add(answer, since: since)
+            add(try await Self.events(since: since, of: app, visit))
         } catch {
             problem = error.message
         }
     }
 
-    private mutating func add(_ answer: JSONValue, since: UnixTime) {
-        let events = (answer["events"]?.elements ?? []).compactMap { event in
+    /// The newest events, one more than there are markers, and whether there are others that were not searched.
+    private static func events(
+        since: UnixTime, of app: String?, _ visit: Visit
+    ) async throws(CallRefused) -> (events: [JSONValue], isUnfinished: Bool) {
+        let codes = codes.map(\.rawValue).joined(separator: ",")
+        var (events, before) = ([JSONValue](), Int64?.none)
+        for _ in 0..<maximumCalls {
+            let answer = try await visit.call(
+                AdminCall(
+                    .queryAudit,
+                    query: [
+                        ("app_id", app), ("code", codes), ("since", since.description),
+                        ("before", before.map { String($0) }), ("limit", String(maximum + 1 - events.count)),
+                    ]))
+            events += answer["events"]?.elements ?? []
+            before = answer["next_before"]?.integer
+            if before == nil || events.count > maximum { return (events, false) }
+        }
+        return (events, true)
+    }
+
+    private mutating func add(_ found: (events: [JSONValue], isUnfinished: Bool)) {
+        let marked = found.events.compactMap { event in
             (event["at"]?.string).flatMap { try? UnixTime(iso8601: $0) }.map { (at: $0, event: event) }
         }
-        if answer["next_before"]?.integer != nil, let last = events.last?.at, last >= since { reach = last }
-        let marked = events.filter { at, event in
-            at >= since
-                && (event["code"]?.string).flatMap(AuditEvent.Code.init(rawValue:)).map(Self.codes.contains) ?? false
-        }
+        isUnfinished = found.isUnfinished
         isCut = marked.count > Self.maximum
         markers = marked.prefix(Self.maximum).reversed().enumerated().map { index, marked in
             Marker(number: index + 1, at: marked.at, event: marked.event)
@@ -72,7 +86,8 @@ struct HistoryMarkers: Sendable {
         [
             "rows": .list(markers.map { row($0, visit) }), "isEmpty": .flag(markers.isEmpty && problem == nil),
             "problem": .optional(problem), "cut": .flag(isCut),
-            "reach": reach.map { Moment(time: $0, now: visit.now).value } ?? .none,
+            "searched": isUnfinished
+                ? .number(Int64(Self.maximumCalls) * AdminRoute.searchedEvents) : .none,
             "audit": .text(PagePath.of("audit", query: [("app", app)])),
         ]
     }
@@ -82,7 +97,8 @@ struct HistoryMarkers: Sendable {
         let sequence = event["sequence"]?.integer ?? 0
         return [
             "words": .text(EventRow.words(event["code"]?.string ?? "")), "app": PageValue(event["app_id"]),
-            "members": .optional(Self.members(event)), "at": Moment(time: marker.at, now: visit.now).value,
+            "members": .optional(Self.members(event)),
+            "at": Moment(time: marker.at, now: visit.now).value,
             "actor": PageValue(event["actor"]), "sequence": .text(String(sequence)),
             "path": .text(PagePath.event(sequence, of: app)),
         ]
@@ -107,7 +123,7 @@ extension Templates {
         <p class="problem" role="alert">{{.}}</p>
         {{/problem}}
         {{#isEmpty}}
-        <p class="soft">No app record, key or store was changed{{#reach}} in what was read{{/reach}}.</p>
+        <p class="soft">No app record, key or store was changed{{#searched}} in what was searched{{/searched}}.</p>
         {{/isEmpty}}
         <ol class="plain numbered">
         {{#rows}}
@@ -117,10 +133,10 @@ extension Templates {
         {{#cut}}
         <p class="soft">These are the newest. <a href="{{audit}}">The audit log</a> has older ones.</p>
         {{/cut}}
-        {{#reach}}
-        <p class="soft">The newest events of the audit log were read, back to {{>time}}. Earlier changes have no mark:
+        {{#searched}}
+        <p class="soft">The newest {{.}} events of the audit log were searched. Earlier changes have no mark:
         <a href="{{audit}}">the audit log</a> has them.</p>
-        {{/reach}}
+        {{/searched}}
         </section>
         """#
 }
