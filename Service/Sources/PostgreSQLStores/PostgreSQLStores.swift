@@ -73,6 +73,8 @@ public final class PostgreSQLStores: Sendable {
     public let auditArchives: any AuditArchiveStore
     /// Forgets devices that ended long ago.
     public let endedDevices: any EndedDeviceStore
+    /// The version of the service that started last.
+    public let versions: any VersionStore
     /// Webhooks, with sealed secrets.
     public let webhooks: any WebhookStore
     /// The check values of the service key, and every row that it sealed.
@@ -83,7 +85,8 @@ public final class PostgreSQLStores: Sendable {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, recordings: recordings,
-            history: history, webhooks: webhooks, auditArchives: auditArchives, endedDevices: endedDevices)
+            history: history, webhooks: webhooks, auditArchives: auditArchives, endedDevices: endedDevices,
+            versions: versions)
     }
 
     let database: StoreDatabase
@@ -148,6 +151,7 @@ public final class PostgreSQLStores: Sendable {
         audit = PostgreSQLAuditLog(database: database)
         webhooks = PostgreSQLWebhookStore(database: database)
         endedDevices = PostgreSQLEndedDeviceStore(database: database)
+        versions = PostgreSQLVersionStore(database: database)
         auditArchives = PostgreSQLAuditArchiveStore(database: database)
         credentials = PostgreSQLCredentialStore(database: database)
         signingKeys = PostgreSQLSigningKeyStore(database: database)

@@ -63,6 +63,8 @@ public final class SQLiteStores: Sendable {
     public let auditArchives: any AuditArchiveStore
     /// Forgets devices that ended long ago.
     public let endedDevices: any EndedDeviceStore
+    /// The version of the service that started last.
+    public let versions: any VersionStore
     /// Webhooks, with sealed secrets.
     public let webhooks: any WebhookStore
     /// The check values of the service key, and every row that it sealed.
@@ -73,7 +75,8 @@ public final class SQLiteStores: Sendable {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, recordings: recordings,
-            history: history, webhooks: webhooks, auditArchives: auditArchives, endedDevices: endedDevices)
+            history: history, webhooks: webhooks, auditArchives: auditArchives, endedDevices: endedDevices,
+            versions: versions)
     }
 
     /// The lock that a service holds while it uses the file. A command takes it to exclude the service.
@@ -133,6 +136,7 @@ public final class SQLiteStores: Sendable {
         audit = SQLiteAuditLog(database: database)
         webhooks = SQLiteWebhookStore(database: database)
         endedDevices = SQLiteEndedDeviceStore(database: database)
+        versions = SQLiteVersionStore(database: database)
         auditArchives = SQLiteAuditArchiveStore(database: database)
         credentials = SQLiteCredentialStore(database: database)
         signingKeys = SQLiteSigningKeyStore(database: database)

@@ -38,6 +38,8 @@ public enum StoreConformance {
         case serviceKeys
         /// `WebhookStore`.
         case webhooks
+        /// `VersionStore`.
+        case versions
     }
 
     /// All checks, of all stores.
@@ -65,6 +67,7 @@ public enum StoreConformance {
             case .history: historyChecks + historyAgreementChecks
             case .serviceKeys: serviceKeyChecks
             case .webhooks: webhookChecks + webhookDeliveryChecks
+            case .versions: versionChecks
             }
         }
     }
@@ -105,6 +108,8 @@ public struct StoresUnderTest: Sendable {
     public var endedDevices: (any EndedDeviceStore)?
     /// Webhooks. Nil: their checks are skipped.
     public var webhooks: (any WebhookStore)?
+    /// The version of the service that started last. Nil: its checks are skipped.
+    public var versions: (any VersionStore)?
     /// The current time by the stores' own clock.
     public var now: UnixTime
 
@@ -116,7 +121,7 @@ public struct StoresUnderTest: Sendable {
         recordings: any RecordingStore, history: any VerdictHistoryStore, serviceKeys: any ServiceKeyStore,
         webhooks: (any WebhookStore)? = nil,
         auditArchives: (any AuditArchiveStore)? = nil, endedDevices: (any EndedDeviceStore)? = nil,
-        now: UnixTime
+        versions: (any VersionStore)? = nil, now: UnixTime
     ) {
         self.challenges = challenges
         self.replay = replay
@@ -133,10 +138,11 @@ public struct StoresUnderTest: Sendable {
         self.webhooks = webhooks
         self.auditArchives = auditArchives
         self.endedDevices = endedDevices
+        self.versions = versions
         self.now = now
     }
 
-    /// Stores that one object implements, and webhooks and archives of the audit log if it has them.
+    /// Stores that one object implements, and those that may be nil if it has them.
     public init(
         _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore & CredentialStore
             & SigningKeyStore & PendingProofStore & RecordingStore & VerdictHistoryStore & ServiceKeyStore,
@@ -147,7 +153,7 @@ public struct StoresUnderTest: Sendable {
             credentials: stores, signingKeys: stores, pendingProofs: stores, recordings: stores, history: stores,
             serviceKeys: stores,
             webhooks: stores as? any WebhookStore, auditArchives: stores as? any AuditArchiveStore,
-            endedDevices: stores as? any EndedDeviceStore, now: now)
+            endedDevices: stores as? any EndedDeviceStore, versions: stores as? any VersionStore, now: now)
     }
 }
 

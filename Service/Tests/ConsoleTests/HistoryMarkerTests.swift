@@ -128,6 +128,18 @@ extension MemoryStores {
         #expect(Self.lines(page) == 0 && page.contains("was changed.") && !page.contains("were searched"))
     }
 
+    @Test func `a start with another version of the service is marked with both versions`() async throws {
+        let desk = try await Desk()
+        desk.clock.advance(7200)
+        let versions = JSONObject([("from", "1.0.0"), ("to", "1.1.0 <b>")])
+        try await desk.stores.append(
+            AuditEvent(.serviceVersionChanged, at: desk.clock.now, actor: "service", detail: versions))
+        try await Self.count(desk)
+        let page = await desk.pageText(Self.path)
+        #expect(Self.lines(page) == 1 && page.contains("<strong>Version of the service changed</strong>"))
+        #expect(page.contains("<code>1.0.0 to 1.1.0 &lt;b&gt;</code>") && page.contains("by <code>service</code>"))
+    }
+
     @Test func `labels of lines that are close become one, and the edges stay in the chart`() {
         let start = UnixTime(0)
         func labels(_ times: [Int64]) -> [String] {

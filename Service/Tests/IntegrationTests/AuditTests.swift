@@ -58,6 +58,32 @@ import Testing
         #expect(try await audit("--follow", "--code", "app.added").status != 0)
     }
 
+    @Test func `a start with another version than the last one is an event`() async throws {
+        for (version, count) in [(nil, 0), ("0.9.0", 1)] as [(String?, Int)] {
+            if let version {
+                let queue = try DatabaseQueue(path: database)
+                try await queue.write {
+                    try $0.execute(
+                        sql: "UPDATE facts SET value = ? WHERE name = 'service_version'", arguments: [version])
+                }
+                try queue.close()
+            }
+            for _ in 0..<2 {
+                let service = try await RunningService(database: database)
+                #expect(service.stop() == 0)
+            }
+            let found = try await audit("list", "--json", "--code", "service.version_changed")
+            let events = try #require(try JSONValue(parsing: found.output).array)
+            #expect(events.count == count, "\(found.output)")
+            guard let event = events.first?.object else { continue }
+            #expect(event["actor"]?.string == "service")
+            let detail = event["detail"]?.object
+            let now = try await Binary.run(["--version"]).output.trimmingCharacters(in: .whitespacesAndNewlines)
+            #expect(detail?["from"]?.string == version)
+            #expect(detail?["to"]?.string.map { now.contains($0) } == true)
+        }
+    }
+
     @Test func `an untouched log contains its heads`() async throws {
         let head = try await audit("head").output.trimmingCharacters(in: .whitespacesAndNewlines)
         #expect(head.hasPrefix("audit-head-v1.3."))

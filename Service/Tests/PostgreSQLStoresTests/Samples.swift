@@ -22,7 +22,7 @@ extension PostgreSQLStores {
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit, receipts: receipts,
             credentials: credentials, signingKeys: signingKeys, pendingProofs: pendingProofs, recordings: recordings,
             history: history, serviceKeys: serviceKeys, webhooks: webhooks, auditArchives: auditArchives,
-            endedDevices: endedDevices, now: clock.now)
+            endedDevices: endedDevices, versions: versions, now: clock.now)
     }
 
     /// Inserts a device, and its app if that does not exist.

@@ -14,7 +14,8 @@ struct ConformanceTests {
                 audit: stores.audit, receipts: stores.receipts, credentials: stores.credentials,
                 signingKeys: stores.signingKeys, pendingProofs: stores.pendingProofs, recordings: stores.recordings,
                 history: stores.history, serviceKeys: stores.serviceKeys, webhooks: stores.webhooks,
-                auditArchives: stores.auditArchives, endedDevices: stores.endedDevices, now: FixedClock().now))
+                auditArchives: stores.auditArchives, endedDevices: stores.endedDevices, versions: stores.versions,
+                now: FixedClock().now))
         await stores.close()
     }
 }

@@ -124,6 +124,20 @@ struct ChecksCanFailTests {
         }
     }
 
+    /// Replaces the version without comparing it with the caller's.
+    private struct EagerVersions: VersionStore {
+        let stores: MemoryStores
+
+        func serviceVersion() async throws(StoreError) -> String? { try await stores.serviceVersion() }
+
+        func replaceServiceVersion(
+            _ current: String?, with version: String, recording event: AuditEvent?
+        ) async throws(StoreError) -> Bool {
+            let stored = try await stores.serviceVersion()
+            return try await stores.replaceServiceVersion(stored, with: version, recording: event)
+        }
+    }
+
     /// Returns events with any code.
     private struct CodeBlindAudit: AuditLog {
         let stores: MemoryStores
@@ -154,7 +168,8 @@ struct ChecksCanFailTests {
         signingKeys: (MemoryStores) -> any SigningKeyStore = { $0 },
         pendingProofs: (MemoryStores) -> any PendingProofStore = { $0 },
         webhooks: (MemoryStores) -> (any WebhookStore)? = { _ in nil },
-        audit: (MemoryStores) -> any AuditLog = { $0 }
+        audit: (MemoryStores) -> any AuditLog = { $0 },
+        versions: (MemoryStores) -> (any VersionStore)? = { _ in nil }
     ) async throws -> Set<String> {
         var names: Set<String> = []
         for check in StoreConformance.checks {
@@ -163,7 +178,8 @@ struct ChecksCanFailTests {
                 challenges: challenges ?? memory, replay: replay ?? memory, apps: memory, devices: memory,
                 audit: audit(memory), receipts: receipts(memory), credentials: credentials(memory),
                 signingKeys: signingKeys(memory), pendingProofs: pendingProofs(memory), recordings: memory,
-                history: memory, serviceKeys: memory, webhooks: webhooks(memory), now: SystemClock().now)
+                history: memory, serviceKeys: memory, webhooks: webhooks(memory),
+                versions: versions(memory), now: SystemClock().now)
             do { try await check.run(on: stores) } catch let failure as ConformanceFailure {
                 names.insert(failure.guarantee)
             }
@@ -217,6 +233,11 @@ struct ChecksCanFailTests {
     @Test func `an audit log that does not look at codes fails`() async throws {
         let names = try await failures(audit: CodeBlindAudit.init)
         #expect(names == ["Events are found by their codes between two others, newest first"])
+    }
+
+    @Test func `a version store that does not compare fails`() async throws {
+        let names = try await failures(versions: { EagerVersions(stores: $0) })
+        #expect(names.contains("The service's version changes with its event, if it is still the one that was read"))
     }
 
     @Test func `a webhook store that keeps every delivery fails`() async throws {

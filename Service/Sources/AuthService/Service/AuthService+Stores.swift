@@ -27,6 +27,8 @@ extension AuthService {
         public var auditArchives: (any AuditArchiveStore)?
         /// Nil: devices that ended are never forgotten.
         public var endedDevices: (any EndedDeviceStore)?
+        /// Nil: a start with another version has no audit event.
+        public var versions: (any VersionStore)?
         /// The rate limits and quotas of all nodes together. Nil: each node counts separately.
         public var limits: (any LimitStore)?
 
@@ -37,7 +39,8 @@ extension AuthService {
             pendingProofs: (any PendingProofStore)? = nil, recordings: (any RecordingStore)? = nil,
             history: (any VerdictHistoryStore)? = nil, limits: (any LimitStore)? = nil,
             webhooks: (any WebhookStore)? = nil,
-            auditArchives: (any AuditArchiveStore)? = nil, endedDevices: (any EndedDeviceStore)? = nil
+            auditArchives: (any AuditArchiveStore)? = nil, endedDevices: (any EndedDeviceStore)? = nil,
+            versions: (any VersionStore)? = nil
         ) {
             self.challenges = challenges
             self.replay = replay
@@ -53,6 +56,7 @@ extension AuthService {
             self.webhooks = webhooks
             self.auditArchives = auditArchives
             self.endedDevices = endedDevices
+            self.versions = versions
         }
     }
 }

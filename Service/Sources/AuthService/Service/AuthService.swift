@@ -37,6 +37,7 @@ public struct AuthService: Sendable {
     let recorder: RefusalRecorder
     private let rotation: RotationRules
     private let tokens: TokenIssuer
+    let versions: (any VersionStore)?
     let seen = LastSeenBuffer()
     let signIns = SignIns()
 
@@ -65,6 +66,7 @@ public struct AuthService: Sendable {
             store: stores.apps, devices: stores.devices, credentials: stores.credentials, key: key, clock: clock,
             providers: providers)
         self.providers = providers
+        versions = stores.versions
         protection = Protection(settings, shared: stores.limits, clock: clock)
         challenges = ChallengeRules(store: stores.challenges, clock: clock, random: random)
         deviceStore = stores.devices
@@ -285,15 +287,6 @@ public struct AuthService: Sendable {
     }
 
     // MARK: For operators
-
-    /// Removes an app with its credentials, recorded refusals and pending proofs. Returns false if the app has devices, does not
-    /// exist, or its record is not `expected` (nil: any).
-    public func removeApp(
-        _ id: AppID, ifStill expected: AppRecord? = nil, actor: String
-    ) async throws(StoreError) -> Bool {
-        defer { credentials.forget() }
-        return try await apps.remove(id, ifStill: expected, actor: actor)
-    }
 
     /// The requests of this process to providers, and the state of its revocation lists.
     public func providerReport() async -> ProviderReport { await providers.report() }

@@ -53,6 +53,8 @@ public struct AuditEvent: Sendable, Hashable {
         case signingKeyRevoked = "signing_key.revoked"
         /// Everything sealed was sealed again with a new service key.
         case serviceKeyRotated = "service_key.rotated"
+        /// A node started with another version of the service than the one that started before. The detail has both versions.
+        case serviceVersionChanged = "service.version_changed"
         /// An operator read the document of a recorded refusal.
         case evidenceExported = "evidence.exported"
         /// An operator erased recorded refusals.

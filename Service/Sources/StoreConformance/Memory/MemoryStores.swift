@@ -41,6 +41,8 @@ public actor MemoryStores {
         case webhooks, saveWebhook
         /// A call of `EndedDeviceStore`.
         case forgetDevices
+        /// A call of `VersionStore`.
+        case serviceVersion, replaceServiceVersion
     }
 
     let clock: any ServiceClock
@@ -65,6 +67,7 @@ public actor MemoryStores {
     var verdictCounts: [CountedSlot: Int64] = [:]
     var verdictBatches: [String: UnixTime] = [:]
     var knownKeyChecks: [ServiceKeyCheck] = []
+    var storedVersion: String?
     var webhookRecords: [String: Webhook] = [:]
     /// The last deliveries by webhook, oldest first.
     var webhookDeliveries: [String: [WebhookDelivery]] = [:]

@@ -90,6 +90,9 @@ struct ServeCommand: AsyncParsableCommand {
         made.webhooks.allowsHTTP = settings.insecureHTTP
         made.auditTrail.folder = configuration.auditArchive
         let service = made
+        do throws(StoreError) { try await service.recordStart(version: Build.version) } catch {
+            log.logger.warning("the version of the service was not recorded", metadata: ["reason": "\(error)"])
+        }
         let roots = try configuration.addedRoots(leavingOutExpired: true)
         try await service.trust(roots)
         if !roots.added.isEmpty {

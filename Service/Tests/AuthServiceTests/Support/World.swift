@@ -66,7 +66,7 @@ struct World {
                 challenges: stores, replay: stores, apps: stores, devices: stores, audit: stores, credentials: stores,
                 signingKeys: stores, pendingProofs: stores, recordings: stores, history: stores, limits: limits,
                 webhooks: stores,
-                auditArchives: stores, endedDevices: stores),
+                auditArchives: stores, endedDevices: stores, versions: stores),
             key: try #require(ServiceKey(serviceKey)),
             publicOrigin: try origin.map { try RequestOrigin($0) },
             otherOrigins: try others.map { try RequestOrigin($0) },

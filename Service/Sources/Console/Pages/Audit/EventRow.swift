@@ -67,6 +67,7 @@ enum EventRow {
         case .signingKeyRotated: "Signing key added"
         case .signingKeyRevoked: "Signing key revoked"
         case .serviceKeyRotated: "Service key rotated"
+        case .serviceVersionChanged: "Version of the service changed"
         case .evidenceExported: "Recorded refusal read"
         case .evidenceErased: "Recorded refusals erased"
         case .claimKeeperChanged: "Store of claims changed"

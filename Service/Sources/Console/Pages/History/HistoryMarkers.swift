@@ -3,7 +3,7 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// Changes in the time of a chart: of app records, keys and stores, from the audit log.
+/// Changes in the time of a chart: of app records, keys, stores and the version of the service, from the audit log.
 struct HistoryMarkers: Sendable {
     /// The number of calls, each of which searches a bounded number of events. They include devices' events, so on a busy service
     /// they may cover only a part of the chart.
@@ -12,10 +12,10 @@ struct HistoryMarkers: Sendable {
     static let maximum = 50
     private static let maximumMembers = 5
 
-    /// The codes of marked events. Starts and versions of the service have no events.
+    /// The codes of marked events.
     static let codes: [AuditEvent.Code] = [
         .appAdded, .appChanged, .appRemoved, .signingKeyRotated, .signingKeyRevoked, .serviceKeyRotated,
-        .claimKeeperChanged, .databaseRestored,
+        .serviceVersionChanged, .claimKeeperChanged, .databaseRestored,
     ]
 
     /// A time in a chart, with the number of its line in the list.
@@ -97,11 +97,19 @@ struct HistoryMarkers: Sendable {
         let sequence = event["sequence"]?.integer ?? 0
         return [
             "words": .text(EventRow.words(event["code"]?.string ?? "")), "app": PageValue(event["app_id"]),
-            "members": .optional(Self.members(event)),
+            "members": .optional(Self.members(event) ?? Self.versions(event)),
             "at": Moment(time: marker.at, now: visit.now).value,
             "actor": PageValue(event["actor"]), "sequence": .text(String(sequence)),
             "path": .text(PagePath.event(sequence, of: app)),
         ]
+    }
+
+    /// The versions before and after, such as `1.0.0 to 1.1.0`; nil: it is another event.
+    private static func versions(_ event: JSONValue) -> String? {
+        guard event["code"]?.string == AuditEvent.Code.serviceVersionChanged.rawValue,
+            let from = event["detail"]?["from"]?.string, let to = event["detail"]?["to"]?.string
+        else { return nil }
+        return "\(from) to \(to)"
     }
 
     /// The changed members of a record, such as `mode, ios.app_ids`; nil: it is another event.
@@ -123,7 +131,7 @@ extension Templates {
         <p class="problem" role="alert">{{.}}</p>
         {{/problem}}
         {{#isEmpty}}
-        <p class="soft">No app record, key or store was changed{{#searched}} in what was searched{{/searched}}.</p>
+        <p class="soft">No app record, key, store or version of the service was changed{{#searched}} in what was searched{{/searched}}.</p>
         {{/isEmpty}}
         <ol class="plain numbered">
         {{#rows}}
