@@ -7,7 +7,8 @@ enum Templates {
         "audit-archive": auditArchive,
         "history": history, "refusals": refusals, "recorded-refusal": recordedRefusal,
         "closed-refusal": closedRefusal, "apps": apps, "app": app,
-        "app-change": appChange, "app-conflict": appConflict, "app-confirmation": appConfirmation, "access": access,
+        "app-change": appChange, "app-conflict": appConflict, "app-confirmation": appConfirmation,
+        "record-check": recordCheck, "access": access,
         "created-credential": createdCredential, "webhook": webhook, "created-webhook": createdWebhook,
         "set-up": setUp, "first-device": firstDevice,
     ]
@@ -17,7 +18,9 @@ enum Templates {
         "layout": layout, "time": time, "token": token, "commands": commands, "listCommands": listCommands,
         "chart": chart,
         "event": event, "stacked": stacked, "patterns": patterns, "diff": diff, "effect": effect, "rollOut": rollOut,
-        "differences": differences, "recordForm": recordForm, "fields": fields, "markers": markers,
+        "differences": differences, "recordForm": recordForm,
+        "recordProblems": recordProblems, "recordFields": recordFields, "recordAttributes": recordAttributes,
+        "fields": fields, "markers": markers,
         "webhookState": webhookState, "webhookEvent": webhookEvent,
     ]
 

@@ -67,6 +67,58 @@ enum Script {
             if (block.previousElementSibling) block.previousElementSibling.append(button);
             else block.before(button);
           }
+          // A draft of a record is checked while a person types: the field at once, and the record by the service.
+          const draft = document.querySelector(".record-form");
+          if (draft) {
+            const isWrong = (field) => {
+              if (!field.validity.valid) return true;
+              if (!("json" in field.dataset) || !field.value.trim()) return false;
+              try { JSON.parse(field.value); } catch { return true; }
+              return false;
+            };
+            const tell = (field, text) => {
+              const place = document.getElementById(`problem.${field.dataset.member}`);
+              if (place.textContent !== text) place.textContent = text;
+              if (text) field.setAttribute("aria-invalid", "true");
+              else field.removeAttribute("aria-invalid");
+            };
+            let [timer, isBusy] = [0, false];
+            const check = async () => {
+              if (isBusy) return later();
+              isBusy = true;
+              try {
+                const body = new URLSearchParams(new FormData(draft));
+                body.set("check", "yes");
+                const answer = await fetch(draft.action, {
+                  method: "POST", body: body.toString(), headers: { "Content-Type": "application/x-www-form-urlencoded" },
+                  redirect: "manual", cache: "no-store", credentials: "same-origin",
+                });
+                // Another answer says nothing about the draft. Sending the form does.
+                if (!answer.ok) return;
+                const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("checked");
+                const found = new Map([...fresh.querySelectorAll("[data-member]")]
+                  .map((problem) => [problem.dataset.member, problem.querySelector("span").textContent]));
+                const place = document.getElementById("checked");
+                place.className = fresh.children.length ? "problem" : "";
+                place.replaceChildren(...fresh.children);
+                for (const field of draft.querySelectorAll("[data-rule]")) {
+                  tell(field, isWrong(field) ? field.dataset.rule : found.get(field.dataset.member) || "");
+                }
+              } catch {
+                // The service did not answer.
+              } finally {
+                isBusy = false;
+              }
+            };
+            const later = () => {
+              clearTimeout(timer);
+              timer = setTimeout(check, 700);
+            };
+            draft.addEventListener("input", ({ target }) => {
+              if (target.dataset.rule) tell(target, isWrong(target) ? target.dataset.rule : "");
+              later();
+            });
+          }
         })();
         """#
 }

@@ -24,6 +24,15 @@ extension Stylesheet {
         .swatch svg { display: inline-block; width: 14px; height: 14px; flex: none; }
         .scroll { overflow-x: auto; }
         textarea.code { font-family: var(--mono); font-size: .875rem; min-height: 28rem; tab-size: 2; white-space: pre; }
+        .group { margin: 1rem 0; }
+        .group:has(> .check input:not(:checked)) > .members:not(:has(:invalid)) { display: none; }
+        .record-form details { padding-left: .75rem; border-left: 1px solid var(--line); }
+        .record-form details:has(:invalid)::details-content { content-visibility: visible; block-size: auto; }
+        .record-form .field { max-width: 48rem; }
+        .record-form label { overflow-wrap: anywhere; }
+        .record-form textarea { font-family: var(--mono); font-size: .875rem; }
+        .record-form [readonly] { background: var(--plain-ground); }
+        .wrong { margin: 0; color: var(--bad); font-weight: 600; }
         .diff { padding: .75rem 0; }
         .diff span { display: block; padding: 0 1rem; white-space: pre-wrap; overflow-wrap: anywhere; }
         .diff .added { background: var(--good-ground); }

@@ -120,7 +120,7 @@ enum Stylesheet {
         .hint { color: var(--soft); font-size: .9rem; margin: .25rem 0 0; }
         .field { margin: 0 0 1rem; }
         .change .field, .narrow form { max-width: 36rem; }
-        fieldset { margin: 0; padding: .5rem .75rem; border: 1px solid var(--line); border-radius: var(--radius); }
+        fieldset { min-width: 0; margin: 0; padding: .5rem .75rem; border: 1px solid var(--line); border-radius: var(--radius); }
         legend { font-weight: 600; padding: 0 .25rem; }
         fieldset .check { overflow-wrap: anywhere; padding: .25rem 0; margin: 0; }
         .narrow button { margin-top: 1rem; }

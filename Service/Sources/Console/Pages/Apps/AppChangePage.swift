@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// Changes an app's record: a form, then the effect of the change, then the change.
+/// Changes an app's record: a draft as fields or as JSON, then the effect of the change, then the change.
 struct AppChangePage: ConsolePage {
     let path = "/apps/{app_id}/change"
     let needs: AdminRoute? = .changeApp
@@ -20,13 +20,18 @@ struct AppChangePage: ConsolePage {
     }
 
     func submit(_ visit: Visit) async throws -> PageResult {
-        let draft = RecordDraft(visit.request.form)
+        var draft = try RecordDraft(visit.request.form)
+        let isCheck = visit.request.form["check"] != nil
         let record: JSONObject
         do throws(RecordDraft.Problem) {
             record = try draft.record()
         } catch {
-            return .page(Self.form(draft, visit, problem: error.message, status: 400))
+            if isCheck { return .page(Self.check(error.problems, visit)) }
+            // What the person typed is shown in the form in which they typed it.
+            draft.showsFields = draft.fields != nil
+            return .page(Self.form(draft, visit, problems: error.problems, status: 400))
         }
+        if isCheck { return .page(Self.check(await Self.problems(of: record, visit), visit)) }
         // The person wants to continue editing.
         if visit.request.form["edit"] != nil { return .page(Self.form(draft, visit)) }
         if visit.request.form["merge"] != nil { return .page(try await Self.merged(draft, record, visit)) }
@@ -73,25 +78,58 @@ struct AppChangePage: ConsolePage {
 
     private static func app(_ visit: Visit) -> String { visit.parameters["app_id"] ?? "" }
 
-    private static func values(_ draft: RecordDraft, _ visit: Visit) -> [String: PageValue] {
-        [
+    private static func values(
+        _ draft: RecordDraft, _ visit: Visit, problems: [RecordProblem] = []
+    ) -> [String: PageValue] {
+        var fields = draft.showsFields ? draft.fields : nil
+        var problems = problems
+        if draft.showsFields, fields == nil {
+            do throws(RecordProblem) {
+                fields = try RecordForm((try? JSONValue(parsing: draft.text))?.object ?? JSONObject())
+            } catch {
+                problems.append(error)
+            }
+        }
+        return [
             "app": .text(app(visit)), "path": .text(PagePath.of("apps", app(visit))),
             "action": .text(visit.request.path), "tag": .text(draft.tag), "base": .lines(draft.base),
-            "record": .lines(draft.text),
+            "record": .lines(draft.text), "view": .text(draft.showsFields ? "form" : "json"),
+            "fields": fields.map { ["parts": .list(RecordFields($0, problems: problems).parts)] } ?? .none,
+            "problems": .list(problems.map(\.value)), "isRefused": .flag(!problems.isEmpty),
         ]
     }
 
+    /// A draft whose fields cannot show its JSON is shown as JSON, and says why.
     private static func form(
-        _ draft: RecordDraft, _ visit: Visit, problem: String? = nil, status: Int = 200
+        _ draft: RecordDraft, _ visit: Visit, problems: [RecordProblem] = [], status: Int = 200
     ) -> Page {
-        var values = values(draft, visit)
-        values["problem"] = .optional(problem)
-        return Page("Change \(app(visit))", "app-change", values, status: status)
+        let values = values(draft, visit, problems: problems)
+        let isShown = values["isRefused"] == .flag(false) || status >= 400
+        return Page("Change \(app(visit))", "app-change", values, status: isShown ? status : 400)
     }
 
     private static func form(_ draft: RecordDraft, _ visit: Visit, refused: CallRefused) -> Page {
-        form(draft, visit, problem: "\(refused.message) (\(refused.code))", status: refused.status)
+        form(draft, visit, problems: [RecordProblem(refused)], status: refused.status)
     }
+
+    // MARK: A check while a person types
+
+    /// Why the admin API's what-if refuses a record. It changes nothing.
+    private static func problems(of record: JSONObject, _ visit: Visit) async -> [RecordProblem] {
+        let body = JSONObject([("record", .object(record)), ("limit", 1)])
+        do throws(CallRefused) {
+            _ = try await visit.call(AdminCall(.whatIf, ["app_id": app(visit)], body: body))
+            return []
+        } catch {
+            return [RecordProblem(error)]
+        }
+    }
+
+    private static func check(_ problems: [RecordProblem], _ visit: Visit) -> Page {
+        Page("Check of \(app(visit))", "record-check", ["problems": .list(problems.map(\.value))])
+    }
+
+    // MARK: Conflict and confirmation
 
     /// The three sides of a conflict. The form is for the current version: with the merged draft, or with the choices for it.
     private static func page(
@@ -125,9 +163,6 @@ extension Templates {
     static let appChange = #"""
         <p class="crumbs"><a href="{{path}}">{{app}}</a></p>
         <h1>Change the record of {{app}}</h1>
-        {{#problem}}
-        <p class="problem" role="alert" id="problem">{{.}}</p>
-        {{/problem}}
         {{>recordForm}}
         """#
 
@@ -147,6 +182,7 @@ extension Templates {
         <input type="hidden" name="tag" value="{{tag}}">
         <input type="hidden" name="base" value="{{base}}">
         <input type="hidden" name="record" value="{{record}}">
+        <input type="hidden" name="view" value="{{view}}">
         <button name="confirm" value="yes" class="primary">Change the record</button>
         <button name="edit" value="yes">Edit again</button>
         <a class="button" href="{{path}}">Cancel</a>

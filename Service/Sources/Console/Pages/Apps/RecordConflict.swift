@@ -33,6 +33,7 @@ struct RecordConflict: Sendable {
         }
         var resolved = current
         resolved.text = RecordDraft.text(.object(merge.merged(isMine)))
+        resolved.showsFields = draft.showsFields
         return resolved
     }
 
@@ -130,6 +131,7 @@ extension Templates {
         <input type="hidden" name="tag" value="{{tag}}">
         <input type="hidden" name="base" value="{{base}}">
         <input type="hidden" name="record" value="{{record}}">
+        <input type="hidden" name="view" value="{{view}}">
         {{>differences}}
         <div class="buttons">
         <button name="merge" value="yes" class="primary">Make a draft of both</button>
@@ -161,23 +163,5 @@ extension Templates {
         {{/rows}}
         </tbody>
         </table>
-        """#
-
-    /// The form with the JSON of a record.
-    static let recordForm = #"""
-        <p>Secrets are masked. A mask that you leave as it is keeps its secret. The next page shows what the change would do.</p>
-        <form method="post" action="{{action}}" autocomplete="off">
-        {{>token}}
-        <input type="hidden" name="tag" value="{{tag}}">
-        <input type="hidden" name="base" value="{{base}}">
-        <div class="field">
-        <label for="record">Record, JSON</label>
-        <textarea id="record" name="record" class="code" spellcheck="false" rows="30" required{{#problem}} aria-describedby="problem" aria-invalid="true"{{/problem}}>{{record}}</textarea>
-        </div>
-        <div class="buttons">
-        <button class="primary">What would it do?</button>
-        <a class="button" href="{{path}}">Cancel</a>
-        </div>
-        </form>
         """#
 }

@@ -3,37 +3,55 @@ internal import StrictJSON
 
 /// A record that a person edits, with the version from which they started.
 struct RecordDraft: Sendable {
-    /// The JSON as the person edited it.
+    /// The JSON as the person edited it, or as their fields say. Empty if these break their rules.
     var text: String
+    /// The fields as the person edited them; nil: the person edited JSON.
+    let fields: RecordForm?
+    /// Whether the next page shows fields. Otherwise it shows JSON.
+    var showsFields: Bool
     /// The `ETag` of the original record.
     var tag: String
     /// The JSON of the original record, with masked secrets. It is only compared with other versions and never stored, so a
     /// forged one only affects the sender's own page.
     var base: String
 
-    /// The draft of a form. A form without a version, or with `*`, gets an empty version, which the admin API refuses.
-    init(_ form: PageFields) {
+    /// The draft of a form, as JSON or as fields. A form without a version, or with `*`, gets an empty version, which the admin
+    /// API refuses.
+    ///
+    /// - Throws: if the form has both, or does not have each member once.
+    init(_ form: PageFields) throws(PageRefusal) {
         text = VisibleText.ofJSON(form["record"] ?? "")
         tag = form["tag"].flatMap { $0.hasPrefix("\"") ? $0 : nil } ?? ""
         base = VisibleText.ofJSON(form["base"] ?? "")
+        let isJSON = !form.values("record").isEmpty
+        fields = isJSON ? nil : try RecordForm(form)
+        guard !isJSON || !RecordForm.isOne(form) else { throw RecordForm.incomplete }
+        let view = [form["edit"], form["view"]].lazy.compactMap(\.self).first { ["form", "json"].contains($0) }
+        showsFields = view.map { $0 == "form" } ?? !isJSON
+        // Fields that break their rules have no JSON: the page with the problems shows the fields.
+        if let record = try? fields?.record(over: baseRecord) { text = Self.text(.object(record)) }
     }
 
     /// A draft that is the record of an answer.
     init(_ answer: AdminAnswer) {
         text = Self.text(answer.body)
+        (fields, showsFields) = (nil, true)
         tag = answer.entityTag ?? ""
         base = VisibleText.ofJSON(answer.body.text())
     }
 
-    /// The record; throws `problem` if the text is not a JSON object.
+    /// The record; throws if the text is not a JSON object, or if fields break their rules.
     func record() throws(Problem) -> JSONObject {
+        if let fields { return try fields.record(over: baseRecord) }
         let value: JSONValue
         do {
             value = try JSONValue(parsing: text)
         } catch {
-            throw Problem(message: "This is not JSON: \(error).")
+            throw Problem(problems: [RecordProblem(message: "This is not JSON: \(error).")])
         }
-        guard let record = value.object else { throw Problem(message: "A record is a JSON object.") }
+        guard let record = value.object else {
+            throw Problem(problems: [RecordProblem(message: "A record is a JSON object.")])
+        }
         return record
     }
 
@@ -42,7 +60,7 @@ struct RecordDraft: Sendable {
 
     /// Why a draft is no record.
     struct Problem: Error {
-        let message: String
+        let problems: [RecordProblem]
     }
 
     /// JSON for a text area.

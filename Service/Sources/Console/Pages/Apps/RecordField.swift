@@ -1,0 +1,172 @@
+internal import AuthService
+internal import StrictJSON
+
+/// One member of an app record as a field of a form: its value as the text that a person edits.
+struct RecordField: Sendable {
+    /// The text of a field.
+    struct Entry: Sendable, Hashable {
+        var text: String
+        /// Whether the text is JSON, because the value has no other text, such as an object or an invisible character.
+        var isJSON = false
+    }
+
+    enum Kind: Sendable {
+        case choice([JSONValue])
+        case integer(ClosedRange<Int64>)
+        case text
+        /// Text of several lines.
+        case longText
+        /// A list of texts, one per line; nil: any texts. A block of PEM is one text.
+        case lines(of: [String]?, count: ClosedRange<Int>)
+        case json
+    }
+
+    /// The path within the record, such as `ios.app_ids`.
+    let name: String
+    let member: JSONMemberDescription
+    let kind: Kind
+
+    init(_ member: JSONMemberDescription, at path: [String]) {
+        name = (path + [member.name]).joined(separator: ".")
+        self.member = member
+        kind = Kind(member.type)
+    }
+
+    /// The value of an absent member.
+    var standard: JSONValue { member.defaultValue ?? .null }
+
+    /// The value of an empty field: what it shows for a list without elements, and otherwise the default.
+    private var empty: JSONValue {
+        if case .lines = kind, !standard.isNull { return [] }
+        return standard
+    }
+
+    /// The text of a value. Reading it gives exactly this value.
+    func entry(of value: JSONValue) -> Entry {
+        if value.isNull, member.isRequired { return Entry(text: "", isJSON: isAlwaysJSON) }
+        if let text = plainText(value), isShown(text), self.value(of: Entry(text: text)) == value {
+            return Entry(text: text)
+        }
+        let isEmpty = value == empty && isAlwaysJSON
+        return Entry(text: isEmpty ? "" : VisibleText.ofJSON(value.text(.pretty)), isJSON: true)
+    }
+
+    /// The text as a page can show it: one that a page cannot show becomes JSON.
+    func shown(_ entry: Entry) -> Entry {
+        if entry.isJSON { return Entry(text: VisibleText.ofJSON(entry.text), isJSON: true) }
+        return isShown(entry.text) ? entry : self.entry(of: value(of: entry) ?? .string(entry.text))
+    }
+
+    /// The value of a text; nil if the text breaks the field's rule.
+    func value(of entry: Entry) -> JSONValue? {
+        guard let value = entry.isJSON ? json(entry.text) : value(entry.text) else { return nil }
+        return member.isRequired && value.isNull ? nil : value
+    }
+
+    /// What the text must be.
+    func rule(isJSON: Bool) -> String {
+        if isJSON { return member.isRequired ? "JSON is needed." : "This is not JSON." }
+        switch kind {
+        case .choice(let values): return "One of \(values.map(Self.text).joined(separator: ", "))."
+        case .integer(let range):
+            let end = range.upperBound < .max ? "to \(range.upperBound)" : "on"
+            return "An integer from \(range.lowerBound) \(end)."
+        case .text, .longText: return "A text is needed."
+        case .lines(let words?, _): return "At least one line, each one of \(words.joined(separator: ", "))."
+        case .lines(nil, _): return "At least one line is needed."
+        case .json: return "This is not JSON."
+        }
+    }
+
+    /// The text of a choice.
+    static func text(_ choice: JSONValue) -> String { choice.string ?? choice.text() }
+
+    // MARK: Values
+
+    /// Whether the field's text is JSON for every value.
+    var isAlwaysJSON: Bool { if case .json = kind { true } else { false } }
+
+    private func isShown(_ text: String) -> Bool {
+        switch kind {
+        case .longText, .lines: VisibleText.of(text, keepsLines: true) == text
+        case .choice, .integer, .text, .json: VisibleText.of(text) == text
+        }
+    }
+
+    private func plainText(_ value: JSONValue) -> String? {
+        if isAlwaysJSON { return nil }
+        if value == empty { return Self.isNothing(value) ? "" : Self.text(value) }
+        guard case .lines = kind else { return Self.text(value) }
+        let texts = value.elements.compactMap(\.string)
+        return value.array?.count == texts.count ? texts.joined(separator: "\n") : nil
+    }
+
+    private static func isNothing(_ value: JSONValue) -> Bool { value.isNull || value == [] }
+
+    private func json(_ text: String) -> JSONValue? {
+        text.allSatisfy(\.isWhitespace) ? empty : try? JSONValue(parsing: text)
+    }
+
+    private func value(_ text: String) -> JSONValue? {
+        switch kind {
+        case .choice(let values): text.isEmpty ? empty : values.first { Self.text($0) == text }
+        case .integer(let range): text.isEmpty ? empty : Self.integer(text, in: range)
+        case .text, .longText: text.isEmpty ? empty : .string(text)
+        case .lines(let words, let count): list(text, of: words, count)
+        case .json: nil
+        }
+    }
+
+    private static func integer(_ text: String, in range: ClosedRange<Int64>) -> JSONValue? {
+        guard let number = Int64(text), range.contains(number) else { return nil }
+        return .integer(number)
+    }
+
+    private func list(_ text: String, of words: [String]?, _ count: ClosedRange<Int>) -> JSONValue? {
+        let texts = Self.lines(text)
+        if texts.isEmpty, empty.isNull { return .null }
+        guard count.contains(texts.count), texts.allSatisfy({ words?.contains($0) ?? true }) else { return nil }
+        return .array(texts.map { .string($0) })
+    }
+
+    /// The lines without the space around them, and without empty ones. The lines of a block of PEM are one text.
+    private static func lines(_ text: String) -> [String] {
+        var (texts, block): ([String], [String]) = ([], [])
+        for line in text.split(separator: "\n") {
+            let line = String(line.drop(while: isSpace).reversed().drop(while: isSpace).reversed())
+            if !block.isEmpty || line.hasPrefix("-----BEGIN ") { block.append(line) }
+            if block.isEmpty, !line.isEmpty { texts.append(line) }
+            if !block.isEmpty, line.hasPrefix("-----END ") {
+                texts.append(block.joined(separator: "\n"))
+                block = []
+            }
+        }
+        return block.isEmpty ? texts : texts + [block.joined(separator: "\n")]
+    }
+
+    private static func isSpace(_ character: Character) -> Bool { character == " " || character == "\t" }
+}
+
+extension RecordField.Kind {
+    init(_ type: JSONType) {
+        switch type {
+        case .text: self = .text
+        case .boolean: self = .choice([true, false])
+        case .integer(let range): self = .integer(range)
+        case .choice(let values):
+            // Numbers beside names are other forms of the same values.
+            let names = values.filter { $0.string != nil }
+            self = .choice(names.isEmpty ? values : names)
+        case .array(let element, let count):
+            switch Self(element) {
+            case .text: self = .lines(of: nil, count: count)
+            case .choice(let values) where values.allSatisfy({ $0.string != nil }):
+                self = .lines(of: values.compactMap(\.string), count: count)
+            default: self = .json
+            }
+        case .either(let types) where types.contains(.text): self = .longText
+        case .named(_, let type): self = Self(type)
+        case .object, .anyObject, .either: self = .json
+        }
+    }
+}

@@ -1,0 +1,149 @@
+internal import AuthServer
+internal import AuthService
+internal import StrictJSON
+
+/// An app record as the fields of a form, as a person edits them.
+struct RecordForm: Sendable {
+    /// The names of the form's other fields.
+    private static let others = ["token", "tag", "base", "view", "edit", "check", "confirm", "merge"]
+
+    /// By the names of the members.
+    private(set) var entries: [String: RecordField.Entry] = [:]
+    /// The optional objects that the record has.
+    private(set) var present: Set<String> = []
+
+    // MARK: Names of fields
+
+    /// The field of a member whose text is not JSON.
+    static func plain(_ member: String) -> String { "member." + member }
+    /// The field of a member whose text is JSON.
+    static func json(_ member: String) -> String { "json." + member }
+    /// The box of an optional object.
+    static func box(_ object: String) -> String { "has." + object }
+
+    private static let names = Set(
+        others + RecordGroup.fields.flatMap { [plain($0.name), json($0.name)] }
+            + RecordGroup.optional.map { box($0.name) })
+
+    /// Whether a form has a field of a record.
+    static func isOne(_ form: PageFields) -> Bool {
+        form.all.contains { names.contains($0.name) && !others.contains($0.name) }
+    }
+
+    // MARK: From a form
+
+    /// The fields of a form. Each member has one field, so that a form that was cut off does not reset members to their defaults.
+    init(_ form: PageFields) throws(PageRefusal) {
+        for field in RecordGroup.fields {
+            let (plain, json) = (form.values(Self.plain(field.name)), form.values(Self.json(field.name)))
+            guard plain.count + json.count == 1, let text = plain.first ?? json.first else { throw Self.incomplete }
+            entries[field.name] = RecordField.Entry(text: text, isJSON: plain.isEmpty)
+        }
+        for group in RecordGroup.optional {
+            let values = form.values(Self.box(group.name))
+            guard values.isEmpty || values == ["yes"] else { throw Self.incomplete }
+            if !values.isEmpty { present.insert(group.name) }
+        }
+        guard form.all.allSatisfy({ Self.names.contains($0.name) }) else { throw Self.incomplete }
+    }
+
+    static let incomplete = PageRefusal(
+        status: 400, title: "That form is incomplete",
+        message: "It does not have each member of a record once. Open the page again, and repeat the change.")
+
+    // MARK: From a record
+
+    /// The fields of a record. A member that is absent or null has its default.
+    ///
+    /// - Throws: if the record has a member that the form has no field for.
+    init(_ record: JSONObject) throws(RecordProblem) { try read(.record, record) }
+
+    private mutating func read(_ group: RecordGroup, _ object: JSONObject?) throws(RecordProblem) {
+        for member in object?.members ?? [] where !group.nodes.contains(where: { $0.key == member.name }) {
+            let path = group.name.isEmpty ? member.name : "\(group.name).\(member.name)"
+            throw RecordProblem(message: "The form has no field for \(path): it is not known.")
+        }
+        for node in group.nodes {
+            let value = object?[node.key] ?? .null
+            switch node {
+            case .field(let field): entries[field.name] = field.entry(of: value.isNull ? field.standard : value)
+            case .group(let below):
+                guard value.isNull || value.object != nil else {
+                    throw RecordProblem(message: "The form has no field for \(below.name): it must be an object.")
+                }
+                if below.isOptional, !value.isNull { present.insert(below.name) }
+                try read(below, value.object)
+            }
+        }
+    }
+
+    // MARK: To a record
+
+    /// The record of the fields. A member with its default, and an absent object, are written only if the original has them, so
+    /// that fields that nobody changed give the original.
+    ///
+    /// - Parameter base: the original; nil: unknown.
+    /// - Throws: `RecordDraft.Problem` for fields that break their rules.
+    func record(over base: JSONObject?) throws(RecordDraft.Problem) -> JSONObject {
+        var problems: [RecordProblem] = []
+        let record = object(.record, base, &problems)
+        guard problems.isEmpty else { throw RecordDraft.Problem(problems: problems) }
+        return record
+    }
+
+    private func object(_ group: RecordGroup, _ base: JSONObject?, _ problems: inout [RecordProblem]) -> JSONObject {
+        var object = JSONObject()
+        for node in group.nodes {
+            let known = base?[node.key]
+            switch node {
+            case .field(let field):
+                let entry = entries[field.name] ?? field.entry(of: field.standard)
+                guard let value = field.value(of: entry) else {
+                    problems.append(RecordProblem(path: field.name, message: field.rule(isJSON: entry.isJSON)))
+                    continue
+                }
+                if known != nil || value != field.standard { object[node.key] = value }
+            case .group(let below):
+                guard has(below) else {
+                    if known != nil { object[node.key] = .null }
+                    continue
+                }
+                let value = self.object(below, known?.object, &problems)
+                let isNew = known == nil && !below.isOptional
+                if !isNew || !value.members.isEmpty { object[node.key] = .object(value) }
+            }
+        }
+        return object
+    }
+
+    /// Whether the record has an object.
+    func has(_ group: RecordGroup) -> Bool { !group.isOptional || present.contains(group.name) }
+}
+
+/// Why a draft is refused.
+struct RecordProblem: Error, Hashable {
+    /// The member, such as `ios.app_ids`; nil: several members, or none.
+    var path: String?
+    let message: String
+
+    init(path: String? = nil, message: String) { (self.path, self.message) = (path, message) }
+
+    /// The admin API's refusal of a record, at the first member that it names.
+    init(_ refused: CallRefused) {
+        message = "\(refused.message) (\(refused.code))"
+        path = Self.member(namedIn: refused.message)
+    }
+
+    /// A name such as `mode` is also a word, so it counts only as the subject of the sentence.
+    private static func member(namedIn sentence: String) -> String? {
+        let words = sentence.split(separator: " ")
+        for (place, word) in words.enumerated() {
+            let name = word.prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "." }
+            let path = name.hasSuffix(".") ? name.dropLast() : name
+            let next = place + 1 < words.count ? words[place + 1] : ""
+            guard path.contains(where: { $0 == "_" || $0 == "." }) || ["is", "has"].contains(next) else { continue }
+            if let field = RecordGroup.fields.first(where: { $0.name == path }) { return field.name }
+        }
+        return nil
+    }
+}
