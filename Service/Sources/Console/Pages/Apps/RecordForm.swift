@@ -134,14 +134,15 @@ struct RecordProblem: Error, Hashable {
         path = Self.member(namedIn: refused.message)
     }
 
-    /// A name such as `mode` is also a word, so it counts only as the subject of the sentence.
+    /// A name such as `mode` is also a word, so it counts only as the subject of a sentence.
     private static func member(namedIn sentence: String) -> String? {
         let words = sentence.split(separator: " ")
         for (place, word) in words.enumerated() {
             let name = word.prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "." }
             let path = name.hasSuffix(".") ? name.dropLast() : name
-            let next = place + 1 < words.count ? words[place + 1] : ""
-            guard path.contains(where: { $0 == "_" || $0 == "." }) || ["is", "has"].contains(next) else { continue }
+            let isFirst = place == 0 || words[place - 1].hasSuffix(".")
+            let isSubject = isFirst && place + 1 < words.count && ["is", "has"].contains(words[place + 1])
+            guard isSubject || path.contains(where: { $0 == "_" || $0 == "." }) else { continue }
             if let field = RecordGroup.fields.first(where: { $0.name == path }) { return field.name }
         }
         return nil
