@@ -19,6 +19,7 @@ import urllib.parse
 
 import pictures
 import questions
+import record_form
 import rules
 from attacks import Attacks
 from browser import browser
@@ -36,8 +37,8 @@ PAGES = {"/console", "/console/devices", "/console/devices/{app}/{id}", "/consol
          "/console/access/webhooks/{id}"}
 # The page with the table of questions.
 HANDBOOK = pathlib.Path(__file__).resolve().parents[2] / "Service/Sources/AuthServer/AuthServer.docc/Console.md"
-# Statuses that a form filled in with arbitrary values may answer: the app's id is checked.
-REFUSED = {("set-up", 400)}
+# Statuses that a form filled in with arbitrary values may answer: the app's id is checked, and the members of a record.
+REFUSED = {("set-up", 400), ("change", 400)}
 PAGES |= {f"/console/access/webhooks/{{id}}/{change}" for change in ("disable", "resend", "remove")}
 PAGES |= {f"/console/devices/{{app}}/{{id}}/{change}" for change in (
     "approve", "reject", "revoke", "force-rotation", "lift-rotation", "lower-scheme")}
@@ -208,11 +209,11 @@ class Check:
                 return
 
     def conflict(self, window):
-        """Edits a record twice, as a browser sends its lines. Then another operator changes it meanwhile."""
+        """Edits the JSON of a record twice, as a browser sends its lines. Then another operator changes it meanwhile."""
         record = self.scene.operator.administer("GET", f"/apps/{APP}")
         mode = "enforce" if record["mode"] == "observe" else "observe"
         window.open(f"{self.origin}/console/apps/{APP}/change?mode={mode}")
-        for button in ("main form button", "button[name=edit]", "main form button"):
+        for button in ("button[value=json]", "main form button", "button[name=edit]", "main form button"):
             self.click(window, button)
         if not window.run("() => document.querySelector('button[name=confirm]') !== null"):
             yield "what was edited twice cannot be confirmed"
@@ -348,6 +349,8 @@ class Check:
                 self.report.check("by keyboard alone", self.by_keyboard(other))
             self.act(window, walk(admin))
             self.report.check("a conflict of two changes", self.conflict(window))
+            for name, faults in record_form.all(self, window):
+                self.report.check(name, faults)
             self.report.check("the set-up of an app", self.set_up(window))
             self.scene.wait(3)
             self.roles()

@@ -25,6 +25,7 @@ extension Stylesheet {
         .scroll { overflow-x: auto; }
         textarea.code { font-family: var(--mono); font-size: .875rem; min-height: 28rem; tab-size: 2; white-space: pre; }
         .group { margin: 1rem 0; }
+        .members { margin-top: .75rem; }
         .group:has(> .check input:not(:checked)) > .members:not(:has(:invalid)) { display: none; }
         .record-form details { padding-left: .75rem; border-left: 1px solid var(--line); }
         .record-form details:has(:invalid)::details-content { content-visibility: visible; block-size: auto; }

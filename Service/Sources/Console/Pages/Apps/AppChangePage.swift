@@ -94,7 +94,7 @@ struct AppChangePage: ConsolePage {
             "app": .text(app(visit)), "path": .text(PagePath.of("apps", app(visit))),
             "action": .text(visit.request.path), "tag": .text(draft.tag), "base": .lines(draft.base),
             "record": .lines(draft.text), "view": .text(draft.showsFields ? "form" : "json"),
-            "fields": fields.map { ["parts": .list(RecordFields($0, problems: problems).parts)] } ?? .none,
+            "fields": fields.map { ["parts": .list(RecordFormParts($0, problems: problems).parts)] } ?? .none,
             "problems": .list(problems.map(\.value)), "isRefused": .flag(!problems.isEmpty),
         ]
     }

@@ -1,8 +1,8 @@
 internal import AuthService
 internal import StrictJSON
 
-/// The fields of a record as the parts of a page, in the order in which they stand: members that everybody sets first.
-struct RecordFields: Sendable {
+/// The parts of a page that shows a record as a form, in order: members that everybody sets first.
+struct RecordFormParts: Sendable {
     private static let maximumRows = 12
 
     private let form: RecordForm
@@ -33,7 +33,10 @@ struct RecordFields: Sendable {
     private mutating func add(_ nodes: [RecordGroup.Node]) {
         for case .field(let field) in nodes { add("field", value(field)) }
         for case .group(let group) in nodes {
-            let box: PageValue = ["name": .text(RecordForm.box(group.name)), "checked": .flag(form.has(group))]
+            let box: PageValue = [
+                "name": .text(RecordForm.box(group.name)), "object": .text(group.name),
+                "checked": .flag(form.has(group)),
+            ]
             add(
                 "group",
                 [
@@ -157,7 +160,7 @@ extension Templates {
         <legend><code>{{name}}</code></legend>
         <p class="hint">{{meaning}}</p>
         {{#box}}
-        <label class="check"><input type="checkbox" name="{{name}}" value="yes"{{#checked}} checked{{/checked}}> The record has it</label>
+        <label class="check"><input type="checkbox" name="{{name}}" value="yes"{{#checked}} checked{{/checked}}> The record has <code>{{object}}</code></label>
         {{/box}}
         <div class="members">
         {{/group}}
