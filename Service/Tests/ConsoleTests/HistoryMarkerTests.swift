@@ -134,6 +134,7 @@ extension MemoryStores {
         let versions = JSONObject([("from", "1.0.0"), ("to", "1.1.0 <b>")])
         try await desk.stores.append(
             AuditEvent(.serviceVersionChanged, at: desk.clock.now, actor: "service", detail: versions))
+        desk.clock.advance(60)
         try await Self.count(desk)
         let page = await desk.pageText(Self.path)
         #expect(Self.lines(page) == 1 && page.contains("<strong>Version of the service changed</strong>"))
