@@ -110,7 +110,7 @@ extension MemoryStores {
             let viewer = try await server.credential(.viewer)
             try await Self.append(.appChanged, to: server)
             let start = try #require(try await server.stores.link(at: nil)?.sequence)
-            server.clock.advance(3600)
+            server.clock.advance(600)
             let since = server.clock.now
             try await Self.append(.appChanged, .deviceRevoked, .appChanged, to: server)
             for time in ["\(since)", since.iso8601] {
