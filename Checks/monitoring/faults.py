@@ -63,14 +63,21 @@ def requests(binary):
         assert refusals(15, stranger.register) == {"DEV_MODE_NOT_ALLOWED"}
         yield fault("DevelopmentModeRefused")
 
-        backend.bearer = {"Authorization": "Bearer sya_0000000000000000_" + "A" * 43}
-        assert refusals(15, backend.ask, question) == {"UNAUTHORIZED"}
+        # Ten wrong tries of one credential, then six a minute, are answered at an address. So these are of several.
+        wrong = [{"Authorization": f"Bearer sya_{number:016x}_" + "A" * 43} for number in range(15)]
+
+        def ask_wrongly():
+            backend.bearer = wrong.pop()
+            backend.ask(question)
+        assert refusals(15, ask_wrongly) == {"UNAUTHORIZED"}
         yield fault("BackendRefused")
 
-        for _ in range(15):
+        for number in range(15):
             connection = http.client.HTTPConnection(node.operations, timeout=30)
-            connection.request("GET", "/admin/v1/apps", headers=backend.bearer)
-            assert connection.getresponse().read() and connection.close() is None
+            bearer = {"Authorization": f"Bearer sya_{number:016x}_" + "A" * 43}
+            connection.request("GET", "/admin/v1/apps", headers=bearer)
+            answer = connection.getresponse()
+            assert answer.read() and answer.status == 401 and connection.close() is None
         yield fault("AdminCredentialRefused")
 
         for name in range(12):
