@@ -86,4 +86,15 @@ struct DeviceHashTests {
         }
         await stores.close()
     }
+
+    @Test func `a hash that is there already refuses neither a registration nor the filling of the table`() async throws
+    {
+        let stores = try SQLiteStores.open(folder)
+        let device = try sampleDevice()
+        try await stores.database.write { try DeviceHashTable.add(device.deviceID, to: $0) }
+        try await stores.add(device)
+        try await stores.database.write { try DeviceHashTable.fill($0) }
+        #expect(try await found(device.deviceID, in: stores) == [device.deviceID])
+        await stores.close()
+    }
 }

@@ -15,13 +15,13 @@ enum DeviceHashTable {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Adds a new device.
+    /// Adds a new device. A row that is there already, such as one that another program wrote, refuses no registration.
     static func add(_ id: DeviceID, to database: Database) throws {
-        try database.cachedStatement(sql: "INSERT INTO device_hashes (hash, device_id) VALUES (?, ?)")
+        try database.cachedStatement(sql: "INSERT OR IGNORE INTO device_hashes (hash, device_id) VALUES (?, ?)")
             .execute(arguments: [DeviceHash(of: id).bytes.data, id.text])
     }
 
-    /// Adds all devices to the empty table: some seconds for a million. Sorted, so that each page of the table is written once.
+    /// Adds all devices: some seconds for a million. Sorted, so that each page of the table is written once.
     static func fill(_ database: Database) throws {
         let function = DatabaseFunction("device_hash", argumentCount: 1, pure: true) { values in
             values.first.flatMap { String.fromDatabaseValue($0) }.map { DeviceHash(ofText: $0).bytes.data }
@@ -30,7 +30,8 @@ enum DeviceHashTable {
         defer { database.remove(function: function) }
         try database.execute(
             sql: """
-                INSERT INTO device_hashes (hash, device_id) SELECT device_hash(device_id), device_id FROM devices ORDER BY 1
+                INSERT OR IGNORE INTO device_hashes (hash, device_id)
+                SELECT device_hash(device_id), device_id FROM devices ORDER BY 1
                 """)
     }
 }
