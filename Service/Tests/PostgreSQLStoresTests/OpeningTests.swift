@@ -25,6 +25,7 @@ extension AgainstPostgreSQL {
             let versions = try await PostgreSQLServer.shared().sql(
                 "SELECT string_agg(version::text, ' ' ORDER BY version) FROM synheart_auth_schema", in: url)
             #expect(versions == (1...Schema.version).map { "\($0)" }.joined(separator: " "))
+            #expect(try await Self.transactions(of: url) == "1", "a node must not see some of the tables")
             #expect(try await !PostgreSQLStores.migrate(url))
         }
 
@@ -41,6 +42,38 @@ extension AgainstPostgreSQL {
 
         private static func version(_ version: Int64, oldest: Int64) -> String {
             "INSERT INTO synheart_auth_schema (version, oldest) VALUES (\(version), \(oldest))"
+        }
+
+        /// The number of transactions that made the tables.
+        private static func transactions(of url: String) async throws -> String {
+            try await PostgreSQLServer.shared().sql(
+                "SELECT count(DISTINCT xmin::text) FROM synheart_auth_schema", in: url)
+        }
+
+        @Test func `each missing migration is a transaction, and one that fails keeps those before it`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            let (first, hashes) = (10, 13)
+            try await DatabaseCheck.inLongTransaction(try ServerAddress(url)) { connection in
+                _ = try connection.rows(Schema.creation)
+                for (number, migration) in Schema.migrations.prefix(first).enumerated() {
+                    _ = try connection.results(migration.statements.map { Statement($0) })
+                    _ = try connection.rows(Self.version(Int64(number + 1), oldest: migration.oldest))
+                }
+            }
+            // The name that this step needs is taken.
+            try server.sql("CREATE INDEX devices_by_hash ON devices (status)", in: url)
+            await #expect(throws: StoreOpenError.self) { try await PostgreSQLStores.migrate(url) }
+            #expect(
+                try server.sql("SELECT max(version) FROM synheart_auth_schema", in: url) == String(hashes - 1))
+            #expect(await refusal(url)?.code == .needsMigration)
+            try server.sql("DROP INDEX devices_by_hash", in: url)
+            try await withThrowingDiscardingTaskGroup { group in
+                for _ in 0..<3 { group.addTask { try await PostgreSQLStores.migrate(url) } }
+            }
+            #expect(try await !PostgreSQLStores.migrate(url))
+            #expect(await refusal(url) == nil)
+            #expect(try await Self.transactions(of: url) == String(Schema.migrations.count - first + 1))
         }
 
         @Test func `tables of a newer version open only if it says that this version works with them`() async throws {

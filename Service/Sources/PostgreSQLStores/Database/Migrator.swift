@@ -21,15 +21,27 @@ enum Migrator {
         return .version(version, oldest: oldest)
     }
 
-    /// Applies the missing migrations in one transaction. Concurrent calls are serialized. Returns the state before.
+    /// Applies the missing migrations, each in a transaction of its own: none keeps the locks of those before it, and after a failure
+    /// the tables have an older version. In an empty database all are one transaction, because a node that starts there sees all
+    /// tables or none. Concurrent calls are serialized. Returns the state before.
     static func migrate(_ connection: isolated Connection) throws(StoreError) -> State {
+        let before = try migrateOnce(connection)
+        var state = before
+        while case .version(let version, _) = state, (0..<Schema.version - 1).contains(version) {
+            state = try migrateOnce(connection)
+        }
+        return before
+    }
+
+    /// Applies the next migration, or all to an empty database. Returns the state before.
+    private static func migrateOnce(_ connection: isolated Connection) throws(StoreError) -> State {
         try connection.inTransaction { (connection) throws(StoreError) in
             _ = try connection.rows("SELECT \(AdvisoryLock.migration.sql)")
             let state = try state(connection)
-            let applied: Int64 = if case .version(let version, _) = state { version } else { 0 }
-            guard applied < Schema.version else { return state }
-            _ = try connection.rows(Schema.creation)
-            for (number, migration) in Schema.migrations.enumerated().dropFirst(Int(clamping: applied)) {
+            var applied: Int64?
+            if case .version(let version, _) = state { applied = version }
+            if applied == nil { _ = try connection.rows(Schema.creation) }
+            for (number, migration) in Schema.migrations.enumerated() where applied ?? Int64(number) == Int64(number) {
                 _ = try connection.results(migration.statements.map { Statement($0) })
                 _ = try connection.rows(
                     "INSERT INTO \(Schema.table) (version, oldest) VALUES ($1, $2)",
