@@ -58,16 +58,30 @@ import Testing
         #expect(try await audit("--follow", "--code", "app.added").status != 0)
     }
 
+    private func store(version: String) throws {
+        let queue = try DatabaseQueue(path: database)
+        try queue.write {
+            try $0.execute(sql: "UPDATE facts SET value = ? WHERE name = 'service_version'", arguments: [version])
+        }
+        try queue.close()
+    }
+
+    @Test func `a start that fails before the listeners accept is no start with another version`() async throws {
+        let other = try await RunningService(database: folder.path("other.sqlite"))
+        #expect(try await RunningService(database: database).stop() == 0)
+        try store(version: "0.9.0")
+        let failed = try await Binary.run([
+            "serve", "--database", database, "--port", String(other.port), "--operations-port", "0",
+        ])
+        #expect(failed.status != 0, "\(failed)")
+        #expect(other.stop() == 0)
+        let found = try await audit("list", "--json", "--code", "service.version_changed")
+        #expect(try JSONValue(parsing: found.output).array?.isEmpty == true, "\(found)")
+    }
+
     @Test func `a start with another version than the last one is an event`() async throws {
         for (version, count) in [(nil, 0), ("0.9.0", 1)] as [(String?, Int)] {
-            if let version {
-                let queue = try DatabaseQueue(path: database)
-                try await queue.write {
-                    try $0.execute(
-                        sql: "UPDATE facts SET value = ? WHERE name = 'service_version'", arguments: [version])
-                }
-                try queue.close()
-            }
+            if let version { try store(version: version) }
             for _ in 0..<2 {
                 let service = try await RunningService(database: database)
                 #expect(service.stop() == 0)

@@ -90,9 +90,6 @@ struct ServeCommand: AsyncParsableCommand {
         made.webhooks.allowsHTTP = settings.insecureHTTP
         made.auditTrail.folder = configuration.auditArchive
         let service = made
-        do throws(StoreError) { try await service.recordStart(version: Build.version) } catch {
-            log.logger.warning("the version of the service was not recorded", metadata: ["reason": "\(error)"])
-        }
         let roots = try configuration.addedRoots(leavingOutExpired: true)
         try await service.trust(roots)
         if !roots.added.isEmpty {
@@ -152,7 +149,18 @@ struct ServeCommand: AsyncParsableCommand {
                 onStopping: { signal in
                     log.stopping(because: signal)
                     manager.tell(.stopping)
-                }, onReady: ready)
+                },
+                onReady: { addresses in
+                    // Not earlier: a start that fails, such as on a port that is in use, is no change of the version.
+                    await Self.recordVersion(service, log.logger)
+                    await ready(addresses)
+                })
+        }
+    }
+
+    private static func recordVersion(_ service: AuthService, _ logger: Logger) async {
+        do throws(StoreError) { try await service.recordStart(version: Build.version) } catch {
+            logger.warning("the version of the service was not recorded", metadata: ["reason": "\(error)"])
         }
     }
 
