@@ -173,7 +173,7 @@ struct HistoryTests {
         #expect(await slow.asked.value)
         first.cancel()
         try await withThrowingTaskGroup(of: Refusal?.self) { group in
-            for _ in 1...VerdictHistory.maximumQuestions {
+            for _ in 1...QuestionQueue.maximum {
                 group.addTask {
                     do { _ = try await history.sums(query) } catch let refusal as Refusal { return refusal }
                     return nil

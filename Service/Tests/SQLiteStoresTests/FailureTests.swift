@@ -142,6 +142,28 @@ struct FailureTests {
         await stores.close()
     }
 
+    @Test(.timeLimit(.minutes(15)))
+    func `a search of the audit log by code is interrupted at its deadline`() async throws {
+        var options = SQLiteStores.Options()
+        options.deadline = .milliseconds(20)
+        let stores = try SQLiteStores.open(folder, options: options)
+        // An endless log.
+        try change(
+            """
+            DROP TABLE audit;
+            CREATE VIEW audit AS
+              WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers)
+              SELECT n AS sequence, 'app.added' AS code FROM numbers
+            """)
+        let error = await #expect(throws: StoreError.self) {
+            try await stores.audit.events(
+                app: nil, device: nil, codes: [.databaseRestored], after: 0, before: nil, limit: 1)
+        }
+        #expect(error?.code == .tooSlow)
+        // Waits for all statements.
+        await stores.close()
+    }
+
     @Test func `changes by another process are signalled, own changes are not`() async throws {
         var options = SQLiteStores.Options()
         options.pollInterval = .milliseconds(2)

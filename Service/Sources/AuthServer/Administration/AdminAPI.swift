@@ -14,6 +14,8 @@ struct AdminAPI: Sendable {
     /// Whether the service has begun to stop: waiting callers are then answered.
     var isStopping: @Sendable () -> Bool = { false }
     let followers = AuditFollowers()
+    /// Searches of the audit log by code.
+    let searches = QuestionQueue(to: "the audit log")
 
     private static let maximumBody = 256 * 1024
 

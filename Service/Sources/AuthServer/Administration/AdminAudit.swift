@@ -10,6 +10,10 @@ extension AdminRoute {
 
 extension AdminAPI {
     /// With `code`, a page may have fewer events than `limit`, or none, and the next page still has some.
+    ///
+    /// A page is the last one if no earlier event matches `app_id` and `device_id`: events of other apps decide nothing. With `code`,
+    /// `next_before` follows from the number of the log's last event, whichever app that one is of. `followAudit` tells this number
+    /// too.
     func queryAudit(_ request: AdminRequest) async throws -> APIResponse {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 100)
         let app = try request.narrowedApp()
@@ -22,10 +26,17 @@ extension AdminAPI {
             let end = try await stores.audit.link(at: nil)?.sequence ?? 0
             after = max(0, min(before.map { $0 - 1 } ?? end, end) - AdminRoute.searchedEvents)
         }
-        let events = try await stores.audit.events(
-            app: app, device: device, codes: codes, after: after, before: before, limit: limit)
+        let find = { @Sendable [stores, after] () async throws(StoreError) in
+            try await stores.audit.events(
+                app: app, device: device, codes: codes, after: after, before: before, limit: limit)
+        }
+        let events = codes == nil ? try await find() : try await searches.answer(find)
         var next: Int64? = events.count == limit ? events.last?.sequence : after > 0 ? after + 1 : nil
-        if let end = next, codes != nil || since != nil, try await !hasEvents(before: end, since: since) { next = nil }
+        if let end = next, codes != nil || since != nil,
+            try await !hasEvents(of: app, device, before: end, since: since)
+        {
+            next = nil
+        }
         let shown = events.filter { recorded in since.map { recorded.event.at >= $0 } ?? true }
         return .json(
             JSONObject([
@@ -34,9 +45,12 @@ extension AdminAPI {
             ]))
     }
 
-    /// Whether the log has an event before this one that is not older than `since`.
-    private func hasEvents(before sequence: Int64, since: UnixTime?) async throws -> Bool {
-        let newest = try await stores.audit.events(app: nil, device: nil, before: sequence, limit: 1).first
+    /// Whether the newest of these events before this number is not older than `since`; false if there is none. If a clock was set
+    /// back, an event before it may be newer, and is not found.
+    private func hasEvents(
+        of app: AppID?, _ device: DeviceID?, before sequence: Int64, since: UnixTime?
+    ) async throws -> Bool {
+        let newest = try await stores.audit.events(app: app, device: device, before: sequence, limit: 1).first
         guard let newest else { return false }
         return since.map { newest.event.at >= $0 } ?? true
     }

@@ -19,8 +19,6 @@ public final class VerdictHistory: Sendable {
     public static let minutesKept: Int64 = 48 * hour
     /// Seconds for which slots of an hour or more are kept after their end.
     public static let hoursKept: Int64 = 90 * 24 * hour
-    /// The largest number of questions that are answered or wait.
-    static let maximumQuestions = 8
 
     private let store: (any VerdictHistoryStore)?
     private let clock: any ServiceClock
@@ -28,7 +26,7 @@ public final class VerdictHistory: Sendable {
     private let buffer = VerdictBuffer()
     /// The batch that the store has not acknowledged.
     private let unwritten = Locked<VerdictBatch?>(nil)
-    private let questions = Locked(Questions())
+    private let questions = QuestionQueue(to: "the history")
     private let logger = Logger(label: "synheart.history")
 
     init(store: (any VerdictHistoryStore)?, clock: any ServiceClock, random: any RandomSource) {
@@ -83,47 +81,9 @@ public final class VerdictHistory: Sendable {
         {}
     }
 
-    /// Queries that the store has not answered yet.
-    private struct Questions {
-        var count = 0
-        /// The newest one.
-        var last: Task<Result<[VerdictSum], Refusal>, Never>?
-    }
-
-    /// The sums for a query.
-    ///
-    /// Queries run one after another, so that the history never occupies more than one of the store's readers, which devices need
-    /// too. A query beyond eight is refused at once.
+    /// The sums for a query. Queries run one after another (`QuestionQueue`).
     public func sums(_ query: VerdictQuery) async throws(Refusal) -> [VerdictSum] {
         guard let store else { return [] }
-        let answer = questions.withLock { questions -> Task<Result<[VerdictSum], Refusal>, Never>? in
-            guard questions.count < Self.maximumQuestions else { return nil }
-            questions.count += 1
-            let previous = questions.last
-            // A separate task: a caller that leaves must not let the next query begin before this one has ended.
-            let answer = Task { () async -> Result<[VerdictSum], Refusal> in
-                _ = await previous?.value
-                defer { end() }
-                do throws(Refusal) {
-                    return .success(try await storeCall { () async throws(StoreError) in try await store.sums(query) })
-                } catch { return .failure(error) }
-            }
-            questions.last = answer
-            return answer
-        }
-        guard let answer else {
-            throw Refusal(
-                .rateLimited, "\(Self.maximumQuestions) questions to the history wait for their answers", retryAfter: 1,
-                hint: "Too many questions to the history are being answered. Ask again later")
-        }
-        return try await answer.value.get()
-    }
-
-    private func end() {
-        questions.withLock { questions in
-            questions.count -= 1
-            // Otherwise the last answer would stay in memory.
-            if questions.count == 0 { questions.last = nil }
-        }
+        return try await questions.answer { () async throws(StoreError) in try await store.sums(query) }
     }
 }

@@ -30,31 +30,31 @@ struct SQLiteAuditLog: AuditLog {
         _ app: AppID?, _ device: DeviceID?, _ codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?,
         _ order: String, _ limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent] {
-        try await database.read { database in
-            var conditions = ["sequence > ? AND sequence < ?"]
-            var arguments: StatementArguments = [after, before ?? .max]
-            if let app {
-                conditions.append("app_id = ?")
-                arguments += [app.text]
-            }
-            if let device {
-                conditions.append("device_id = ?")
-                arguments += [device.text]
-            }
-            if let codes {
-                conditions.append("code IN (\(codes.map { _ in "?" }.joined(separator: ", ")))")
-                arguments += StatementArguments(codes.map(\.rawValue))
-            }
-            arguments += [min(max(limit, 1), 1000)]
-            return try Row.fetchAll(
-                database,
-                sql: """
-                    SELECT * FROM audit WHERE \(conditions.joined(separator: " AND "))
-                    ORDER BY sequence \(order) LIMIT ?
-                    """,
-                arguments: arguments
-            ).map { try RecordedAuditEvent(row: StoredRow($0)) }
+        var conditions = ["sequence > ? AND sequence < ?"]
+        var arguments: StatementArguments = [after, before ?? .max]
+        if let app {
+            conditions.append("app_id = ?")
+            arguments += [app.text]
         }
+        if let device {
+            conditions.append("device_id = ?")
+            arguments += [device.text]
+        }
+        if let codes {
+            conditions.append("code IN (\(codes.map { _ in "?" }.joined(separator: ", ")))")
+            arguments += StatementArguments(codes.map(\.rawValue))
+        }
+        arguments += [min(max(limit, 1), 1000)]
+        let sql = """
+            SELECT * FROM audit WHERE \(conditions.joined(separator: " AND ")) ORDER BY sequence \(order) LIMIT ?
+            """
+        let fetch: @Sendable (Database) throws -> [RecordedAuditEvent] = { [arguments] database in
+            try Row.fetchAll(database, sql: sql, arguments: arguments).map {
+                try RecordedAuditEvent(row: StoredRow($0))
+            }
+        }
+        // A search for codes reads many rows, so it must not go on after its caller got an answer.
+        return try await codes == nil ? database.read(fetch) : database.readUntilDeadline(fetch)
     }
 
     func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? {

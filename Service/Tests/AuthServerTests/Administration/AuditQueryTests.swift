@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import Bytes
 import StrictJSON
 import Testing
 
@@ -122,6 +123,90 @@ extension MemoryStores {
             let second = try await Self.page("since=\(since)&limit=2&before=\(start + 2)", server, viewer)
             #expect(second.sequences == [start + 1] && second.next == nil)
             #expect(try await Self.page("since=\(since + 1)", server, viewer).sequences == [])
+        }
+    }
+
+    @Test func `events of other apps do not decide whether a page is the last one`() async throws {
+        try await TestServer.with { server in
+            try await server.addApp("com.example.other")
+            let viewer = try await server.credential(.viewer, apps: [TestServer.appID])
+            let start = server.clock.now
+            server.clock.advance(3600)
+            let since = server.clock.now
+            try await server.stores.append(
+                AuditEvent(.appChanged, at: since, actor: "test", appID: try AppID("com.example.other")))
+            let end = try #require(try await server.stores.link(at: nil)?.sequence) + AdminRoute.searchedEvents + 1
+            await server.stores.skip(to: end)
+            let path = "app_id=\(TestServer.appID)&code=app.removed&before=\(end + 1)"
+            // The event of the other app is not old enough to end the search. The own ones are.
+            #expect(try await Self.page("\(path)&since=\(since)", server, viewer).next == nil)
+            #expect(try await Self.page("\(path)&since=\(start)", server, viewer).next != nil)
+            #expect(try await Self.page(path, server, viewer).next != nil)
+            let nobody = DeviceID(from: SystemRandom())
+            #expect(try await Self.page("\(path)&device_id=\(nobody)", server, viewer).next == nil)
+        }
+    }
+
+    /// Counts searches by code. The first one is answered when the test says so.
+    private final class Searches: Sendable {
+        let asked = OnceValue<Bool>()
+        let answer = OnceValue<Bool>()
+        /// The number of running searches, and its maximum.
+        let running = Locked((now: 0, most: 0))
+    }
+
+    private struct SlowLog: AuditLog {
+        let log: any AuditLog
+        let searches: Searches
+
+        func append(_ event: AuditEvent) async throws(StoreError) { try await log.append(event) }
+
+        func events(
+            app: AppID?, device: DeviceID?, codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?, limit: Int
+        ) async throws(StoreError) -> [RecordedAuditEvent] {
+            if codes != nil {
+                searches.running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                if searches.asked.give(true) { _ = await searches.answer.value }
+                await Task.yield()
+                searches.running.withLock { $0.now -= 1 }
+            }
+            return try await log.events(
+                app: app, device: device, codes: codes, after: after, before: before, limit: limit)
+        }
+
+        func events(
+            app: AppID?, device: DeviceID?, after: Int64, limit: Int
+        ) async throws(StoreError) -> [RecordedAuditEvent] {
+            try await log.events(app: app, device: device, after: after, limit: limit)
+        }
+
+        func firstBrokenLink() async throws(StoreError) -> Int64? { try await log.firstBrokenLink() }
+
+        func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? { try await log.link(at: sequence) }
+    }
+
+    @Test func `one search by code runs at a time, those beyond 8 are refused, and other lists do not wait`()
+        async throws
+    {
+        let searches = Searches()
+        try await TestServer.with(changing: { $0.audit = SlowLog(log: $0.audit, searches: searches) }) { server in
+            let viewer = try await server.credential(.viewer)
+            let search: @Sendable () async throws -> RawResponse = {
+                try await server.administer("GET", "/audit?code=database.restored", viewer)
+            }
+            async let first = search()
+            #expect(await searches.asked.value)
+            try await withThrowingTaskGroup(of: RawResponse.self) { group in
+                for _ in 1...QuestionQueue.maximum { group.addTask { try await search() } }
+                // The others wait, so the refused one returns first.
+                let refused = try #require(try await group.next())
+                #expect(refused.status == 429 && refused.value("retry-after") == "1", "\(refused.text)")
+                #expect(try await server.administer("GET", "/audit?limit=1", viewer).status == 200)
+                searches.answer.give(true)
+                for try await response in group { #expect(response.status == 200, "\(response.text)") }
+            }
+            #expect(try await first.status == 200)
+            #expect(searches.running.withLock(\.most) == 1)
         }
     }
 }

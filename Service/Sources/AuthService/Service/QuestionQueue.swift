@@ -1,0 +1,61 @@
+internal import AuthContract
+internal import Bytes
+
+/// Questions that read many rows of the store, answered one after another. So they never occupy more than one of the store's
+/// readers, which devices need too. A question beyond eight is refused at once.
+package final class QuestionQueue: Sendable {
+    /// The largest number of questions that are answered or wait.
+    package static let maximum = 8
+
+    /// Questions that the store has not answered yet.
+    private struct Waiting {
+        var count = 0
+        /// Returns when the newest one is answered.
+        var last: (@Sendable () async -> Void)?
+    }
+
+    private let waiting = Locked(Waiting())
+    /// What is asked, for the refusal.
+    private let subject: String
+
+    /// A queue without questions.
+    ///
+    /// - Parameter subject: what is asked, such as `the history`.
+    package init(to subject: String) { self.subject = subject }
+
+    /// Asks the store when earlier questions are answered.
+    ///
+    /// - Parameter ask: ends its work before it throws, such as at a deadline.
+    /// - Throws: `RATE_LIMITED` if too many questions wait; the failure of the store.
+    package func answer<Value: Sendable>(
+        _ ask: @escaping @Sendable () async throws(StoreError) -> Value
+    ) async throws(Refusal) -> Value {
+        let answer = waiting.withLock { waiting -> Task<Result<Value, Refusal>, Never>? in
+            guard waiting.count < Self.maximum else { return nil }
+            waiting.count += 1
+            let previous = waiting.last
+            // A separate task: a caller that leaves must not let the next question begin before this one has ended.
+            let answer = Task { () async -> Result<Value, Refusal> in
+                await previous?()
+                defer { end() }
+                do throws(Refusal) { return .success(try await storeCall(ask)) } catch { return .failure(error) }
+            }
+            waiting.last = { _ = await answer.value }
+            return answer
+        }
+        guard let answer else {
+            throw Refusal(
+                .rateLimited, "\(Self.maximum) questions to \(subject) wait for their answers", retryAfter: 1,
+                hint: "Too many questions to \(subject) are being answered. Ask again later")
+        }
+        return try await answer.value.get()
+    }
+
+    private func end() {
+        waiting.withLock { waiting in
+            waiting.count -= 1
+            // Otherwise the last answer would stay in memory.
+            if waiting.count == 0 { waiting.last = nil }
+        }
+    }
+}
