@@ -77,4 +77,21 @@ import Testing
         let all = await (try await desk.signedIn(.viewer)).get("/console").text
         #expect(all.contains("Devices that wait for a decision: 52</a>") && all.contains("<small>2 hours ago</small>"))
     }
+
+    @Test func `the first page asks once for the first device that waits in many apps`() async throws {
+        let desk = try await Desk()
+        let apps = [Desk.app] + (1...3).map { "com.example.app\($0)" }
+        for app in apps.dropFirst() { try await desk.addApp(app) }
+        // The longest waits in the last app, and longer in one of others.
+        try await desk.addApp("com.example.other")
+        for app in ["com.example.other"] + apps.reversed() {
+            _ = try await desk.addDevice(.pending, of: app)
+            desk.clock.advance(3600)
+        }
+        let browser = try await desk.signedIn(.operator, apps: apps)
+        await desk.stores.interrupt(.devices) { stores in stores.fail(.devices) }
+        let page = await browser.get("/console").text
+        #expect(page.contains("Devices that wait for a decision: 4</a>. The first has waited since"))
+        #expect(page.contains("<small>4 hours ago</small>") && !page.contains("This page is not complete"))
+    }
 }

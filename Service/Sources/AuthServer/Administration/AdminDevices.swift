@@ -7,14 +7,15 @@ extension AdminAPI {
         var query = DeviceQuery(limit: Int(try request.query.integer("limit", in: 1...1000) ?? 50))
         query.deviceID = try request.query.value("device_id") { try DeviceID($0) }
         query.deviceHash = try request.query.value("device_hash") { try DeviceHash($0) }
-        if query.deviceID == nil, query.deviceHash == nil {
+        query.status = try request.query.choice("status", DeviceStatus.self)
+        if query.deviceID == nil, query.deviceHash == nil, query.status != .pending {
             query.appID = try request.narrowedApp()
         } else {
-            // The apps are a condition of the store, which decodes no device of another app: to this credential there is none.
+            // The apps are a condition of the store, which decodes no device of another app: to this credential there is none. It may
+            // pass over devices of others. The number of pending ones is bounded for each app.
             query.appID = try request.namedApp()
             query.scope = request.caller.scope
         }
-        query.status = try request.query.choice("status", DeviceStatus.self)
         query.platform = try request.query.choice("platform", Platform.self)
         query.registeredFrom = try request.query.value("registered_from", UnixTime.init(administration:))
         query.registeredBefore = try request.query.value("registered_before", UnixTime.init(administration:))

@@ -192,7 +192,7 @@ extension AdminRoute {
             "Replaces the whole record. Masked secrets stay as they are. With `If-Match` it is refused if the record was changed since."
         case .removeApp: "Only an app that never had a device can be removed: disable the others."
         case .listDevices:
-            "Narrow it by the query. `device_hash` is the member `device` of a log line. Without `app_id`, `device_id` and `device_hash` search all apps of the credential; other lists need a credential for all apps. `next_cursor` is the `cursor` of the next page in the same `order`, null on the last. The order is by registration, by default with the newest first."
+            "Narrow it by the query. `device_hash` is the member `device` of a log line. Without `app_id`, `device_id`, `device_hash` and `status=pending` search all apps of the credential; other lists need a credential for all apps. `next_cursor` is the `cursor` of the next page in the same `order`, null on the last. The order is by registration, by default with the newest first."
         case .showDevice:
             "Everything that an operator may see of a device: no receipts, no keys. `ETag` names its version: a decision with `If-Match` is refused if the device was changed since."
         case .revokeDevice:

@@ -35,7 +35,7 @@ struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List devices, newest first.",
             discussion: """
-                With --device, a device is searched in all apps of the credential, unless --app names one.
+                With --device or --status pending, devices of all apps of the credential are listed, unless --app names one.
 
                   synheart-auth devices list --app com.example.app --status pending
                   synheart-auth devices list --device 261e1e6db9703f6c

@@ -4,6 +4,11 @@ import StrictJSON
 import Testing
 
 @testable import AuthServer
+@testable import StoreConformance
+
+extension MemoryStores {
+    fileprivate func makePending(_ id: DeviceID) { deviceRecords[id]?.status = .pending }
+}
 
 /// A device is searched by its id or by its hash in the log, in the apps of the credential.
 @Suite struct DeviceSearchTests {
@@ -56,6 +61,32 @@ import Testing
                 }
             }
             #expect(try await server.administer("GET", "/devices?status=registered", bound).status == 403)
+        }
+    }
+
+    @Test func `the pending devices of all apps of a credential are one list, and other lists need an app`()
+        async throws
+    {
+        try await TestServer.with { server in
+            try await server.addApp(Self.other)
+            var ids: [String] = []
+            for _ in 0..<3 {
+                ids.append(try await TestDevice.register(at: server).id)
+                server.clock.advance(60)
+            }
+            for id in ids.prefix(2) { await server.stores.makePending(try DeviceID(id)) }
+            func found(_ rest: String, _ credential: String) async throws -> [String?]? {
+                let response = try await server.administer("GET", "/devices?status=pending\(rest)", credential)
+                return response.json["devices"]?.array?.map { $0.object?["device_id"]?.string }
+            }
+            let own = try await server.credential(.viewer, apps: [TestServer.appID, Self.other])
+            #expect(try await found("", own) == [ids[1], ids[0]])
+            #expect(try await found("&order=oldest&limit=1", own) == [ids[0]])
+            let foreign = try await server.credential(.viewer, apps: [Self.other])
+            #expect(try await found("", foreign) == [])
+            for query in ["", "?order=oldest", "?status=registered", "?status=revoked&order=oldest", "?platform=ios"] {
+                #expect(try await server.administer("GET", "/devices\(query)", own).status == 403, "\(query)")
+            }
         }
     }
 }

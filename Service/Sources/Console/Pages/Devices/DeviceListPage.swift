@@ -86,7 +86,7 @@ struct DeviceListPage: ConsolePage {
     /// When the pending device registered that has waited longest; nil: none waits.
     ///
     /// - Parameters:
-    ///   - app: the app of the device; nil: any, for a credential for all apps.
+    ///   - app: the app of the device; nil: any app of the credential.
     ///   - platform: the platform of the device; nil: any.
     ///   - visit: the visit that makes the call.
     static func firstPending(

@@ -27,7 +27,7 @@ struct NowPage: ConsolePage {
         var (firstPending, queueProblem) = (String?.none, String?.none)
         if pending > 0 {
             do throws(CallRefused) {
-                firstPending = try await Self.firstPending(statistics.answer, visit)
+                firstPending = try await DeviceListPage.firstPending(of: nil, visit)
             } catch { queueProblem = error.message }
         }
         let verdicts = Verdicts(grouped.answer)
@@ -72,19 +72,6 @@ struct NowPage: ConsolePage {
         case 1: concerns[0].sentence
         default: "\(concerns.count) things need you."
         }
-    }
-
-    /// When the device registered that has waited longest for a decision, of the apps that the person may see.
-    private static func firstPending(
-        _ statistics: JSONValue, _ visit: Visit
-    ) async throws(CallRefused) -> String? {
-        guard visit.credential.scope != .allApps else { return try await DeviceListPage.firstPending(of: nil, visit) }
-        var first: String?
-        for app in statistics["apps"]?.elements ?? [] where app["devices"]?["pending"]?.integer ?? 0 > 0 {
-            guard let found = try await DeviceListPage.firstPending(of: app["app_id"]?.string, visit) else { continue }
-            first = min(first ?? found, found)
-        }
-        return first
     }
 
     private static func value(_ concern: Concern) -> PageValue {
