@@ -5,16 +5,18 @@ internal import Verification
 
 extension AdminAPI {
     /// Judges one page of the app's devices under another record and under the current one; with the first page also the counts
-    /// of the history. Nothing is changed, and no file or URL of the record is opened.
+    /// of the history. A page without devices only says whether the record is valid, and has its policies. Nothing is changed,
+    /// and no file or URL of the record is opened.
     func whatIf(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("record", "limit", "cursor")
         let current = try await existingApp(request)
         let record = try AppRecord(request.body.object("record").unmasked(from: current, by: service.apps.mask))
         guard record.appID == current.appID else { throw ContractError("app_id must equal the path's") }
-        var query = DeviceQuery(limit: Int(try request.body.optionalInteger("limit", in: 1...1000) ?? 1000))
+        let limit = Int(try request.body.optionalInteger("limit", in: 0...1000) ?? 1000)
+        var query = DeviceQuery(limit: limit)
         query.appID = current.appID
         query.after = try request.body.optionalString("cursor").map(DeviceQuery.PageToken.init(cursor:))
-        let devices = try await service.administration.list(query)
+        let devices = limit > 0 ? try await service.administration.list(query) : []
         let now = service.clock.now
         let (proposed, present) = (WhatIf(record, at: now), WhatIf(current, at: now))
         var sums = FindingSums()
@@ -28,8 +30,9 @@ extension AdminAPI {
         let policies = PolicyKind.allCases.compactMap { kind in record.proofPolicy(of: kind).map { (kind.rawValue, $0) }
         }
         let cursor: JSONValue = next.map { .string($0) } ?? .null
+        let isFirst = limit > 0 && query.after == nil
         let counts: JSONValue =
-            query.after == nil ? .object(try await countFindings(proposed, present, of: current.appID)) : .null
+            isFirst ? .object(try await countFindings(proposed, present, of: current.appID)) : .null
         return .json(
             JSONObject([
                 ("app_id", .string(current.appID.text)), ("devices", .integer(devices.count(where: WhatIf.judges))),

@@ -84,7 +84,8 @@ extension OpenAPISchemas {
             "message": {"type": ["string", "null"]}}}}}},
         "WhatIf": {"type": "object", "additionalProperties": false, "required": ["record"], "properties": {
           "record": {"$ref": "#/components/schemas/AppRecord"},
-          "limit": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000, "default": 1000},
+          "limit": {"type": ["integer", "null"], "minimum": 0, "maximum": 1000, "default": 1000,
+            "description": "The devices of a page. 0: only whether the record is valid, without devices and counts."},
           "cursor": {"type": ["string", "null"]}}},
         "WhatIfPage": {"type": "object", "required": ["app_id", "devices", "findings", "counts", "policies", "next_cursor"],
           "properties": {

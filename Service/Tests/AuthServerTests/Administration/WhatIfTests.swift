@@ -74,6 +74,11 @@ import Testing
             #expect(finding["reason"] == "signature.minimum_scheme" && finding["code"] == "UNSUPPORTED_SIG_VERSION")
             #expect(finding["platform"] == "ios" && finding["scheme"] == "1" && finding["version"] == "unknown")
             #expect(finding["verdicts"] == 3 && finding["newly"] == 3)
+            // A page without devices reads neither these nor the history.
+            let none = try await Self.call(server, viewer, { $0["enabled"] = false }, members: [("limit", 0)])
+            #expect(none.status == 200 && none.json["counts"] == .null, "\(none.text)")
+            #expect(none.json["devices"] == 0 && none.json["findings"] == [] && none.json["next_cursor"] == .null)
+            #expect(none.json["policies"] == page.json["policies"])
             let cursor = try #require(page.json["next_cursor"])
             let second = try await Self.call(server, viewer, members: [("cursor", cursor)])
             #expect(second.json["counts"] == .null, "\(second.text)")
@@ -86,7 +91,10 @@ import Testing
             #expect(try await Self.call(server, viewer, { $0["typo"] = 1 }).status == 400)
             #expect(try await Self.call(server, viewer, { $0["app_id"] = "com.example.other" }).status == 400)
             #expect(try await Self.call(server, viewer, members: [("cursor", "nonsense")]).status == 400)
-            #expect(try await Self.call(server, viewer, members: [("limit", 0)]).status == 400)
+            for limit in [-1, 1001] as [JSONValue] {
+                #expect(try await Self.call(server, viewer, members: [("limit", limit)]).status == 400)
+            }
+            #expect(try await Self.call(server, viewer, { $0["typo"] = 1 }, members: [("limit", 0)]).status == 400)
             try await server.addApp("com.example.other")
             let other = try await server.credential(.admin, apps: ["com.example.other"])
             #expect(try await Self.call(server, other).status == 403)

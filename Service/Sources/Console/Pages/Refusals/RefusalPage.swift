@@ -118,7 +118,7 @@ struct RefusalPage: ConsolePage {
     private static func today(_ file: RecordingFile, _ app: String, _ visit: Visit) async throws -> PageValue {
         let record = try await visit.call(AdminCall(.showApp, ["app_id": app]))
         let answer = try await visit.call(
-            AdminCall(.whatIf, ["app_id": app], body: JSONObject([("record", record), ("limit", 1)])))
+            AdminCall(.whatIf, ["app_id": app], body: JSONObject([("record", record), ("limit", 0)])))
         guard let policies = answer["policies"]?.object, let members = record.object,
             let changes = RecordingFile.Changes(of: file.format, by: members, policies: policies)
         else { return .text("refused, because the record no longer has the platform") }
