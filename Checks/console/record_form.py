@@ -97,7 +97,7 @@ def wait(window, member, text):
 
 
 def while_typing(check, window):
-    """The browser knows the range of a number, and the service the members that contradict each other."""
+    """The script knows the range of a number, and the service the members that contradict each other."""
     before = record(check)
     answer = window.open(check.origin + PATH)
     window.forget()
@@ -110,6 +110,13 @@ def while_typing(check, window):
     if "JSON" not in window.run(PROBLEM, "keys.compromise"):
         yield f"broken JSON says {window.run(PROBLEM, 'keys.compromise')!r}"
     window.run(TYPE, "keys.compromise", "")
+    if "JSON" not in window.run(PROBLEM, "keys.compromise"):
+        yield f"no JSON says {window.run(PROBLEM, 'keys.compromise')!r}"
+    window.run(TYPE, "keys.compromise", "null")
+    window.run(PUT, WINDOW, "9O")
+    if "from 1 to 600" not in window.run(PROBLEM, WINDOW):
+        yield f"a number with a letter says {window.run(PROBLEM, WINDOW)!r}"
+    window.run(PUT, WINDOW, "60")
     window.run(PUT, "build_channel", "production")
     yield from wait(window, "development_integrity_allowed", "build_channel")
     yield from check.shown(window, answer, "record-form-while-typing")
@@ -120,13 +127,18 @@ def while_typing(check, window):
 
 
 def refused(check, window, name):
-    """The browser sends no number out of its range. The service refuses it too, and contradicting members, at the field."""
-    for member, text, asked in ((WINDOW, "601", SEND_ANYWAY), ("build_channel", "production", SEND)):
+    """The browser sends no number with a letter. The service refuses it too, a number out of its range, and contradicting
+    members, at the field."""
+    for member, text, asked in (
+        (WINDOW, "9O", SEND_ANYWAY),
+        (WINDOW, "601", SEND),
+        ("build_channel", "production", SEND),
+    ):
         window.open(check.origin + PATH)
         window.run(PUT, "name", "kept")
         window.run(PUT, member, text)
-        if member == WINDOW and window.run("() => document.querySelector('.record-form').checkValidity()"):
-            yield "a number out of its range is valid"
+        if asked == SEND_ANYWAY and window.run("() => document.querySelector('.record-form').checkValidity()"):
+            yield "a number with a letter is valid"
         window.forget()
         answer = window.loading(lambda: window.run(asked))
         at = {WINDOW: WINDOW}.get(member, "development_integrity_allowed")

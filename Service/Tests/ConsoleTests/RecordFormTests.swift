@@ -20,7 +20,7 @@ import Testing
     }
 
     private static func afterForm(_ record: JSONObject) throws -> JSONObject {
-        try RecordForm(fields(RecordForm(record))).record(over: record)
+        try RecordForm(fields(RecordForm(record, over: record))).record(over: record)
     }
 
     /// The record as the service writes it, with secrets.
@@ -44,7 +44,7 @@ import Testing
         let written = try Self.written(record)
         #expect(try Self.afterForm(written) == written)
         // Without the original, members with their defaults are left out, which says the same.
-        let short = try RecordForm(Self.fields(RecordForm(written))).record(over: nil)
+        let short = try RecordForm(Self.fields(RecordForm(written, over: nil))).record(over: nil)
         #expect(try AppRecord(JSONFields(.object(short))) == AppRecord(JSONFields(.object(written))))
         #expect(platform == "full" || short.members.count < written.members.count)
     }
@@ -87,7 +87,7 @@ import Testing
                 let changed = try #require(FullRecord.setting(.object(record), path[...], value).object)
                 if value.isNull {
                     // Null has the meaning of the default.
-                    let form = try RecordForm(changed)
+                    let form = try RecordForm(changed, over: record)
                     let standard = form.entries[field.name]
                     #expect(standard == field.entry(of: field.standard), "\(field.name)")
                 } else {
@@ -107,7 +107,7 @@ import Testing
                 }
             }
         }
-        #expect(try RecordForm(record).entries.count == RecordGroup.fields.count)
+        #expect(try RecordForm(record, over: nil).entries.count == RecordGroup.fields.count)
     }
 
     @Test func `each member of the record's table has one field, or is an object of fields`() {
@@ -124,7 +124,10 @@ import Testing
 
     @Test(arguments: [
         ("signature.past_window_seconds", "601"), ("signature.past_window_seconds", "0"),
-        ("signature.past_window_seconds", "1.5"), ("signature.past_window_seconds", "+7 s"), ("mode", "off"),
+        ("signature.past_window_seconds", "1.5"), ("signature.past_window_seconds", "+7"), ("mode", "off"),
+        ("signature.past_window_seconds", "9O"), ("signature.past_window_seconds", "007"),
+        ("signature.past_window_seconds", ""), ("android.play_integrity.device_labels", ""),
+        ("ios.assertions_required_except", ""), ("ios.categories", " \n"), ("keys.compromise", ""), ("mode", ""),
         ("enabled", "yes"), ("ios.environments", "development\nstaging"), ("ios.environments", "\n"),
         ("ios.app_ids", " \n"), ("android.packages", ""), ("keys.compromise", "{"),
         ("android.play_integrity.keys", "[}"),
@@ -132,7 +135,7 @@ import Testing
     func `a text that breaks the rule of its field is a problem of that field alone`(name: String, text: String) throws
     {
         let record = try Self.written(FullRecord.json("com.example.app"))
-        var fields = Self.fields(try RecordForm(record)).all.map { ($0.name, $0.value) }
+        var fields = Self.fields(try RecordForm(record, over: nil)).all.map { ($0.name, $0.value) }
         let place = try #require(fields.firstIndex { $0.0.hasSuffix("." + name) || $0.0 == "member.\(name)" })
         fields[place].1 = text
         let form = try RecordForm(PageFields(fields))
@@ -152,24 +155,74 @@ import Testing
         #expect(value("-----BEGIN CERTIFICATE-----\nAAAA") == ["-----BEGIN CERTIFICATE-----\nAAAA"])
     }
 
-    @Test func `an empty field has the default of its member`() throws {
+    @Test func `an empty field is a value only if that is the default`() throws {
         func value(_ name: String) throws -> JSONValue? {
             let field = try #require(RecordGroup.fields.first { $0.name == name })
             return field.value(of: RecordField.Entry(text: "", isJSON: field.isAlwaysJSON))
         }
-        #expect(try value("signature.past_window_seconds") == 300)
-        #expect(try value("keys.maximum_age_days") == .null)
-        #expect(try value("android.play_integrity.maximum_activity_level") == .null)
-        #expect(try value("keys.compromise") == .null)
-        #expect(try value("android.play_integrity.keys") == [])
-        // What a list shows is what it has.
-        #expect(try value("android.play_integrity.device_labels") == [])
-        #expect(try value("ios.assertions_required_except") == .null)
+        for name in ["keys.maximum_age_days", "android.play_integrity.maximum_activity_level", "name"] {
+            #expect(try value(name) == .null, "\(name)")
+        }
+        #expect(try value("ios.assertions_required_on") == [])
+        for field in RecordGroup.fields where try value(field.name) != nil {
+            #expect(try value(field.name) == field.standard, "\(field.name)")
+        }
+    }
+
+    @Test(arguments: ["ios.assertions_required_except", "ios.categories", "keys.compromise"])
+    func `a list that may be null is JSON, so that removing its last element leaves an empty list`(name: String) throws
+    {
+        let field = try #require(RecordGroup.fields.first { $0.name == name })
+        #expect(field.isAlwaysJSON)
+        let texts = [JSONValue.null, [], ["/public"]].map { field.entry(of: $0).text }
+        #expect(texts[0] == "null" && texts[1] == "[]" && texts[2].contains("/public"))
+        let emptied = RecordField.Entry(text: texts[2].replacing("\"/public\"", with: ""), isJSON: true)
+        #expect(field.value(of: emptied) == [])
+        #expect(field.rule(isJSON: true).contains("[] an empty list"))
+    }
+
+    @Test func `an absent member is not null: a record that lacks what the original has is no form`() throws {
+        let base = try Self.written(FullRecord.json("com.example.app"))
+        func reasons(_ record: JSONValue) -> [String] {
+            do throws(RecordDraft.Problem) {
+                _ = try RecordForm(record.object ?? JSONObject(), over: base)
+                return []
+            } catch {
+                return error.problems.map(\.message)
+            }
+        }
+        #expect(reasons(.object(base)).isEmpty)
+        for field in RecordGroup.fields {
+            let path = field.name.split(separator: ".").map(String.init)
+            let absent = reasons(FullRecord.setting(.object(base), path[...], nil))
+            let known = path.reduce(JSONValue.object(base)) { $0[$1] ?? .null }
+            let isDefault = known.isNull || known == field.standard
+            #expect(absent.isEmpty == isDefault, "\(field.name)")
+            if !isDefault { #expect(absent.first?.hasPrefix("\(field.name) is absent") == true) }
+            #expect(reasons(FullRecord.setting(.object(base), path[...], .null)).isEmpty, "\(field.name)")
+        }
+        for value in [nil, JSONValue.null] {
+            let keys = reasons(FullRecord.setting(.object(base), ["keys"], value))
+            #expect(keys.contains { $0.hasPrefix("keys.compromise is absent") })
+        }
+    }
+
+    @Test func `the fields of an object that the draft lacks are those of the original`() throws {
+        let base = try Self.written(FullRecord.json("com.example.app"))
+        for value in [nil, JSONValue.null] {
+            let record = try #require(FullRecord.setting(.object(base), ["ios"], value).object)
+            let form = try RecordForm(record, over: base)
+            #expect(form.present == ["android"])
+            #expect(try form.record(over: base)["ios"] == .null)
+            // Ticking its box again gives the original.
+            let fields = Self.fields(form).all.map { ($0.name, $0.value) } + [(RecordForm.box("ios"), "yes")]
+            #expect(try RecordForm(PageFields(fields)).record(over: base) == base)
+        }
     }
 
     @Test func `a new object has the members that are not defaults`() throws {
         let record = try Self.written(Self.small)
-        var fields = Self.fields(try RecordForm(record)).all.map { ($0.name, $0.value) }
+        var fields = Self.fields(try RecordForm(record, over: nil)).all.map { ($0.name, $0.value) }
         for (name, value) in [("packages", "com.example.app\n"), ("certificate_digests", "x"), ("proof", "both")] {
             let place = try #require(fields.firstIndex { $0.0 == RecordForm.plain("android." + name) })
             fields[place].1 = value

@@ -72,7 +72,9 @@ enum Script {
           if (draft) {
             const isWrong = (field) => {
               if (!field.validity.valid) return true;
-              if (!("json" in field.dataset) || !field.value.trim()) return false;
+              const { minimum, maximum = Infinity } = field.dataset;
+              if (minimum && field.value) return Number(field.value) < minimum || Number(field.value) > maximum;
+              if (!("json" in field.dataset)) return false;
               try { JSON.parse(field.value); } catch { return true; }
               return false;
             };

@@ -84,10 +84,11 @@ struct AppChangePage: ConsolePage {
         var fields = draft.showsFields ? draft.fields : nil
         var problems = problems
         if draft.showsFields, fields == nil {
-            do throws(RecordProblem) {
-                fields = try RecordForm((try? JSONValue(parsing: draft.text))?.object ?? JSONObject())
+            do throws(RecordDraft.Problem) {
+                let record = (try? JSONValue(parsing: draft.text))?.object ?? JSONObject()
+                fields = try RecordForm(record, over: draft.baseRecord)
             } catch {
-                problems.append(error)
+                problems += error.problems
             }
         }
         return [

@@ -29,17 +29,13 @@ struct RecordField: Sendable {
     init(_ member: JSONMemberDescription, at path: [String]) {
         name = (path + [member.name]).joined(separator: ".")
         self.member = member
-        kind = Kind(member.type)
+        let kind = Kind(member.type)
+        // Without lines such a list could be null or empty, which are different policies.
+        if case .lines = kind, member.defaultValue == .null { self.kind = .json } else { self.kind = kind }
     }
 
     /// The value of an absent member.
     var standard: JSONValue { member.defaultValue ?? .null }
-
-    /// The value of an empty field: what it shows for a list without elements, and otherwise the default.
-    private var empty: JSONValue {
-        if case .lines = kind, !standard.isNull { return [] }
-        return standard
-    }
 
     /// The text of a value. Reading it gives exactly this value.
     func entry(of value: JSONValue) -> Entry {
@@ -47,8 +43,7 @@ struct RecordField: Sendable {
         if let text = plainText(value), isShown(text), self.value(of: Entry(text: text)) == value {
             return Entry(text: text)
         }
-        let isEmpty = value == empty && isAlwaysJSON
-        return Entry(text: isEmpty ? "" : VisibleText.ofJSON(value.text(.pretty)), isJSON: true)
+        return Entry(text: VisibleText.ofJSON(value.text(.pretty)), isJSON: true)
     }
 
     /// The text as a page can show it: one that a page cannot show becomes JSON.
@@ -57,15 +52,16 @@ struct RecordField: Sendable {
         return isShown(entry.text) ? entry : self.entry(of: value(of: entry) ?? .string(entry.text))
     }
 
-    /// The value of a text; nil if the text breaks the field's rule.
+    /// The value of a text; nil if the text breaks the field's rule. An empty field is a value only if that is the default:
+    /// otherwise a person who empties it could mean the default as well as nothing.
     func value(of entry: Entry) -> JSONValue? {
-        guard let value = entry.isJSON ? json(entry.text) : value(entry.text) else { return nil }
+        guard let value = entry.isJSON ? try? JSONValue(parsing: entry.text) : value(entry.text) else { return nil }
         return member.isRequired && value.isNull ? nil : value
     }
 
     /// What the text must be.
     func rule(isJSON: Bool) -> String {
-        if isJSON { return member.isRequired ? "JSON is needed." : "This is not JSON." }
+        if isJSON { return Self.jsonRule + (member.isRequired ? "" : " null is the default, [] an empty list.") }
         switch kind {
         case .choice(let values): return "One of \(values.map(Self.text).joined(separator: ", "))."
         case .integer(let range):
@@ -74,9 +70,11 @@ struct RecordField: Sendable {
         case .text, .longText: return "A text is needed."
         case .lines(let words?, _): return "At least one line, each one of \(words.joined(separator: ", "))."
         case .lines(nil, _): return "At least one line is needed."
-        case .json: return "This is not JSON."
+        case .json: return Self.jsonRule
         }
     }
+
+    private static let jsonRule = "JSON is needed."
 
     /// The text of a choice.
     static func text(_ choice: JSONValue) -> String { choice.string ?? choice.text() }
@@ -95,36 +93,30 @@ struct RecordField: Sendable {
 
     private func plainText(_ value: JSONValue) -> String? {
         if isAlwaysJSON { return nil }
-        if value == empty { return Self.isNothing(value) ? "" : Self.text(value) }
-        guard case .lines = kind else { return Self.text(value) }
+        guard case .lines = kind else { return value.isNull ? "" : Self.text(value) }
         let texts = value.elements.compactMap(\.string)
         return value.array?.count == texts.count ? texts.joined(separator: "\n") : nil
     }
 
-    private static func isNothing(_ value: JSONValue) -> Bool { value.isNull || value == [] }
-
-    private func json(_ text: String) -> JSONValue? {
-        text.allSatisfy(\.isWhitespace) ? empty : try? JSONValue(parsing: text)
-    }
-
     private func value(_ text: String) -> JSONValue? {
         switch kind {
-        case .choice(let values): text.isEmpty ? empty : values.first { Self.text($0) == text }
-        case .integer(let range): text.isEmpty ? empty : Self.integer(text, in: range)
-        case .text, .longText: text.isEmpty ? empty : .string(text)
         case .lines(let words, let count): list(text, of: words, count)
         case .json: nil
+        case _ where text.isEmpty: standard.isNull ? .null : nil
+        case .choice(let values): values.first { Self.text($0) == text }
+        case .integer(let range): Self.integer(text, in: range)
+        case .text, .longText: .string(text)
         }
     }
 
     private static func integer(_ text: String, in range: ClosedRange<Int64>) -> JSONValue? {
-        guard let number = Int64(text), range.contains(number) else { return nil }
+        guard let number = Int64(text), String(number) == text, range.contains(number) else { return nil }
         return .integer(number)
     }
 
     private func list(_ text: String, of words: [String]?, _ count: ClosedRange<Int>) -> JSONValue? {
         let texts = Self.lines(text)
-        if texts.isEmpty, empty.isNull { return .null }
+        if texts.isEmpty, standard != [] { return nil }
         guard count.contains(texts.count), texts.allSatisfy({ words?.contains($0) ?? true }) else { return nil }
         return .array(texts.map { .string($0) })
     }

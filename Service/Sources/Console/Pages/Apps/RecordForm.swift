@@ -53,26 +53,46 @@ struct RecordForm: Sendable {
 
     // MARK: From a record
 
-    /// The fields of a record. A member that is absent or null has its default.
+    /// The fields of a record. A member that is null has its default. The fields of an absent `ios` or `android` are those of
+    /// the original, for the case that the person adds it again.
     ///
-    /// - Throws: if the record has a member that the form has no field for.
-    init(_ record: JSONObject) throws(RecordProblem) { try read(.record, record) }
+    /// - Parameters:
+    ///   - record: the record.
+    ///   - base: the original; nil: unknown.
+    /// - Throws: `RecordDraft.Problem` for a record that a form cannot show: it has an unknown member, or it lacks one that the
+    ///   original has. Fields would write null for that one, and to the admin API null is more than absence: it lifts a demand.
+    init(_ record: JSONObject, over base: JSONObject?) throws(RecordDraft.Problem) {
+        var problems: [RecordProblem] = []
+        read(.record, record, base, &problems)
+        guard problems.isEmpty else { throw RecordDraft.Problem(problems: problems) }
+    }
 
-    private mutating func read(_ group: RecordGroup, _ object: JSONObject?) throws(RecordProblem) {
-        for member in object?.members ?? [] where !group.nodes.contains(where: { $0.key == member.name }) {
-            let path = group.name.isEmpty ? member.name : "\(group.name).\(member.name)"
-            throw RecordProblem(message: "The form has no field for \(path): it is not known.")
+    private mutating func read(
+        _ group: RecordGroup, _ object: JSONObject?, _ base: JSONObject?, _ problems: inout [RecordProblem]
+    ) {
+        func refuse(_ name: String, _ reason: String) {
+            problems.append(RecordProblem(message: "The form has no field for \(name): \(reason)."))
+        }
+        if let unknown = object?.members.first(where: { member in !group.nodes.contains { $0.key == member.name } }) {
+            refuse(group.name.isEmpty ? unknown.name : "\(group.name).\(unknown.name)", "it is not known")
         }
         for node in group.nodes {
-            let value = object?[node.key] ?? .null
+            let (value, known) = (object?[node.key] ?? .null, base?[node.key] ?? .null)
             switch node {
-            case .field(let field): entries[field.name] = field.entry(of: value.isNull ? field.standard : value)
+            case .field(let field):
+                if object?[node.key] == nil, !known.isNull, known != field.standard {
+                    let reason = "\(field.name) is absent, but the record has it. Write it, or null for its default."
+                    problems.append(RecordProblem(message: reason))
+                }
+                entries[field.name] = field.entry(of: value.isNull ? field.standard : value)
             case .group(let below):
                 guard value.isNull || value.object != nil else {
-                    throw RecordProblem(message: "The form has no field for \(below.name): it must be an object.")
+                    refuse(below.name, "it must be an object")
+                    continue
                 }
-                if below.isOptional, !value.isNull { present.insert(below.name) }
-                try read(below, value.object)
+                let isAbsent = below.isOptional && value.isNull
+                if below.isOptional, !isAbsent { present.insert(below.name) }
+                read(below, isAbsent ? known.object : value.object, known.object, &problems)
             }
         }
     }

@@ -118,13 +118,14 @@ struct RecordFormParts: Sendable {
         if field.member.isRequired {
             sentences.append("Required.")
         } else if field.member.defaultValue != nil {
-            sentences.append("Default: \(standard.isNull || standard == [] ? "none" : Self.text(standard)).")
+            sentences.append("Default: \(isJSON ? standard.text() : Self.text(standard)).")
         }
         return sentences.joined(separator: " ")
     }
 
     private static func text(_ value: JSONValue) -> String {
-        value.array.map { $0.map(RecordField.text).joined(separator: ", ") } ?? RecordField.text(value)
+        if value.isNull || value == [] { return "none" }
+        return value.array.map { $0.map(RecordField.text).joined(separator: ", ") } ?? RecordField.text(value)
     }
 
     /// A sentence without the marks of code.
@@ -181,7 +182,7 @@ extension Templates {
         <select{{>recordAttributes}}>{{#options}}<option value="{{value}}"{{#selected}} selected{{/selected}}>{{label}}</option>{{/options}}</select>
         {{/select}}
         {{#number}}
-        <input type="number" step="1" min="{{minimum}}"{{#maximum}} max="{{.}}"{{/maximum}}{{>recordAttributes}} value="{{value}}">
+        <input type="text" inputmode="numeric" pattern="-?[0-9]+" data-minimum="{{minimum}}"{{#maximum}} data-maximum="{{.}}"{{/maximum}}{{>recordAttributes}} value="{{value}}">
         {{/number}}
         {{#line}}
         <input type="text"{{>recordAttributes}} value="{{value}}">

@@ -20,6 +20,8 @@ struct RecordMerge: Sendable {
         let base: JSONValue?
         let theirs: JSONValue
         let mine: JSONValue
+        /// Whether the draft lacks the member: `mine` is its default.
+        let isAbsent: Bool
         let side: Side
 
         /// The path within the record, such as `ios.app_ids`.
@@ -38,13 +40,14 @@ struct RecordMerge: Sendable {
     ///   - mine: the person's draft.
     init(base: JSONObject?, theirs: JSONObject, mine: JSONObject) {
         self.theirs = theirs
-        compare([], base.map { .object($0) }, .object(theirs), .object(mine))
+        compare([], base.map { .object($0) }, .object(theirs), .object(mine), written: .object(mine))
     }
 
     /// The members that both changed to different values.
     var conflicts: [Difference] { differences.filter { $0.side == .both } }
 
-    /// The record of now, with the draft's changes.
+    /// The record of now, with the draft's changes. A member that the draft lacks is absent, not null: to the admin API these
+    /// are different.
     ///
     /// - Parameter isMine: for each of the conflicts, whether the draft's value is used.
     func merged(_ isMine: [Bool]) -> JSONObject {
@@ -52,16 +55,19 @@ struct RecordMerge: Sendable {
         var choices = isMine[...]
         for difference in differences {
             let usesMine = difference.side == .both ? choices.popFirst() ?? false : difference.side == .mine
-            if usesMine { record.set(difference.mine, at: difference.path[...]) }
+            if usesMine { record.set(difference.isAbsent ? nil : difference.mine, at: difference.path[...]) }
         }
         for (path, members) in unknown { record.append(members, at: path[...]) }
         return record
     }
 
-    private mutating func compare(_ path: [String], _ base: JSONValue?, _ theirs: JSONValue, _ mine: JSONValue) {
+    /// - Parameter written: the draft's value without defaults; nil: the draft lacks the member.
+    private mutating func compare(
+        _ path: [String], _ base: JSONValue?, _ theirs: JSONValue, _ mine: JSONValue, written: JSONValue?
+    ) {
         guard let members = Self.members[path], let theirObject = theirs.object, let myObject = mine.object,
             base == nil || base?.object != nil
-        else { return add(path, base, theirs, mine) }
+        else { return add(path, base, theirs, mine, isAbsent: written == nil) }
         for member in members {
             // An absent member has its default.
             func value(_ object: JSONObject) -> JSONValue {
@@ -70,14 +76,16 @@ struct RecordMerge: Sendable {
             }
             compare(
                 path + [member.name], base.map { value($0.object ?? JSONObject()) }, value(theirObject),
-                value(myObject))
+                value(myObject), written: written?.object?[member.name])
         }
         let names = members.map(\.name)
         let others = myObject.members.filter { !names.contains($0.name) }
         if !others.isEmpty { unknown.append((path, others)) }
     }
 
-    private mutating func add(_ path: [String], _ base: JSONValue?, _ theirs: JSONValue, _ mine: JSONValue) {
+    private mutating func add(
+        _ path: [String], _ base: JSONValue?, _ theirs: JSONValue, _ mine: JSONValue, isAbsent: Bool
+    ) {
         let side: Side
         if theirs == mine {
             guard let base, base != mine else { return }
@@ -85,7 +93,8 @@ struct RecordMerge: Sendable {
         } else {
             side = mine == base ? .theirs : theirs == base ? .mine : .both
         }
-        differences.append(Difference(path: path, base: base, theirs: theirs, mine: mine, side: side))
+        differences.append(
+            Difference(path: path, base: base, theirs: theirs, mine: mine, isAbsent: isAbsent, side: side))
     }
 
     private static let members = Dictionary(
@@ -93,8 +102,8 @@ struct RecordMerge: Sendable {
 }
 
 extension JSONObject {
-    /// Sets a member of an object below.
-    fileprivate mutating func set(_ value: JSONValue, at path: ArraySlice<String>) {
+    /// Sets a member of an object below; nil removes it.
+    fileprivate mutating func set(_ value: JSONValue?, at path: ArraySlice<String>) {
         guard let name = path.first else { return }
         guard path.count > 1 else {
             self[name] = value
