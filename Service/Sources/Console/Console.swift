@@ -40,15 +40,10 @@ package struct Console: OperationsPages {
             guard let (page, parameters) = PageTable.find(path) else {
                 throw PageRefusal(status: 404, title: "There is no such page", message: "The address may be mistyped.")
             }
-            guard await queue.enter(visit.credential.id) else {
-                throw PageRefusal(
-                    status: 429, title: "Too many pages are asked for",
-                    message:
-                        "The service works on a few pages at once, so that devices do not wait. Try again in a moment.",
-                    retryAfter: 1)
-            }
-            defer { queue.leave(visit.credential.id) }
-            return await answer(page, parameters, visit)
+            let place = PageQueue.place(of: visit.credential.id, isCheck: request.isCheck)
+            let isIn = await queue.enter(place, waits: !request.isCheck)
+            defer { if isIn { queue.leave(place) } }
+            return await answer(page, parameters, visit, hasPlace: isIn)
         } catch {
             return refusal(Self.explained(error), person, at: service.now)
         }
@@ -82,15 +77,18 @@ package struct Console: OperationsPages {
         guard let id = SessionCookie.id(in: request),
             let credentialID = sessions.use(id, at: now, prolongs: false)?.credentialID
         else { return nil }
-        guard queue.enterForm(credentialID) else {
+        let place = PageQueue.place(of: credentialID, isCheck: request.isCheck)
+        guard queue.enterForm(place, atMost: request.isCheck ? 1 : PageQueue.maximumOfCredential) else {
             throw Refusal(.rateLimited, "one credential sends too many forms at once", retryAfter: 1)
         }
-        return credentialID
+        return place
     }
 
-    package func leaveForm(of credentialID: String) { queue.leaveForm(credentialID) }
+    package func leaveForm(_ place: String) { queue.leaveForm(place) }
 
-    private func answer(_ page: any ConsolePage, _ parameters: [String: String], _ visit: Visit) async -> PageAnswer {
+    private func answer(
+        _ page: any ConsolePage, _ parameters: [String: String], _ visit: Visit, hasPlace: Bool
+    ) async -> PageAnswer {
         var visit = visit
         visit.parameters = parameters
         var answer: PageAnswer
@@ -100,8 +98,14 @@ package struct Console: OperationsPages {
                     status: 403, title: "Your credential may not do that",
                     message: "It needs role \(needs.role.rawValue), for all apps that it concerns.")
             }
-            if visit.request.method == "POST" {
-                try Self.requireOwnForm(visit)
+            let (isForm, isCheck) = (visit.request.method == "POST", visit.request.isCheck)
+            if isForm { try Self.requireOwnForm(visit) }
+            if !hasPlace {
+                let shown = isForm && !isCheck ? try page.submit(visit, refusedWith: Self.full) : nil
+                answer = refusal(Self.full, visit, at: visit.now, shown: shown)
+            } else if isCheck {
+                answer = renderer.answer(try await page.check(visit), visit)
+            } else if isForm {
                 switch try await page.submit(visit) {
                 case .page(let page): answer = renderer.answer(page, visit)
                 case .redirect(let path): answer = PageAnswer(status: 303, headers: [("Location", path)])
@@ -200,12 +204,18 @@ package struct Console: OperationsPages {
 
     // MARK: Refusals
 
+    private static let full = PageRefusal(
+        status: 429, title: "Too many pages are asked for",
+        message: "The service works on a few pages at once, so that devices do not wait. Try again in a moment.",
+        retryAfter: 1)
+
+    /// - Parameter shown: the page of the refusal; nil: a general one.
     private func refusal(
-        _ refusal: PageRefusal, _ visit: Visit?, at now: UnixTime, logged: Refusal? = nil
+        _ refusal: PageRefusal, _ visit: Visit?, at now: UnixTime, logged: Refusal? = nil, shown: Page? = nil
     ) -> PageAnswer {
         let page = Page(
             refusal.title, "refusal", ["message": .text(refusal.message)], status: refusal.status)
-        var answer = renderer.answer(page, visit, at: now)
+        var answer = renderer.answer(shown ?? page, visit, at: now)
         if let wait = refusal.retryAfter { answer.headers.append(("Retry-After", String(wait))) }
         answer.route = PageRequest.base
         answer.refusal = logged ?? Refusal(Self.code(refusal.status), "\(refusal.title): \(refusal.message)")

@@ -16,7 +16,9 @@ final class PageQueue: Sendable {
     private struct Places {
         private var counts: [String: Int] = [:]
 
-        func hasRoom(for id: String) -> Bool { counts[id, default: 0] < PageQueue.maximumOfCredential }
+        func hasRoom(for id: String, atMost maximum: Int = PageQueue.maximumOfCredential) -> Bool {
+            counts[id, default: 0] < maximum
+        }
 
         mutating func add(_ id: String) { counts[id, default: 0] += 1 }
 
@@ -38,13 +40,19 @@ final class PageQueue: Sendable {
     /// The pages that wait.
     var waiting: Int { state.withLock { $0.waiting.count } }
 
+    /// Whose places a request takes. The checks of a draft take none of those of the same person's pages and forms. An id of a
+    /// credential has no space.
+    static func place(of credentialID: String, isCheck: Bool) -> String {
+        isCheck ? "check of \(credentialID)" : credentialID
+    }
+
     // MARK: Forms
 
     /// Reserves a place for a form, before its body is read. False: the credential has enough. Otherwise the caller must call
     /// `leaveForm`.
-    func enterForm(_ credentialID: String) -> Bool {
+    func enterForm(_ credentialID: String, atMost maximum: Int = maximumOfCredential) -> Bool {
         state.withLock { state in
-            guard state.forms.hasRoom(for: credentialID) else { return false }
+            guard state.forms.hasRoom(for: credentialID, atMost: maximum) else { return false }
             state.forms.add(credentialID)
             return true
         }
@@ -56,11 +64,15 @@ final class PageQueue: Sendable {
     // MARK: Pages
 
     /// Waits for a place. False: too many wait already, or the credential has enough places. Otherwise the caller must leave.
-    func enter(_ credentialID: String) async -> Bool {
+    ///
+    /// - Parameters:
+    ///   - credentialID: whose places these are.
+    ///   - waits: whether to wait. Otherwise there must be room now.
+    func enter(_ credentialID: String, waits: Bool = true) async -> Bool {
         await withCheckedContinuation { continuation in
             let isIn = state.withLock { state -> Bool? in
                 guard state.pages.hasRoom(for: credentialID),
-                    state.running < Self.maximumAtOnce || state.waiting.count < Self.maximumWaiting
+                    state.running < Self.maximumAtOnce || waits && state.waiting.count < Self.maximumWaiting
                 else { return false }
                 state.pages.add(credentialID)
                 if state.running < Self.maximumAtOnce {

@@ -237,7 +237,7 @@ import Testing
         #expect(try enter(Browser(desk)) == nil)
         // Forms that are being received do not block pages.
         #expect(await first.get("/console").status == 200)
-        desk.console.leaveForm(of: id)
+        desk.console.leaveForm(id)
         #expect(try enter(second) == id)
     }
 

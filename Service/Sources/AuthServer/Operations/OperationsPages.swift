@@ -10,11 +10,11 @@ package protocol OperationsPages: Sendable {
     func answer(_ request: PageRequest, refusedWith refusal: Refusal, at now: UnixTime) -> PageAnswer
     /// Reserves a place for a large form of a signed-in person, before its body is read.
     ///
-    /// - Returns: the id of the person's credential, which the caller must pass to `leaveForm(of:)`; nil: there is no session.
+    /// - Returns: the place, which the caller must pass to `leaveForm(_:)`; nil: there is no session.
     /// - Throws: `RATE_LIMITED` if the credential has enough forms already.
     func enterForm(_ request: PageRequest, at now: UnixTime) throws(Refusal) -> String?
-    /// Releases the place of a credential's form.
-    func leaveForm(of credentialID: String)
+    /// Releases the place of a form.
+    func leaveForm(_ place: String)
 }
 
 /// A request for a page, parsed.
@@ -30,6 +30,8 @@ package struct PageRequest: Sendable {
     package static let maximumFormOfStrangers = BodyBudget.uncounted
     /// The request header of the pages' script when it refreshes a page by itself. Such a request does not prolong a session.
     package static let refreshHeader = "X-Synheart-Refresh"
+    /// The request header of the pages' script when it checks a form that the person still fills in. Such a form changes nothing.
+    package static let checkHeader = "X-Synheart-Check"
 
     /// `GET`, `HEAD` or `POST`. HEAD is answered as GET: the listener leaves out the body.
     package var method: String
@@ -51,6 +53,8 @@ package struct PageRequest: Sendable {
     package var isTLS = false
     /// Whether the page's script requested the page, not the person.
     package var isRefresh = false
+    /// Whether the page's script only checks a form. False unless it is a POST.
+    package var isCheck = false
     /// The address for which failed sign-ins are counted.
     package var address: ClientAddress
 

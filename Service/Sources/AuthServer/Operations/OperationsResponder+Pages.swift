@@ -11,18 +11,18 @@ extension OperationsResponder {
     ) async throws -> PageAnswer {
         var page = try pageRequest(request, target, over: connection)
         let room = forms.share()
-        var sender: String?
+        var place: String?
         defer {
             room.release()
-            if let sender { pages.leaveForm(of: sender) }
+            if let place { pages.leaveForm(place) }
         }
         if request.method == .post {
             let now = service.clock.now
             do {
-                sender = try pages.enterForm(page, at: now)
+                place = try pages.enterForm(page, at: now)
                 page.form = try await form(
                     of: request,
-                    upTo: sender != nil ? PageRequest.maximumForm : PageRequest.maximumFormOfStrangers,
+                    upTo: place != nil ? PageRequest.maximumForm : PageRequest.maximumFormOfStrangers,
                     within: room, over: connection)
             } catch let error as Refusal {
                 return pages.answer(page, refusedWith: error, at: now)
@@ -49,7 +49,9 @@ extension OperationsResponder {
         page.cookies = Self.cookies(headers[values: .cookie])
         page.origin = Self.joined(headers[values: .origin])
         page.fetchSite = HTTPField.Name("Sec-Fetch-Site").flatMap { Self.joined(headers[values: $0]) }
-        page.isRefresh = HTTPField.Name(PageRequest.refreshHeader).map { headers.contains($0) } ?? false
+        func has(_ name: String) -> Bool { HTTPField.Name(name).map { headers.contains($0) } ?? false }
+        page.isRefresh = has(PageRequest.refreshHeader)
+        page.isCheck = request.method == .post && has(PageRequest.checkHeader)
         page.isTLS = provenance.scheme == "https"
         return page
     }

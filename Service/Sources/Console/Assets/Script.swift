@@ -84,15 +84,15 @@ enum Script {
               if (text) field.setAttribute("aria-invalid", "true");
               else field.removeAttribute("aria-invalid");
             };
-            let [timer, isBusy] = [0, false];
+            let [timer, running] = [0, null];
             const check = async () => {
-              if (isBusy) return later();
-              isBusy = true;
+              if (running) return later();
+              running = new AbortController();
               try {
                 const body = new URLSearchParams(new FormData(draft));
-                body.set("check", "yes");
                 const answer = await fetch(draft.action, {
-                  method: "POST", body: body.toString(), headers: { "Content-Type": "application/x-www-form-urlencoded" },
+                  method: "POST", body: body.toString(), signal: running.signal,
+                  headers: { "Content-Type": "application/x-www-form-urlencoded", "X-Synheart-Check": "1" },
                   redirect: "manual", cache: "no-store", credentials: "same-origin",
                 });
                 // Another answer says nothing about the draft. Sending the form does.
@@ -107,9 +107,9 @@ enum Script {
                   tell(field, isWrong(field) ? field.dataset.rule : found.get(field.dataset.member) || "");
                 }
               } catch {
-                // The service did not answer.
+                // The service did not answer, or the person sends the form.
               } finally {
-                isBusy = false;
+                running = null;
               }
             };
             const later = () => {
@@ -119,6 +119,10 @@ enum Script {
             draft.addEventListener("input", ({ target }) => {
               if (target.dataset.rule) tell(target, isWrong(target) ? target.dataset.rule : "");
               later();
+            });
+            draft.addEventListener("submit", () => {
+              clearTimeout(timer);
+              running?.abort();
             });
           }
         })();

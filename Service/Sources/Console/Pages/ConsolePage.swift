@@ -13,10 +13,21 @@ protocol ConsolePage: Sendable {
     func show(_ visit: Visit) async throws -> Page
     /// The action of the page's form. The console has already checked the origin and the form's token.
     func submit(_ visit: Visit) async throws -> PageResult
+    /// What is wrong with a form that the person still fills in. Nothing is changed.
+    func check(_ visit: Visit) async throws -> Page
+    /// The page for a form that the console has no room for, with what the person typed. It makes no call. Nil: the general page
+    /// of the refusal.
+    func submit(_ visit: Visit, refusedWith refusal: PageRefusal) throws(PageRefusal) -> Page?
 }
 
 extension ConsolePage {
     var needs: AdminRoute? { nil }
+
+    func submit(_ visit: Visit, refusedWith refusal: PageRefusal) throws(PageRefusal) -> Page? { nil }
+
+    func check(_ visit: Visit) async throws -> Page {
+        throw PageRefusal(status: 405, title: "This page checks no form", message: "Send the form instead.")
+    }
 
     func submit(_ visit: Visit) async throws -> PageResult {
         throw PageRefusal(status: 405, title: "This page has no form", message: "Go back, and try again from there.")

@@ -19,7 +19,7 @@ import Testing
                 body: Array(
                     "\(request.method) \(request.path) \(fields) \(cookies) \(request.origin ?? "-") \(request.host)"
                         .utf8))
-            answer.headers = [("X-Frame-Options", "DENY")]
+            answer.headers = [("X-Frame-Options", "DENY"), ("X-Check", String(request.isCheck))]
             return answer
         }
 
@@ -34,13 +34,13 @@ import Testing
                 return forms
             }
             guard number == 1 else {
-                leaveForm(of: "7")
+                leaveForm("7")
                 throw Refusal(.rateLimited, "another form", retryAfter: 1)
             }
             return "7"
         }
 
-        func leaveForm(of credentialID: String) { forms.withLockedValue { $0 -= 1 } }
+        func leaveForm(_ place: String) { forms.withLockedValue { $0 -= 1 } }
     }
 
     private static let form = ("Content-Type", "application/x-www-form-urlencoded")
@@ -75,6 +75,18 @@ import Testing
         try await with { server in
             let answer = try await send(server, "POST", "/console", [Self.form], body: "a=1&a=2&b=%C3%A9")
             #expect(answer.text.contains(#"["a=1", "a=2", "b=é"]"#))
+        }
+    }
+
+    @Test func `only a form is a check`() async throws {
+        try await with { server in
+            let header = (PageRequest.checkHeader, "1")
+            let check = try await send(server, "POST", "/console", [Self.form, header], body: "a=1")
+            #expect(check.value("X-Check") == "true")
+            for (method, headers) in [("POST", [Self.form]), ("GET", [header])] {
+                let answer = try await send(server, method, "/console", headers, body: method == "POST" ? "a=1" : nil)
+                #expect(answer.value("X-Check") == "false")
+            }
         }
     }
 

@@ -108,9 +108,13 @@ final class Browser {
     }
 
     /// Sends a form as a page of the same origin does.
-    func post(_ path: String, _ fields: [(String, String)], origin: String? = "http://\(Desk.host)") async -> PageAnswer
-    {
+    ///
+    /// - Parameter check: whether the page's script only checks the form.
+    func post(
+        _ path: String, _ fields: [(String, String)], origin: String? = "http://\(Desk.host)", check: Bool = false
+    ) async -> PageAnswer {
         var request = self.request("POST", path)
+        request.isCheck = check
         request.form = PageFields(fields)
         request.origin = origin
         return await send(request)

@@ -21,44 +21,55 @@ struct AppChangePage: ConsolePage {
 
     func submit(_ visit: Visit) async throws -> PageResult {
         var draft = try RecordDraft(visit.request.form)
-        let isCheck = visit.request.form["check"] != nil
         let record: JSONObject
         do throws(RecordDraft.Problem) {
             record = try draft.record()
         } catch {
-            if isCheck { return .page(Self.check(error.problems, visit)) }
             // What the person typed is shown in the form in which they typed it.
             draft.showsFields = draft.fields != nil
             return .page(Self.form(draft, visit, problems: error.problems, status: 400))
         }
-        if isCheck { return .page(Self.check(await Self.problems(of: record, visit), visit)) }
         // The person wants to continue editing.
         if visit.request.form["edit"] != nil { return .page(Self.form(draft, visit)) }
         if visit.request.form["merge"] != nil { return .page(try await Self.merged(draft, record, visit)) }
-        let call = AdminCall(.changeApp, ["app_id": Self.app(visit)], body: record)
-        let isConfirmed = visit.request.form["confirm"] != nil
         do {
-            if isConfirmed { _ = try await visit.change(call, ifMatch: draft.tag) }
-        } catch let error as CallRefused where error.status != 412 {
-            return .page(Self.form(draft, visit, refused: error))
-        } catch is CallRefused {
-            return .page(await Self.page(RecordConflict(draft, record, try await Self.current(visit)), visit))
-        }
-        guard !isConfirmed else {
-            visit.tell(
-                Notice(sentence: "The record is changed.", commands: visit.commands(call, ifMatch: draft.tag)))
-            return .redirect(PagePath.of("apps", Self.app(visit)))
-        }
-        let current = try await Self.current(visit)
-        guard current.entityTag == draft.tag else {
-            return .page(await Self.page(RecordConflict(draft, record, current), visit))
-        }
-        do throws(CallRefused) {
-            let effect = try await Effect.of(record, on: Self.app(visit), visit, pages: Effect.pagesBeforeChange)
-            return .page(Self.confirmation(draft, call, RecordDraft(current), effect, visit))
-        } catch {
+            if visit.request.form["confirm"] != nil { return try await Self.change(draft, record, visit) }
+            return .page(try await Self.effect(of: draft, record, visit))
+        } catch let error as CallRefused {
             return .page(Self.form(draft, visit, refused: error))
         }
+    }
+
+    /// The form with the draft, so that it is not lost. But the choices of a conflict are not in a draft yet.
+    func submit(_ visit: Visit, refusedWith refusal: PageRefusal) throws(PageRefusal) -> Page? {
+        guard visit.request.form["merge"] == nil else { return nil }
+        var draft = try RecordDraft(visit.request.form)
+        if draft.fields != nil { draft.showsFields = true }
+        return Self.form(draft, visit, problems: [RecordProblem(message: refusal.message)], status: refusal.status)
+    }
+
+    private static func change(
+        _ draft: RecordDraft, _ record: JSONObject, _ visit: Visit
+    ) async throws -> PageResult {
+        let call = AdminCall(.changeApp, ["app_id": app(visit)], body: record)
+        do {
+            _ = try await visit.change(call, ifMatch: draft.tag)
+        } catch let error as CallRefused where error.status == 412 {
+            return .page(await page(RecordConflict(draft, record, try await current(visit)), visit))
+        }
+        visit.tell(Notice(sentence: "The record is changed.", commands: visit.commands(call, ifMatch: draft.tag)))
+        return .redirect(PagePath.of("apps", app(visit)))
+    }
+
+    /// The confirmation with the effect of a draft, or the conflict.
+    private static func effect(
+        of draft: RecordDraft, _ record: JSONObject, _ visit: Visit
+    ) async throws(CallRefused) -> Page {
+        let call = AdminCall(.changeApp, ["app_id": app(visit)], body: record)
+        let current = try await current(visit)
+        guard current.entityTag == draft.tag else { return await page(RecordConflict(draft, record, current), visit) }
+        let effect = try await Effect.of(record, on: app(visit), visit, pages: Effect.pagesBeforeChange)
+        return confirmation(draft, call, RecordDraft(current), effect, visit)
     }
 
     private static func current(_ visit: Visit) async throws(CallRefused) -> AdminAnswer {
@@ -115,19 +126,29 @@ struct AppChangePage: ConsolePage {
 
     // MARK: A check while a person types
 
-    /// Why the admin API's what-if refuses a record. It changes nothing.
-    private static func problems(of record: JSONObject, _ visit: Visit) async -> [RecordProblem] {
-        let body = JSONObject([("record", .object(record)), ("limit", 1)])
+    func check(_ visit: Visit) async throws -> Page {
+        let problems: [RecordProblem]
+        do {
+            problems = try await Self.problems(of: try RecordDraft(visit.request.form).record(), visit)
+        } catch let error as RecordDraft.Problem {
+            problems = error.problems
+        }
+        return Page(
+            "Check of \(Self.app(visit))", "record-check", ["problems": .list(problems.map(\.value))])
+    }
+
+    /// Why the admin API's what-if refuses a record. It changes nothing, and reads no devices.
+    ///
+    /// - Throws: `CallRefused` for a refusal that says nothing about the record.
+    private static func problems(of record: JSONObject, _ visit: Visit) async throws(CallRefused) -> [RecordProblem] {
+        let body = JSONObject([("record", .object(record)), ("limit", 0)])
         do throws(CallRefused) {
             _ = try await visit.call(AdminCall(.whatIf, ["app_id": app(visit)], body: body))
             return []
         } catch {
+            guard error.status < 500, error.status != 429 else { throw error }
             return [RecordProblem(error)]
         }
-    }
-
-    private static func check(_ problems: [RecordProblem], _ visit: Visit) -> Page {
-        Page("Check of \(app(visit))", "record-check", ["problems": .list(problems.map(\.value))])
     }
 
     // MARK: Conflict and confirmation

@@ -5,7 +5,7 @@ internal import StrictJSON
 /// An app record as the fields of a form, as a person edits them.
 struct RecordForm: Sendable {
     /// The names of the form's other fields.
-    private static let others = ["token", "tag", "base", "view", "edit", "check", "confirm", "merge"]
+    private static let others = ["token", "tag", "base", "view", "edit", "confirm", "merge"]
 
     /// By the names of the members.
     private(set) var entries: [String: RecordField.Entry] = [:]
@@ -141,7 +141,7 @@ struct RecordForm: Sendable {
 }
 
 /// Why a draft is refused.
-struct RecordProblem: Error, Hashable {
+struct RecordProblem: Sendable, Hashable {
     /// The member, such as `ios.app_ids`; nil: several members, or none.
     var path: String?
     let message: String
