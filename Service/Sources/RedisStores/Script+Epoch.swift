@@ -140,16 +140,17 @@ extension Script {
             return {ARGV[4], loss, ''}
             """)
 
-    /// Records the unclaimed end of an epoch's first losses, unless another epoch began since. A node of the previous version that
+    /// Records the unclaimed end of an epoch's first losses, unless it has one, or another epoch began since. A node of the previous version that
     /// begins one leaves `begun` and `end` as they are, so both name their epoch.
     ///
     /// KEYS: the epoch. ARGV: the epoch's id, the id of the claims' history, the latest date of a lost claim that PostgreSQL may lack.
     /// Answers the unclaimed end, or an empty text.
     static let shortenEpoch = Script(
         """
-        local e = redis.call('HMGET', KEYS[1], 'id', 'keeper', 'begun')
+        local e = redis.call('HMGET', KEYS[1], 'id', 'keeper', 'begun', 'end')
         if e[1] ~= ARGV[1] or e[2] ~= ARGV[2] then return '' end
         if string.match(e[3] or '', '^(%w+) %d+$') ~= ARGV[1] then return '' end
+        if string.match(e[4] or '', '^(%w+) ') == ARGV[1] then return e[4] end
         local text = e[3] .. ' ' .. ARGV[3]
         redis.call('HSET', KEYS[1], 'end', text)
         return text

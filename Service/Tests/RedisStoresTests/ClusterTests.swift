@@ -9,7 +9,7 @@ import Testing
 @Suite("In a Cluster", .enabled(if: RedisInstallation.isHere))
 struct ClusterTests {
     /// A Cluster of three masters, with replicas if requested.
-    private struct Deployment {
+    struct Deployment {
         var nodes: [RedisServer] = []
 
         init(replicas: Int = 0) async throws {

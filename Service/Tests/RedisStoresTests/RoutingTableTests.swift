@@ -309,12 +309,14 @@ struct RoutingTableTests {
         #expect(round.failure?.reason == "gone")
     }
 
-    @Test func `an epoch is confirmed by its id, its keeper and, in the first partition, its primary`() throws {
+    @Test func `an epoch is confirmed by its id, its keeper and, in the first partition of a server, its primary`()
+        throws
+    {
         let history = ClaimHistoryID("id", primary: PrimaryPlace(system: "s", timeline: 2))
         let route = try #require(try Self.table([(Self.first, FakeSession())], history).routes[0])
-        func isConfirmed(_ words: [String], _ partition: Int = 0, _ history: ClaimHistoryID? = history) -> Bool {
-            route.isConfirmed(by: .array(words.map { .simple($0) }), partition, history)
-        }
+        func isConfirmed(
+            _ words: [String], _ primary: PrimaryPlace? = history.primary, _ history: ClaimHistoryID? = history
+        ) -> Bool { route.isConfirmed(by: .array(words.map { .simple($0) }), history, primary) }
         #expect(isConfirmed(["e", "id", "s", "2", ""]))
         // The end of another epoch is ignored. A node of the previous version leaves one.
         #expect(isConfirmed(["e", "id", "s", "2", "d 1 100"]))
@@ -323,11 +325,11 @@ struct RoutingTableTests {
             ["e", "id", "s", "3", ""], ["e", "id", "s", "2", "e 1 100"], ["e", "id", "s", "2"],
             ["e", "id", "s", "2", "", ""], [],
         ] { #expect(!isConfirmed(words)) }
-        #expect(isConfirmed(["e", "id", "t", "3", ""], 1))
-        #expect(isConfirmed(["e", "id", "", "", ""], 0, ClaimHistoryID("id")))
-        #expect(isConfirmed(["e", "", "", "", ""], 0, nil))
-        #expect(!isConfirmed(["e", "id", "", "", ""], 0, nil))
-        #expect(!route.isConfirmed(by: .null, 0, history))
+        #expect(isConfirmed(["e", "id", "t", "3", ""], nil))
+        #expect(isConfirmed(["e", "id", "", "", ""], nil, ClaimHistoryID("id")))
+        #expect(isConfirmed(["e", "", "", "", ""], nil, nil))
+        #expect(!isConfirmed(["e", "id", "", "", ""], nil, nil))
+        #expect(!route.isConfirmed(by: .null, history, nil))
     }
 
     @Test func `the answers of the script that begins an epoch are read strictly`() {

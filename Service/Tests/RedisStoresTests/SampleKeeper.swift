@@ -61,6 +61,10 @@ final class SampleKeeper: ClaimKeeper {
 
     func isCurrent(_ id: ClaimHistoryID) -> Bool { state.withLock { $0.id == id.text && !$0.isReplaced } }
 
+    func unclaimedEnd(of id: ClaimHistoryID) -> Int64? {
+        state.withLock { $0.id == id.text && !$0.isReplaced ? $0.unclaimedEnd : nil }
+    }
+
     var secondClaims: any ReplayStore { second }
 
     func learn(of primary: PrimaryPlace) { state.withLock { $0.learned = primary } }

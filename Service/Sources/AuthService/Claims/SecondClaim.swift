@@ -25,10 +25,44 @@ package import AuthContract
 ///    later under the earlier id.
 /// 5. PostgreSQL judges second claims with its own history (`take_second_claims`). It refuses the dates that it may have lost.
 ///
+/// ## A part of a Redis Cluster
+///
+/// A Cluster has one id for all its parts. If one part is replaced, its next epoch begins under the present id, so step 2 does
+/// not hold: a node that still uses the server of before may read PostgreSQL's clock again, and later than M. Three facts
+/// replace the steps 2 and 3. `ClusterSecondClaims.pml` searches them.
+///
+/// 1. The reading of a claim is bound to the claim's route: the node took it before it asked the masters which server has the
+///    part (`RoutingTable.route`). So it took the reading before a majority named that server.
+/// 2. A node takes M in a round that asked the masters after the epoch was there: the node found it in an earlier round. The
+///    round that begins the epoch is not enough. Its node may have been paused since a majority named the server an earlier
+///    time, and a promoted replica takes scripts before the masters name it.
+/// 3. Two majorities share a master. It named the server of before earlier than the new one, and does not name the server of
+///    before again. If the server is the same, the new epoch replaced the one of before in it, and claims of that one were made
+///    earlier. M is later than both, by `unclaimed_end_of_part`, from the row that it locks. So each reading of a claim in an
+///    earlier epoch of the part is at most M, however long ago the node took it, and whatever the clocks of nodes and of
+///    PostgreSQL do meanwhile. No lease is needed: a node that is paused with an answer of the server of before keeps its
+///    reading.
+///
+/// The epoch's id is compared in the step that shortens it. So any node may do that in any later round: M is only later then.
+/// Until one does, the whole interval is refused. If the part is replaced again, the next epoch refuses the whole interval of
+/// each loss that was not shortened. Only PostgreSQL's present id gives an M. So no other store kept the claims since a node
+/// named the id, and what was accepted under an earlier id has a reading from before.
+///
+/// A node of a version that does not bind its readings breaks fact 1. It reads the id by another function, which records the
+/// time. Until `settling` seconds later there is no M (`unbound_until`). After a longer gap, the node has no lease that is
+/// older than the epoch.
+///
+/// A node that still reads a former primary of PostgreSQL keeps its second claims there. The first part of each server has the
+/// newest timeline, so the node learns of it wherever it claims.
+///
+/// ## PostgreSQL in place of a Redis
+///
 /// If PostgreSQL becomes the keeper in place of a Redis, the claims there are given up. Steps 1 and 2 hold: the transaction that
 /// names PostgreSQL takes M from the row that it locked, and refuses the dates up to M + `leastWindow` from then on
 /// (`keep_claims_here`). First and second claims are rows of the same tables, under the same locks. So steps 4 and 5 need nothing
 /// more: of a copy at PostgreSQL and one that a node still claims in Redis under the earlier id, one is accepted.
+///
+/// ## What breaks the steps
 ///
 /// A node of a version without second claims breaks step 1. So the id is replaced without an unclaimed end, which leaves the
 /// whole interval, until `settling` seconds after the last time at which such a node could begin to claim. PostgreSQL itself

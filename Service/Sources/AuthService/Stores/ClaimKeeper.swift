@@ -31,7 +31,13 @@ public protocol ClaimKeeper: Sendable {
     /// Whether this is the current id, by a query to PostgreSQL that begins now.
     func isCurrent(_ id: ClaimHistoryID) async throws(StoreError) -> Bool
 
-    /// Keeps second claims in PostgreSQL: those of requests dated more than 5 s after `ClaimHistoryID.reading`, and those of the
+    /// The unclaimed end under an id that stays, by a query to PostgreSQL that begins now: the latest date, in unix seconds, of a request
+    /// that was accepted without a second claim by a reading of PostgreSQL's clock from before now.
+    ///
+    /// - Returns: nil if it is not known, as in `ClaimHistoryID.unclaimedEnd`, or if another id is the present one.
+    func unclaimedEnd(of id: ClaimHistoryID) async throws(StoreError) -> Int64?
+
+    /// Keeps second claims in PostgreSQL: those of requests dated more than 5 s after a `ClaimHistoryID.reading`, and those of the
     /// dates that PostgreSQL judges after the other store lost its claims. A request is accepted only if both stores accept it.
     var secondClaims: any ReplayStore { get }
 

@@ -66,7 +66,7 @@ struct KeeperTable: Sendable {
         let tolerance = clockTolerance
         return try await database.read { (connection) throws(StoreError) in
             let row = try connection.row(
-                "SELECT named, kept_in, renewed, present, marked FROM read_claim_keeper($1, $2, $3)",
+                "SELECT named, kept_in, renewed, present, marked FROM read_claim_history_id($1, $2, $3)",
                 [.text(place?.description), .time(now), .integer(tolerance)])
             guard let row else { throw StoreError(.unreadable, "PostgreSQL names no keeper of the claims") }
             let keeper = NamedKeeper(
@@ -75,6 +75,14 @@ struct KeeperTable: Sendable {
             return KeeperReading(
                 keeper: keeper, primary: connection.place, time: UnixTime(try row.integer("present")),
                 mark: UnixTime(try row.integer("marked")))
+        }
+    }
+
+    /// The latest date of a request that was accepted before now, under this id or an earlier one, and is not claimed in this database;
+    /// nil: not known, or another id is the present one.
+    func unclaimedEnd(of id: String) async throws(StoreError) -> Int64? {
+        try await database.read { (connection) throws(StoreError) in
+            try connection.row("SELECT unclaimed_end_of_part($1) AS latest", [.text(id)])?.optionalInteger("latest")
         }
     }
 

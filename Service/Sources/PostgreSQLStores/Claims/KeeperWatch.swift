@@ -78,6 +78,10 @@ final class KeeperWatch: ClaimKeeper {
         return keeper.id == id.text && keeper.place == place
     }
 
+    func unclaimedEnd(of id: ClaimHistoryID) async throws(StoreError) -> Int64? {
+        try await table.unclaimedEnd(of: id.text)
+    }
+
     func learn(of primary: PrimaryPlace) { timeline.learn(primary) }
 
     // MARK: Rounds

@@ -56,35 +56,7 @@ extension Schema {
           FOR EACH ROW WHEN (NEW.id <> OLD.id AND NEW.ruled_id IS DISTINCT FROM NEW.id)
           EXECUTE FUNCTION unsettle_claim_keeper()
         """,
-        // `marked` is on the primary's disk before the node gets it, so no crash can remove it from the row in which a later id
-        // is set. A node with a wrong clock makes no claims, and must not raise the mark, which never decreases again. Nor does
-        // such a node record the server's start, because the server's clock may be behind.
-        """
-        CREATE FUNCTION read_claim_keeper(
-          mine text, reading bigint, tolerance bigint,
-          OUT named text, OUT kept_in text, OUT renewed bigint, OUT present bigint, OUT marked bigint
-        ) LANGUAGE plpgsql AS $$
-        DECLARE
-          raised bigint;
-          agrees boolean;
-        BEGIN
-          present := \(serverClock);
-          SELECT id, place, renewed_at, mark INTO named, kept_in, renewed, marked FROM claim_keeper;
-          IF kept_in = mine
-            AND (marked < present OR NOT coalesce(renewed BETWEEN present - 2 AND present, FALSE)) THEN
-            PERFORM set_config('synchronous_commit', 'local', TRUE);
-            agrees := abs(reading - present) <= tolerance;
-            UPDATE claim_keeper SET renewed_at = present,
-                mark = CASE WHEN agrees THEN greatest(mark, present) ELSE mark END,
-                settles_at = CASE WHEN agrees AND server_start IS DISTINCT FROM pg_postmaster_start_time()
-                  THEN greatest(settles_at, \(settlement)) ELSE settles_at END,
-                server_start = CASE WHEN agrees THEN pg_postmaster_start_time() ELSE server_start END
-              WHERE single IN (SELECT single FROM claim_keeper WHERE id = named FOR UPDATE SKIP LOCKED)
-              RETURNING mark INTO raised;
-          END IF;
-          marked := least(coalesce(raised, marked), present);
-        END $$
-        """,
+        readingKeeper(as: "read_claim_keeper"),
         // Locks the row in which a new id is to be named. `marked` is null if another process named one since. `unclaimed_end` is null
         // unless every claim that was accepted under an earlier id is dated no later, or in this database.
         """

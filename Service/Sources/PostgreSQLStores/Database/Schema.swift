@@ -17,6 +17,7 @@ enum Schema {
         Migration(oldest: 1, statements: secondClaims), Migration(oldest: 1, statements: historySteps),
         Migration(oldest: 1, statements: devicesNotRegistered), Migration(oldest: 1, statements: webhookDeliveries),
         Migration(oldest: 1, statements: keeperHere), Migration(oldest: 1, statements: deviceHashes),
+        Migration(oldest: 1, statements: clusterParts),
     ]
 
     static var version: Int64 { Int64(migrations.count) }

@@ -81,6 +81,9 @@ struct Epoch: Sendable, Hashable {
 
     static func newID() -> String { Hexadecimal.encode(SystemRandom().bytes(8)) }
 
+    /// Whether it has an unclaimed end.
+    var isShortened: Bool { unclaimedEnd != nil }
+
     /// Whether Redis has the same unclaimed end for the epoch.
     ///
     /// - Parameter text: the text in Redis; nil: there is none.

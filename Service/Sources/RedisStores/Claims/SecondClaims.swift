@@ -17,13 +17,15 @@ struct ClaimRoute: Sendable {
     let partition: Int
     let session: ServerSession
     let epoch: Epoch
-    /// The history's id that the epoch was confirmed with, as this node read it last; nil: there is no keeper.
-    let history: ClaimHistoryID?
+    /// PostgreSQL's clock, as read before this node asked for the masters; nil: not known.
+    let reading: UnixTime?
+    /// Whether PostgreSQL names the keeper.
+    let hasKeeper: Bool
 
     /// Whether PostgreSQL must judge the request too. `SecondClaim` says why both conditions together suffice.
     func needsSecondClaim(_ call: ClaimCall) -> Bool {
-        guard let history, !call.claims.isEmpty else { return false }
-        return SecondClaim.isNeeded(timestamp: call.timestamp, reading: history.reading)
+        guard hasKeeper, !call.claims.isEmpty else { return false }
+        return SecondClaim.isNeeded(timestamp: call.timestamp, reading: reading)
             || epoch.lookedUp.contains(call.timestamp)
     }
 }
@@ -32,8 +34,9 @@ extension Router {
     /// The route of a call. Throws if no server may currently be used for it.
     func route(_ call: ClaimCall) throws(StoreError) -> ClaimRoute {
         let partition = partitions.partition(of: call.device)
-        let (session, epoch, history) = try routeWithHistory(partition)
-        return ClaimRoute(partition: partition, session: session, epoch: epoch, history: history)
+        let (session, epoch, reading) = try routeWithReading(partition)
+        return ClaimRoute(
+            partition: partition, session: session, epoch: epoch, reading: reading, hasKeeper: settings.keeper != nil)
     }
 
     /// The outcome of a call whose date the epoch refuses; nil: Redis decides.

@@ -10,13 +10,15 @@ extension Router {
         let started = ContinuousClock.now
         let leaseEnd = started + settings.lease
         do throws(StoreError) {
-            // Throws if another store is the keeper, because this Redis must then not be used.
+            // Throws if another store is the keeper, because this Redis must then not be used. Before the masters are asked for: the
+            // reading of PostgreSQL's clock that comes with the id must be earlier than their answers.
             let history = try settings.keeper?.current()
             let placement = try await authority.placement()
             table.withLock { $0.placed(placement) }
-            var round = Table.Round(partitions: partitions.count)
+            var round = Table.Round(partitions: partitions.count, history: history)
             await checkServers(of: placement, leaseEnd, &round)
             await confirmEpochs(placement, history, &round)
+            await shortenParts(&round)
             let unused = table.withLock { $0.publish(round, leaseEnd: leaseEnd) }
             for session in unused { session.close() }
             if !table.withLock({ $0.isClosed }) { try round.requireAllRoutes() }
@@ -145,31 +147,6 @@ extension Router {
         } catch { round.failed(error) }
     }
 
-    /// Shortens the interval of an epoch that just began under a new id.
-    ///
-    /// This needs two facts. No claim that is lost was made under the new id: the id is in this epoch alone, because only this process
-    /// knew it before. And none was made under a later id in between: PostgreSQL still names this one after the epoch began. A
-    /// process that was paused here finds a later id, or an epoch of a later id in Redis.
-    ///
-    /// In a Cluster, partitions get the same id one after the other. So a partition may have lost claims of the same id, and the
-    /// whole interval counts.
-    private func shorten(_ name: ClaimHistoryID, _ round: inout Table.Round) async throws(StoreError) {
-        guard partitions.count == 1, let end = name.unclaimedEnd, let keeper = settings.keeper,
-            var route = round.routes[0], let epoch = route.epoch, !epoch.history.loss.intervals.isEmpty,
-            try await keeper.isCurrent(name)
-        else { return }
-        let reply = try await run(.shortenEpoch, 0, on: route.session, words: 5) { command in
-            command.add("1")
-            command.add(partitions[0].epoch)
-            command.add(epoch.id)
-            command.add(name.text)
-            command.add(end)
-        }
-        guard let shortened = epoch.shortened(by: reply.text) else { return }
-        route.epoch = shortened
-        round.confirmed(0, .success(route))
-    }
-
     private func confirmEpochs(
         _ placement: Placement, _ history: ClaimHistoryID?, naming: Set<Int>?, replacing: ClaimHistoryID? = nil,
         _ hasHistory: LazyAsyncBool, _ round: inout Table.Round
@@ -178,7 +155,7 @@ extension Router {
             table.epochSteps(placement, round, history, naming: naming, at: clock.now)
         }
         await withTaskGroup(of: (Int, Result<Table.Route?, StoreError>).self) { group in
-            for (partition, session, identity, step) in steps {
+            for (partition, session, identity, step, primary) in steps {
                 if case .keep(let route) = step {
                     round.confirmed(partition, .success(route))
                     continue
@@ -186,7 +163,7 @@ extension Router {
                 group.addTask {
                     do throws(StoreError) {
                         let route = try await self.route(
-                            partition, session, identity, step, history, replacing: replacing, hasHistory)
+                            partition, session, identity, step, history, primary, replacing: replacing, hasHistory)
                         return (partition, .success(route))
                     } catch { return (partition, .failure(error)) }
                 }
@@ -198,7 +175,7 @@ extension Router {
     /// The route and epoch of a partition; nil: an epoch must begin, and the partition has no id for it.
     private func route(
         _ partition: Int, _ session: ServerSession, _ identity: ServerInfo.Identity, _ step: Table.EpochStep,
-        _ history: ClaimHistoryID?, replacing: ClaimHistoryID?, _ hasHistory: LazyAsyncBool
+        _ history: ClaimHistoryID?, _ primary: PrimaryPlace?, replacing: ClaimHistoryID?, _ hasHistory: LazyAsyncBool
     ) async throws(StoreError) -> Table.Route? {
         let (adopted, mayName): (ServerInfo.Identity?, Bool)
         switch step {
@@ -207,13 +184,13 @@ extension Router {
             let reply = try await call(
                 RESPCommand(["HMGET", partitions[partition].epoch] + Table.Route.confirmedMembers), partition,
                 on: session)
-            if route.isConfirmed(by: reply, partition, history) { return route }
+            if route.isConfirmed(by: reply, history, primary) { return route }
             (adopted, mayName) = (identity, false)
         case .begin(let adopting, let isNaming): (adopted, mayName) = (adopting, isNaming)
         }
         let epoch = try await epoch(
-            partition, session, identity, adopting: adopted, history, replacing: replacing, mayName: mayName, hasHistory
-        )
+            partition, session, identity, adopting: adopted, history, primary, replacing: replacing, mayName: mayName,
+            hasHistory)
         return epoch.map { Table.Route(session: session, epoch: $0, identity: identity, history: history) }
     }
 
@@ -223,13 +200,11 @@ extension Router {
     /// - Returns: nil if an epoch must begin and may not.
     private func epoch(
         _ partition: Int, _ session: ServerSession, _ identity: ServerInfo.Identity,
-        adopting adopted: ServerInfo.Identity?, _ history: ClaimHistoryID?, replacing: ClaimHistoryID?, mayName: Bool,
-        _ hasHistory: LazyAsyncBool
+        adopting adopted: ServerInfo.Identity?, _ history: ClaimHistoryID?, _ primary: PrimaryPlace?,
+        replacing: ClaimHistoryID?, mayName: Bool, _ hasHistory: LazyAsyncBool
     ) async throws(StoreError) -> Epoch? {
         let newID = Epoch.newID()
         let (wasUsed, unrecorded) = table.withLock { ($0.wasUsed[partition], $0.clocks.unrecorded(partition)) }
-        // One partition is enough for the nodes to inform each other of a promotion.
-        let primary = partition == 0 ? history?.primary : nil
         for isAsked in [false, true] {
             let mayHaveHistory = wasUsed ? "1" : isAsked ? (await hasHistory.value ? "1" : "0") : "?"
             let reply = try await run(.beginEpoch, partition, on: session, words: 15) { command in

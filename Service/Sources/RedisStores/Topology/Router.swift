@@ -50,20 +50,17 @@ final class Router: Sendable {
 
     /// The route of a partition. Throws if no server may currently be used for it.
     func route(_ partition: Int) throws(StoreError) -> (session: ServerSession, epoch: Epoch) {
-        let (session, epoch, _) = try routeWithHistory(partition)
+        let (session, epoch, _) = try routeWithReading(partition)
         return (session, epoch)
     }
 
-    /// The route of a partition, and the id of the claims' history as this node read it last.
-    func routeWithHistory(
+    /// The route of a partition, with the reading of PostgreSQL's clock that belongs to it.
+    func routeWithReading(
         _ partition: Int
-    ) throws(StoreError) -> (session: ServerSession, epoch: Epoch, history: ClaimHistoryID?) {
+    ) throws(StoreError) -> (session: ServerSession, epoch: Epoch, reading: UnixTime?) {
         // `current` throws outside the keeper's lease.
         let history = try settings.keeper?.current()
-        let (session, epoch) = try table.withLock { table throws(StoreError) in
-            try table.route(partition, history, at: .now)
-        }
-        return (session, epoch, history)
+        return try table.withLock { table throws(StoreError) in try table.route(partition, history, at: .now) }
     }
 
     /// Throws the reason if a partition cannot be used.

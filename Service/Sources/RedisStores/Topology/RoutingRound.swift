@@ -8,11 +8,16 @@ extension RoutingTable {
         /// The servers that were just checked. A server that cannot be used is left out.
         private(set) var sessions: [RedisURL.Endpoint: Session] = [:]
         private(set) var routes: [Route?]
+        /// The claims' history as read before the masters were asked for; nil: there is no keeper.
+        let history: ClaimHistoryID?
         /// The partitions that lack the id of the claims' history, or whose epoch is not that of the server's data any more.
         private(set) var lacking: Set<Int> = []
         private var (checkFailure, epochFailure) = (StoreError?.none, StoreError?.none)
 
-        init(partitions count: Int) { routes = Array(repeating: nil, count: count) }
+        init(partitions count: Int, history: ClaimHistoryID? = nil) {
+            routes = Array(repeating: nil, count: count)
+            self.history = history
+        }
 
         /// The reason why a partition has no route.
         var failure: StoreError? { checkFailure ?? epochFailure }
@@ -75,24 +80,35 @@ extension RoutingTable {
 
     /// The epochs that a round looks up, by partition. A partition whose owner is not known, or was not usable, has no step.
     ///
+    /// The first partition of each server has the newest timeline of PostgreSQL. So a node that still uses a former primary learns of it
+    /// from each server at which it claims: its second claims would be in that primary alone.
+    ///
     /// - Parameter naming: only these partitions, which begin an epoch under this id of the history; nil: all.
+    /// - Returns: for the first partition of a server also the primary.
     func epochSteps(
         _ placement: Placement, _ round: Round, _ history: ClaimHistoryID?, naming: Set<Int>?, at now: UnixTime
-    ) -> [(partition: Int, session: Session, identity: ServerInfo.Identity, step: EpochStep)] {
-        placement.owners.indices.compactMap { partition in
+    ) -> [(
+        partition: Int, session: Session, identity: ServerInfo.Identity, step: EpochStep, primary: PrimaryPlace?
+    )] {
+        var known: Set<RedisURL.Endpoint> = []
+        return placement.owners.indices.compactMap { partition in
+            let isFirst = placement.owners[partition].map { known.insert($0).inserted } ?? false
             guard naming?.contains(partition) ?? true, let owner = placement.owners[partition],
                 let session = round.sessions[owner], let identity = identity(of: session)
             else { return nil }
+            let primary = isFirst ? history?.primary : nil
             let before = routes[partition].flatMap { $0.session === session ? $0 : nil }
             guard let before, let epoch = before.epoch, before.identity == identity,
                 before.history?.text == history?.text
             else {
-                return (partition, session, identity, .begin(adopting: before?.identity, mayName: naming != nil))
+                return (
+                    partition, session, identity, .begin(adopting: before?.identity, mayName: naming != nil), primary
+                )
             }
             // For most partitions, the claims confirm the epoch. But no claim is made while the dates around a loss are refused, and
             // a further loss must be noticed in that time too.
-            let mustConfirm = partition == 0 || epoch.refuses(at: now)
-            return (partition, session, identity, mustConfirm ? .confirm(before) : .keep(before))
+            let mustConfirm = isFirst || epoch.refuses(at: now)
+            return (partition, session, identity, mustConfirm ? .confirm(before) : .keep(before), primary)
         }
     }
 }
@@ -103,12 +119,15 @@ extension RoutingTable.Route {
 
     /// Whether Redis still has the epoch, and no newer timeline than the node's primary.
     ///
-    /// - Parameter reply: the epoch's `confirmedMembers`.
-    func isConfirmed(by reply: RESPValue, _ partition: Int, _ history: ClaimHistoryID?) -> Bool {
+    /// - Parameters:
+    ///   - reply: the epoch's `confirmedMembers`.
+    ///   - history: the current history of claims.
+    ///   - primary: the node's primary, in the first partition of a server; nil: the timeline does not matter.
+    func isConfirmed(by reply: RESPValue, _ history: ClaimHistoryID?, _ primary: PrimaryPlace?) -> Bool {
         guard let words = reply.elements, words.count == 5, let epoch, words[0].text == epoch.id,
             words[1].text ?? "" == history?.text ?? "", epoch.isShortened(by: words[4].text)
         else { return false }
-        guard partition == 0, let primary = history?.primary else { return true }
+        guard let primary else { return true }
         return words[2].text == primary.system && words[3].text == "\(primary.timeline)"
     }
 }

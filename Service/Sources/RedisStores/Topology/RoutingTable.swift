@@ -31,6 +31,8 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
 
     let isCluster: Bool
     private(set) var routes: [Route?]
+    /// The claims' history as this node read it before the round of the routes asked for the masters; nil: there is no keeper.
+    private(set) var history: ClaimHistoryID?
     private var members: [ObjectIdentifier: Member] = [:]
     /// The sessions of the last round.
     private(set) var sessions: [RedisURL.Endpoint: Session] = [:]
@@ -62,15 +64,18 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
 
     /// The route of a partition.
     ///
-    /// - Parameter history: the current history of claims.
+    /// - Parameter current: the current history of claims.
+    /// - Returns: also the reading of PostgreSQL's clock that decides which claims are second claims. It was taken before this node asked
+    ///   for the masters, because the lease that it got then is the only one under which it may claim at a server that was replaced
+    ///   (`SecondClaim`).
     /// - Throws: the reason if no session may be used now.
     func route(
-        _ partition: Int, _ history: ClaimHistoryID?, at now: ContinuousClock.Instant
-    ) throws(StoreError) -> (session: Session, epoch: Epoch) {
-        guard let route = routes[partition], let epoch = route.epoch, route.history?.text == history?.text,
+        _ partition: Int, _ current: ClaimHistoryID?, at now: ContinuousClock.Instant
+    ) throws(StoreError) -> (session: Session, epoch: Epoch, reading: UnixTime?) {
+        guard let route = routes[partition], let epoch = route.epoch, route.history?.text == current?.text,
             hasLease(route.session, at: now)
         else { throw trouble }
-        return (route.session, epoch)
+        return (route.session, epoch, history?.reading)
     }
 
     /// Throws the reason if a partition cannot be used.
@@ -224,7 +229,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     /// - Returns: the sessions to close.
     mutating func publish(_ round: Round, leaseEnd: ContinuousClock.Instant) -> [Session] {
         guard !isClosed else { return Array(round.sessions.values) }
-        routes = round.routes
+        (routes, history) = (round.routes, round.history)
         for partition in routes.indices {
             guard let route = routes[partition] else { continue }
             wasUsed[partition] = true

@@ -1,0 +1,80 @@
+internal import AuthService
+
+/// A part of a Redis Cluster that is replaced: the unclaimed end under an id that stays. `SecondClaim` says why no request is accepted
+/// twice.
+extension Schema {
+    static let clusterParts = [
+        // Until then, a node may claim by readings that are later than its question for the masters.
+        "ALTER TABLE claim_keeper ADD COLUMN unbound_until bigint NOT NULL DEFAULT 0",
+        // A node of the previous version may be running. If none ever renewed its lease, and no device exists, none made a claim.
+        """
+        UPDATE claim_keeper SET unbound_until = \(settlement)
+          WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
+        """,
+        readingKeeper(as: "read_claim_history_id"),
+        // Nodes of the previous version read the id by this function. It records the call before they get the id.
+        """
+        CREATE OR REPLACE FUNCTION read_claim_keeper(
+          mine text, reading bigint, tolerance bigint,
+          OUT named text, OUT kept_in text, OUT renewed bigint, OUT present bigint, OUT marked bigint
+        ) LANGUAGE plpgsql AS $$
+        BEGIN
+          SELECT kept.named, kept.kept_in, kept.renewed, kept.present, kept.marked
+            INTO named, kept_in, renewed, present, marked FROM read_claim_history_id(mine, reading, tolerance) AS kept;
+          IF kept_in = mine THEN
+            PERFORM set_config('synchronous_commit', 'local', TRUE);
+            UPDATE claim_keeper SET unbound_until = \(settlement)
+              WHERE unbound_until < \(serverClock) + \(SecondClaim.settling);
+          END IF;
+        END $$
+        """,
+        // The latest date of a claim that is not in this database and that was made before now, under this id or an earlier one. Null: not
+        // known, or another id is the present one. Locking the row is no change that a replica needs.
+        """
+        CREATE FUNCTION unclaimed_end_of_part(present_id text) RETURNS bigint LANGUAGE plpgsql AS $$
+        DECLARE
+          latest bigint;
+        BEGIN
+          PERFORM set_config('synchronous_commit', 'off', TRUE);
+          SELECT locked.unclaimed_end INTO latest FROM lock_claim_keeper(present_id) AS locked;
+          -- In a statement of its own: it sees what was recorded while the one before waited for the row.
+          IF EXISTS (SELECT 1 FROM claim_keeper WHERE unbound_until > \(serverClock)) THEN RETURN NULL; END IF;
+          RETURN latest;
+        END $$
+        """,
+    ]
+
+    /// A function by which nodes read the id and renew the lease.
+    ///
+    /// `marked` is on the primary's disk before the node gets it, so no crash can remove it from the row in which a later id
+    /// is set. A node with a wrong clock makes no claims, and must not raise the mark, which never decreases again. Nor does
+    /// such a node record the server's start, because the server's clock may be behind.
+    static func readingKeeper(as name: String) -> String {
+        """
+        CREATE FUNCTION \(name)(
+          mine text, reading bigint, tolerance bigint,
+          OUT named text, OUT kept_in text, OUT renewed bigint, OUT present bigint, OUT marked bigint
+        ) LANGUAGE plpgsql AS $$
+        DECLARE
+          raised bigint;
+          agrees boolean;
+        BEGIN
+          present := \(serverClock);
+          SELECT id, place, renewed_at, mark INTO named, kept_in, renewed, marked FROM claim_keeper;
+          IF kept_in = mine
+            AND (marked < present OR NOT coalesce(renewed BETWEEN present - 2 AND present, FALSE)) THEN
+            PERFORM set_config('synchronous_commit', 'local', TRUE);
+            agrees := abs(reading - present) <= tolerance;
+            UPDATE claim_keeper SET renewed_at = present,
+                mark = CASE WHEN agrees THEN greatest(mark, present) ELSE mark END,
+                settles_at = CASE WHEN agrees AND server_start IS DISTINCT FROM pg_postmaster_start_time()
+                  THEN greatest(settles_at, \(settlement)) ELSE settles_at END,
+                server_start = CASE WHEN agrees THEN pg_postmaster_start_time() ELSE server_start END
+              WHERE single IN (SELECT single FROM claim_keeper WHERE id = named FOR UPDATE SKIP LOCKED)
+              RETURNING mark INTO raised;
+          END IF;
+          marked := least(coalesce(raised, marked), present);
+        END $$
+        """
+    }
+}

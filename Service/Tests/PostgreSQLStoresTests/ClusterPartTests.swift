@@ -1,0 +1,124 @@
+import AuthContract
+import AuthService
+import StoreServers
+import Testing
+
+@testable import PostgreSQLStores
+
+extension AgainstPostgreSQL {
+    /// The unclaimed end under an id that stays, for the part of a Cluster that was replaced.
+    @Suite
+    struct ClusterPartTests {
+        private static let redis = ClaimPlace("redis+cluster://h:6379/0?prefix=p:")
+        private static let clock = "floor(extract(epoch FROM clock_timestamp()))::bigint"
+
+        private let server: PostgreSQLServer
+        private let url: String
+
+        init() async throws {
+            server = try await PostgreSQLServer.shared()
+            url = try server.database()
+        }
+
+        private func node() async throws -> PostgreSQLStores {
+            var options = PostgreSQLStores.Options()
+            options.deadline = .seconds(20)
+            options.claims = Self.redis
+            return try await open(url, options: options, clock: SystemClock())
+        }
+
+        private func watch(_ stores: PostgreSQLStores) throws -> KeeperWatch {
+            try #require(stores.keeper as? KeeperWatch)
+        }
+
+        private func end(_ stores: PostgreSQLStores) async throws -> Int64? {
+            let keeper = try watch(stores)
+            return try await keeper.unclaimedEnd(of: try keeper.current())
+        }
+
+        /// Reads the id as a node of the previous version does, which claims by its latest reading.
+        private func readAsUnbound(_ place: String = "'\(redis)'") throws {
+            try server.sql("SELECT read_claim_keeper(\(place), \(Self.clock), 30)", in: url)
+        }
+
+        @Test func `it is no earlier than any reading before it, and the id stays`() async throws {
+            let nodes = [try await node(), try await node()]
+            for node in nodes { await (try watch(node)).read() }
+            let before = try watch(nodes[0]).current()
+            let readings = try nodes.map { try #require(try watch($0).current().reading?.seconds) }
+            let found = try #require(try await end(nodes[0]))
+            for reading in readings { #expect(reading + 5 <= found) }
+            #expect(abs(found - 5 - SystemClock().now.seconds) <= 2)
+            #expect(try await watch(nodes[0]).isCurrent(before))
+            // A reading was far ahead.
+            let ahead = SystemClock().now.seconds + 1000
+            try server.sql("UPDATE claim_keeper SET mark = \(ahead)", in: url)
+            #expect(try await end(nodes[0]) == ahead + 5)
+            for node in nodes { await node.close() }
+        }
+
+        @Test func `an id that was replaced has none`() async throws {
+            let stores = try await node()
+            let before = try watch(stores).current()
+            #expect(try await watch(stores).renew(before) != nil)
+            #expect(try await watch(stores).unclaimedEnd(of: before) == nil)
+            #expect(try await end(stores) != nil)
+            await stores.close()
+        }
+
+        @Test func `after a node of the previous version read the id there is none for a while, but a new id has one`()
+            async throws
+        {
+            let stores = try await node()
+            #expect(try await end(stores) != nil)
+            // Nodes that only look, or are configured for another store, make no claims.
+            try readAsUnbound("NULL")
+            try readAsUnbound("'postgresql'")
+            #expect(try await end(stores) != nil)
+            try readAsUnbound()
+            #expect(try await end(stores) == nil)
+            let rest = try server.sql("SELECT unbound_until - \(Self.clock) FROM claim_keeper", in: url)
+            #expect((640...670).contains(Int(rest) ?? 0), "\(rest)")
+            #expect(try #require(try await watch(stores).renew(try watch(stores).current())).unclaimedEnd != nil)
+            #expect(try await end(stores) == nil)
+            try server.sql("UPDATE claim_keeper SET unbound_until = \(Self.clock) - 1", in: url)
+            #expect(try await end(stores) != nil)
+            await stores.close()
+        }
+
+        @Test(arguments: [
+            // A node without second claims read the id.
+            "SELECT read_claim_keeper('\(redis)')",
+            // The server was started, perhaps on a snapshot.
+            "UPDATE claim_keeper SET server_start = server_start - interval '1 s'",
+            // A replica was promoted, or a dump was restored.
+            "UPDATE claim_history SET identity = 'another:elsewhere'",
+        ])
+        func `where second claims may be missing there is none`(_ condition: String) async throws {
+            let stores = try await node()
+            #expect(try await end(stores) != nil)
+            try server.sql(condition, in: url)
+            #expect(try await end(stores) == nil)
+            await stores.close()
+        }
+
+        @Test func `after tables in use are migrated there is none for a while`() async throws {
+            _ = try await DatabaseCheck.inLongTransaction(try ServerAddress(url)) { connection in
+                _ = try connection.rows(Schema.creation)
+                for (index, migration) in Schema.migrations.dropLast().enumerated() {
+                    _ = try connection.results(migration.statements.map { Statement($0) })
+                    _ = try connection.rows(
+                        "INSERT INTO \(Schema.table) (version, oldest) VALUES (\(index + 1), 1)")
+                }
+                _ = try connection.rows("UPDATE claim_keeper SET place = '\(Self.redis)'")
+                return try connection.rows("SELECT * FROM read_claim_keeper('\(Self.redis)', \(Self.clock), 30)").count
+            }
+            #expect(try await PostgreSQLStores.migrate(url))
+            let rest = try server.sql("SELECT unbound_until - \(Self.clock) FROM claim_keeper", in: url)
+            #expect((640...670).contains(Int(rest) ?? 0), "\(rest)")
+            let stores = try await node()
+            #expect(try await end(stores) == nil)
+            await stores.close()
+        }
+    }
+}

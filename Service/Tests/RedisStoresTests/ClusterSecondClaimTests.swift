@@ -1,0 +1,210 @@
+import AuthContract
+import AuthService
+import RESP
+import StoreConformance
+import Testing
+
+@testable import RedisStores
+
+/// A part of a Cluster loses its claims. The Cluster keeps its id, and PostgreSQL has the claims of requests dated ahead.
+@Suite("Second claims in a Cluster", .enabled(if: RedisInstallation.isHere))
+struct ClusterSecondClaimTests {
+    private func stores(_ deployment: ClusterTests.Deployment, _ keeper: SampleKeeper) async throws -> RedisStores {
+        try await RedisStores.forTest(deployment.url) { $0.keeper = keeper }
+    }
+
+    private func key(of request: SampleRequest, on stores: RedisStores) -> String {
+        let partitions = stores.router.partitions
+        return partitions[partitions.partition(of: request.device)].epoch
+    }
+
+    /// Requests of one device each, whose devices belong to the server or to the others.
+    private func requests(
+        of server: RedisServer, belong: Bool = true, at date: UnixTime, on stores: RedisStores
+    ) throws -> [SampleRequest] {
+        let partitions = stores.router.partitions
+        let found = try (0..<200).map { _ in SampleRequest(at: date) }.filter { request in
+            let session = try stores.router.route(partitions.partition(of: request.device)).session
+            return (session.endpoint == server.endpoint) == belong
+        }
+        return Array(found.prefix(4))
+    }
+
+    private func wait(_ request: SampleRequest, on stores: RedisStores) async -> Int64? {
+        guard case .historyLost(let wait)? = try? await stores.claim(request) else { return nil }
+        return wait
+    }
+
+    @Test func `a part that lost its claims refuses the dates to the unclaimed end, and keeps the Cluster's id`()
+        async throws
+    {
+        let (deployment, keeper) = (try await ClusterTests.Deployment(), SampleKeeper())
+        let (server, now) = (deployment.nodes[1], SystemClock().now)
+        keeper.settle(reading: now, unclaimedEnd: nil)
+        let nodes = [try await stores(deployment, keeper), try await stores(deployment, keeper)]
+        let near = try requests(of: server, at: now + 3, on: nodes[0])
+        let far = try requests(of: server, at: now + 100, on: nodes[0])
+        let elsewhere = try requests(of: server, belong: false, at: now + 3, on: nodes[0])
+        for request in near + far + elsewhere { #expect(try await nodes[0].claim(request) == .claimed) }
+        let id = keeper.id
+        try await server.command("FLUSHALL")
+
+        // As long as PostgreSQL knows no unclaimed end, the whole interval is refused.
+        for request in near + far {
+            try await eventually("the loss is found") { await wait(request, on: nodes[0]) ?? 0 > 20 }
+            #expect(try await server.command("HGET", key(of: request, on: nodes[0]), "end") == .null)
+        }
+        // Any node shortens it later.
+        keeper.settle(reading: now, unclaimedEnd: now + 30)
+        for node in nodes {
+            for (near, far) in zip(near, far) {
+                try await eventually("the interval is shortened") {
+                    await wait(near, on: node).map { $0 <= 30 } ?? false
+                }
+                try await eventually("PostgreSQL judges later dates") {
+                    (try? await node.claim(far)) == .taken(far.claims[0])
+                }
+            }
+            // A later date of the interval is not refused, and PostgreSQL keeps its claims too.
+            for fresh in try requests(of: server, at: now + 31, on: node) {
+                #expect(try await node.claimOnceAvailable(fresh) == .claimed)
+                #expect(try await keeper.claimInSecond(fresh) == .taken(fresh.claims[0]))
+            }
+            for request in elsewhere { #expect(try await node.claim(request) == .taken(request.claims[0])) }
+        }
+        #expect(keeper.id == id)
+
+        // A later unclaimed end changes nothing: the epoch has one.
+        let end = try await server.command("HGET", key(of: near[0], on: nodes[0]), "end").text
+        #expect(end?.hasSuffix(" \(now.seconds + 30)") == true)
+        keeper.settle(reading: now, unclaimedEnd: now + 40)
+        let third = try await stores(deployment, keeper)
+        #expect(try await third.claim(far[0]) == .taken(far[0].claims[0]))
+        #expect(try await server.command("HGET", key(of: near[0], on: third), "end").text == end)
+        for node in nodes + [third] { await node.close() }
+    }
+
+    @Test func `a promoted replica refuses the dates to the unclaimed end`() async throws {
+        let (deployment, keeper) = (try await ClusterTests.Deployment(replicas: 1), SampleKeeper())
+        let (victim, now) = (deployment.nodes[0], SystemClock().now)
+        // It must be earlier than the end of the whole interval.
+        keeper.settle(reading: now, unclaimedEnd: now + 60)
+        let node = try await stores(deployment, keeper)
+        let near = try requests(of: victim, at: now + 3, on: node)
+        let far = try requests(of: victim, at: now + 200, on: node)
+        for request in near + far { #expect(try await node.claim(request) == .claimed) }
+        let id = keeper.id
+        victim.kill()
+        for request in near {
+            try await eventually("the replica is used", within: .seconds(40)) {
+                await wait(request, on: node).map { $0 <= 60 } ?? false
+            }
+        }
+        for request in far { #expect(try await node.claim(request) == .taken(request.claims[0])) }
+        #expect(keeper.id == id)
+        await node.close()
+    }
+
+    @Test
+    func `the first part of each server has the newest timeline, so a node learns of it from the servers it reaches`()
+        async throws
+    {
+        let deployment = try await ClusterTests.Deployment()
+        let primary = PrimaryPlace(system: "7", timeline: 2)
+        let keeper = SampleKeeper(primary: primary)
+        let node = try await stores(deployment, keeper)
+        let partitions = node.router.partitions
+        for server in deployment.nodes {
+            let first = try #require(
+                (0..<partitions.count).first {
+                    (try? node.router.route($0).session.endpoint) == server.endpoint
+                })
+            #expect(try await server.command("HGET", partitions[first].epoch, "tl").text == "2")
+        }
+        await node.close()
+    }
+}
+
+@Suite("The parts of a Cluster in a round")
+struct ClusterPartTests {
+    private static let now = ContinuousClock.now
+    private static let servers = [1, 2].map { RedisURL.Endpoint(host: "h", port: $0) }
+    private static let sessions = [FakeSession("a"), FakeSession("b")]
+
+    private static func history(_ reading: Int64) -> ClaimHistoryID {
+        ClaimHistoryID("id", primary: PrimaryPlace(system: "s", timeline: 2), reading: UnixTime(reading))
+    }
+
+    private static func epoch(_ losses: String, _ end: String = "") -> Epoch? {
+        Epoch([.simple("e"), .simple(losses), .simple(end)])
+    }
+
+    /// A round with these epochs, whose partitions belong to the two servers by turns.
+    private static func round(_ epochs: [Epoch?], _ history: ClaimHistoryID) throws -> (FakeTable, FakeTable.Round) {
+        var (table, round) = (
+            FakeTable(partitions: epochs.count), FakeTable.Round(partitions: epochs.count, history: history)
+        )
+        let identity = try ServerInfo.fake().identity
+        for (server, session) in zip(servers, sessions) {
+            table.opened(session, to: server, identity)
+            round.checked(server, .success(session))
+        }
+        for (partition, epoch) in epochs.enumerated() {
+            round.confirmed(
+                partition,
+                .success(.init(session: sessions[partition % 2], epoch: epoch, identity: identity, history: history)))
+        }
+        return (table, round)
+    }
+
+    @Test func `a claim's reading is from before the round of its route, whatever this node read since`() throws {
+        var (table, round) = try Self.round([Self.epoch(""), Self.epoch("")], Self.history(1000))
+        _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
+        #expect(try table.route(1, Self.history(1004), at: Self.now).reading == UnixTime(1000))
+        // The next round extends the lease before it ends.
+        _ = try table.checked(
+            Self.sessions[1], .fake(), wasWatched: true, named: nil, at: UnixTime(1000),
+            leaseEnd: Self.now + .seconds(9))
+        #expect(try table.route(1, Self.history(1008), at: Self.now + .seconds(8)).reading == UnixTime(1000))
+        (_, round) = try Self.round([Self.epoch(""), Self.epoch("")], Self.history(1005))
+        _ = table.publish(round, leaseEnd: Self.now + .seconds(9))
+        #expect(try table.route(1, Self.history(1008), at: Self.now + .seconds(8)).reading == UnixTime(1005))
+    }
+
+    @Test func `parts that refuse the present are shortened, in a Cluster, in an epoch that an earlier round found`()
+        throws
+    {
+        func parts(_ epochs: [Epoch?], at now: Int64 = 1000) throws -> [Int] {
+            var (table, round) = try Self.round(epochs, Self.history(1000))
+            // This round may have asked for the masters before the epochs began.
+            #expect(table.unshortened(in: round, at: UnixTime(now)).isEmpty)
+            _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
+            (_, round) = try Self.round(epochs, Self.history(1001))
+            return table.unshortened(in: round, at: UnixTime(now)).map(\.partition)
+        }
+        let epochs = [Self.epoch(""), Self.epoch("1000"), Self.epoch("1000", "e 1 1005"), nil, Self.epoch("1000,990")]
+        #expect(try parts(epochs) == [1, 4])
+        #expect(try parts(epochs, at: 1366).isEmpty)
+        #expect(try parts([Self.epoch("1000")]).isEmpty)
+        // Another epoch began since.
+        var (table, round) = try Self.round(epochs, Self.history(1000))
+        _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
+        (_, round) = try Self.round([nil, Epoch(id: "f", losses: [1000...1000])], Self.history(1001))
+        #expect(table.unshortened(in: round, at: UnixTime(1000)).isEmpty)
+    }
+
+    @Test func `the first part of each server is confirmed in each round, with the node's primary`() throws {
+        let epochs = [Epoch?](repeating: Self.epoch(""), count: 4)
+        var (table, round) = try Self.round(epochs, Self.history(1000))
+        _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
+        let owners = [0, 0, 1, 1].map { Self.servers[$0] }
+        (_, round) = try Self.round(epochs, Self.history(1000))
+        let steps = table.epochSteps(
+            Placement(owners: owners), round, Self.history(1000), naming: nil, at: UnixTime(1000))
+        #expect(steps.map(\.partition) == [0, 1, 2, 3])
+        #expect(steps.map { $0.primary?.timeline } == [2, nil, 2, nil])
+        let others = table.epochSteps(
+            Placement(owners: owners), round, Self.history(1000), naming: [1, 2], at: UnixTime(1000))
+        #expect(others.map { $0.primary?.timeline } == [nil, 2])
+    }
+}
