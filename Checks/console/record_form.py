@@ -153,20 +153,21 @@ def refused(check, window, name):
 def conflict(check, window, name):
     """Another operator changes one member meanwhile: the draft has both changes, as fields."""
     before = record(check)
-    mode = other(before["mode"])
+    # Of its own for each run: a record that is not changed keeps its version.
+    mode, theirs = other(before["mode"]), hostile(f"meanwhile-{name}")
     window.open(check.origin + PATH)
     window.run(PUT, "mode", mode)
-    check.scene.operator.administer("PUT", f"/apps/{APP}", before | {"name": hostile("meanwhile")})
+    check.scene.operator.administer("PUT", f"/apps/{APP}", before | {"name": theirs})
     window.forget()
     answer = window.loading(lambda: window.run(SEND))
     if answer["status"] != 412:
         yield f"the change of another person: {answer['status']}"
         return
     yield from check.shown(window, answer, f"{name}-conflict")
-    if [window.run(VALUE, "mode"), window.run(VALUE, "name")] != [mode, hostile("meanwhile")]:
+    if [window.run(VALUE, "mode"), window.run(VALUE, "name")] != [mode, theirs]:
         yield "the draft lacks a change"
     yield from confirmed(check, window, window.loading(lambda: window.run(SEND)), name)
-    if record(check) != before | {"mode": mode, "name": hostile("meanwhile")}:
+    if record(check) != before | {"mode": mode, "name": theirs}:
         yield f"the record is {record(check)}"
 
 

@@ -140,8 +140,8 @@ extension Script {
             return {ARGV[4], loss, ''}
             """)
 
-    /// Records the unclaimed end of an epoch's first losses, unless it has one, or another epoch began since. A node of the previous version that
-    /// begins one leaves `begun` and `end` as they are, so both name their epoch.
+    /// Records the unclaimed end of an epoch's first losses, unless it has one, or another epoch began since. A node of the previous
+    /// version that begins one leaves `begun` and `end` as they are, so both name their epoch.
     ///
     /// KEYS: the epoch. ARGV: the epoch's id, the id of the claims' history, the latest date of a lost claim that PostgreSQL may lack.
     /// Answers the unclaimed end, or an empty text.

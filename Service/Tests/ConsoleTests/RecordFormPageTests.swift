@@ -242,11 +242,11 @@ import Testing
         let form = try await Self.form(browser)
         let shown = await browser.post(Self.path, form.all)
         let fields = Self.hidden(shown.text).map { name, value in
-            (name, name == "record" ? value.replacing("TEAMID1234.", with: "x") : value)
+            (name, name == "record" ? value.replacing("TEAMID1234.", with: "x ") : value)
         }
         let refused = try await browser.confirm(Self.path, fields)
         #expect(refused.status == 400 && refused.text.contains("href=\"#member.ios.app_ids\""))
-        #expect(FormFields(refused.text)["member.ios.app_ids"] == "xcom.example.app")
+        #expect(FormFields(refused.text)["member.ios.app_ids"] == "x com.example.app")
         let edit = await browser.post(
             Self.path, Self.hidden(shown.text) + [("edit", "yes"), ("token", try await browser.token(at: Self.path))])
         #expect(edit.status == 200 && FormFields(edit.text)["member.app_id"] == Desk.app)

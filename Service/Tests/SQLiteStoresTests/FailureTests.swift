@@ -153,7 +153,7 @@ struct FailureTests {
             DROP TABLE audit;
             CREATE VIEW audit AS
               WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers)
-              SELECT n AS sequence, 'app.added' AS code FROM numbers
+              SELECT n AS sequence, CASE WHEN n < 0 THEN '' ELSE 'app.added' END AS code FROM numbers
             """)
         let error = await #expect(throws: StoreError.self) {
             try await stores.audit.events(

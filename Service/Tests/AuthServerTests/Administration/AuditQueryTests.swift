@@ -131,7 +131,7 @@ extension MemoryStores {
             try await server.addApp("com.example.other")
             let viewer = try await server.credential(.viewer, apps: [TestServer.appID])
             let start = server.clock.now
-            server.clock.advance(3600)
+            server.clock.advance(600)
             let since = server.clock.now
             try await server.stores.append(
                 AuditEvent(.appChanged, at: since, actor: "test", appID: try AppID("com.example.other")))

@@ -54,8 +54,9 @@ extension MemoryStores {
                     let foreign = try await server.administer("GET", "/devices?\(query)\(rest)", bound)
                     let missing = try await server.administer("GET", "/devices?\(unknown)\(rest)", bound)
                     #expect(foreign.status == (rest.contains(TestServer.appID) ? 403 : 200), "\(foreign.text)")
-                    #expect(foreign.status == missing.status && foreign.text == missing.text, "\(query)\(rest)")
+                    #expect(foreign.status == missing.status, "\(query)\(rest)")
                     guard foreign.status == 200 else { continue }
+                    #expect(foreign.text == missing.text, "\(query)\(rest)")
                     #expect(foreign.json["devices"]?.array?.isEmpty == true, "\(foreign.text)")
                     #expect(foreign.json["next_cursor"]?.isNull == true, "\(foreign.text)")
                 }
