@@ -194,7 +194,8 @@ class Check:
             window.forget()
             answer = window.loading(lambda: window.run("""(action, text) => {
               const form = [...document.forms].find((form) => new URL(form.action).pathname === action);
-              for (const field of form.querySelectorAll("input:not([type]), input[type=text]")) {
+              // The browser sends no text that a pattern excludes.
+              for (const field of form.querySelectorAll("input:not([type]), input[type=text]:not([pattern])")) {
                 // A webhook is added, so that its secret is looked at.
                 const fitting = field.name === "url" ? "http://127.0.0.1:9/added" : text;
                 field.value ||= fitting.slice(0, field.maxLength > 0 ? field.maxLength : 99);

@@ -20,6 +20,7 @@ PICTURES = [
     ("console-refusal", "/refusals", [Click("UNTRUSTED_CHAIN")], None),
     ("console-queue", f"/devices?status=pending&app={QUEUE}", [], None), ("console-device", f"/devices/{APP}/{{revoked}}", [], None),
     ("console-set-up", "/set-up", [Click("Next")], None), ("console-audit", f"/audit?app={APP}", [], None),
+    ("console-record", f"/apps/{APP}/change", [], None),
 ]
 # The first page also in dark: DocC shows it to readers of dark pages.
 DARK = ("console-now~dark", "", [], None)
