@@ -157,7 +157,7 @@ struct FailureTests {
             """)
         let error = await #expect(throws: StoreError.self) {
             try await stores.audit.events(
-                app: nil, device: nil, codes: [.databaseRestored], after: 0, before: nil, limit: 1)
+                app: nil, device: nil, codes: [.deviceRevoked], after: 0, before: nil, limit: 1)
         }
         #expect(error?.code == .tooSlow)
         // Waits for all statements.

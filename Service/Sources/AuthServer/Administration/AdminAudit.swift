@@ -3,13 +3,13 @@ internal import AuthService
 internal import StrictJSON
 
 extension AdminRoute {
-    /// The number of events in which one call looks for codes. No index has the codes, and reading this many takes a store under
-    /// 30 ms.
+    /// The number of events in which one call looks for codes of devices' events. No index has the codes, and reading this many
+    /// takes a store under 30 ms.
     package static let searchedEvents: Int64 = 100_000
 }
 
 extension AdminAPI {
-    /// With `code`, a page may have fewer events than `limit`, or none, and the next page still has some.
+    /// With a `code` of devices' events, a page may have fewer events than `limit`, or none, and the next page still has some.
     ///
     /// A page is the last one if no earlier event matches `app_id` and `device_id`: events of other apps decide nothing. With `code`,
     /// `next_before` follows from the number of the log's last event, whichever app that one is of. `followAudit` tells this number
@@ -22,7 +22,7 @@ extension AdminAPI {
         let since = try request.query.value("since", UnixTime.init(administration:))
         let before = try request.query.integer("before", in: 1...Int64.max)
         var after: Int64 = 0
-        if codes != nil {
+        if let codes, !codes.areOfNoDevice {
             let end = try await stores.audit.link(at: nil)?.sequence ?? 0
             after = max(0, min(before.map { $0 - 1 } ?? end, end) - AdminRoute.searchedEvents)
         }

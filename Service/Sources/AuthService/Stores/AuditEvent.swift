@@ -73,6 +73,21 @@ public struct AuditEvent: Sendable, Hashable {
         case databaseRestored = "database.restored"
         /// Something that no honest client does, or that an operator should see. The detail names the kind.
         case securityEvent = "security.event"
+
+        /// Whether an event may name a device.
+        public var isOfDevice: Bool {
+            switch self {
+            case .deviceRegistered, .devicePending, .deviceApproved, .deviceRejected, .deviceRevoked,
+                .deviceDeregistered, .deviceEvidenceReplaced, .deviceSchemeLowered, .deviceMustRotate,
+                .deviceRotationLifted, .keyRotated, .overlapEnded, .evidenceExported, .evidenceErased, .securityEvent:
+                true
+            case .appAdded, .appChanged, .appRemoved, .devicesForgotten, .credentialCreated, .credentialRevoked,
+                .credentialNarrowed, .consoleSignedIn, .consoleSignedOut, .signingKeyRotated, .signingKeyRevoked,
+                .serviceKeyRotated, .serviceVersionChanged, .claimKeeperChanged, .webhookAdded, .webhookChanged,
+                .webhookRemoved, .webhookResent, .databaseRestored:
+                false
+            }
+        }
     }
 
     /// What changed.
@@ -103,6 +118,11 @@ public struct AuditEvent: Sendable, Hashable {
 
     /// The detail as a log stores it: JSON on one line, which the hash covers.
     public var detailText: String { JSONValue.object(detail).text() }
+}
+
+extension Set<AuditEvent.Code> {
+    /// Whether no event of these codes names a device. Such events are few, and a store finds them by an index.
+    public var areOfNoDevice: Bool { !contains { $0.isOfDevice } }
 }
 
 /// The audit log.

@@ -43,6 +43,7 @@ struct PostgreSQLAuditLog: AuditLog {
         if let codes {
             parameters.append(.texts(codes.map(\.rawValue)))
             conditions.append("code = ANY ($\(parameters.count))")
+            if codes.areOfNoDevice { conditions.append("device_id IS NULL") }
         }
         parameters.append(.integer(Int64(min(max(limit, 1), 1000))))
         let sql = """

@@ -15,7 +15,8 @@ enum Schema {
         Migration(oldest: 1, statements: totalLosses), Migration(oldest: 1, statements: history),
         Migration(oldest: 1, statements: webhooks + auditArchives + endedDevices),
         Migration(oldest: 1, statements: secondClaims), Migration(oldest: 1, statements: historySteps),
-        Migration(oldest: 1, statements: devicesNotRegistered), Migration(oldest: 1, statements: webhookDeliveries),
+        Migration(oldest: 1, statements: devicesNotRegistered + auditOfNoDevice),
+        Migration(oldest: 1, statements: webhookDeliveries),
         Migration(oldest: 1, statements: keeperHere), Migration(oldest: 1, statements: deviceHashes),
         Migration(oldest: 1, statements: clusterParts),
     ]
@@ -50,6 +51,11 @@ enum Schema {
         CREATE INDEX devices_not_registered ON devices (status, registered_at DESC, device_id)
           WHERE status <> 'registered' AND NOT forgotten
         """
+    ]
+
+    /// The events of no device: few among those of a million devices.
+    private static let auditOfNoDevice = [
+        "CREATE INDEX audit_of_no_device ON audit (sequence) WHERE device_id IS NULL"
     ]
 
     /// The hash of a device's id (`DeviceHash`), as an expression that an index may have. The index has the rows of nodes of the

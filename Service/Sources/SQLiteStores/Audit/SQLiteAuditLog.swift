@@ -30,6 +30,7 @@ struct SQLiteAuditLog: AuditLog {
         _ app: AppID?, _ device: DeviceID?, _ codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?,
         _ order: String, _ limit: Int
     ) async throws(StoreError) -> [RecordedAuditEvent] {
+        var table = "audit"
         var conditions = ["sequence > ? AND sequence < ?"]
         var arguments: StatementArguments = [after, before ?? .max]
         if let app {
@@ -43,10 +44,15 @@ struct SQLiteAuditLog: AuditLog {
         if let codes {
             conditions.append("code IN (\(codes.map { _ in "?" }.joined(separator: ", ")))")
             arguments += StatementArguments(codes.map(\.rawValue))
+            if codes.areOfNoDevice {
+                // Without the hint, the planner reads all events, or all of the app.
+                table += " INDEXED BY audit_of_no_device"
+                conditions.append("device_id IS NULL")
+            }
         }
         arguments += [min(max(limit, 1), 1000)]
         let sql = """
-            SELECT * FROM audit WHERE \(conditions.joined(separator: " AND ")) ORDER BY sequence \(order) LIMIT ?
+            SELECT * FROM \(table) WHERE \(conditions.joined(separator: " AND ")) ORDER BY sequence \(order) LIMIT ?
             """
         let fetch: @Sendable (Database) throws -> [RecordedAuditEvent] = { [arguments] database in
             try Row.fetchAll(database, sql: sql, arguments: arguments).map {

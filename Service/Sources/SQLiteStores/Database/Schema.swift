@@ -28,7 +28,9 @@ enum Schema {
                 sql: SQLiteWebhookStore.schema + SQLiteAuditArchiveStore.schema + SQLiteEndedDeviceStore.schema)
         }
         migrator.registerMigration("11") { try $0.execute(sql: historySteps) }
-        migrator.registerMigration("12") { try $0.execute(sql: deviceCounts + devicesNotRegistered) }
+        migrator.registerMigration("12") {
+            try $0.execute(sql: deviceCounts + devicesNotRegistered + auditOfNoDevice)
+        }
         migrator.registerMigration("13") { try $0.execute(sql: SQLiteWebhookStore.deliveriesSchema) }
         migrator.registerMigration("14") { database in
             try database.execute(sql: DeviceHashTable.schema)
@@ -36,6 +38,9 @@ enum Schema {
         }
         return migrator
     }
+
+    /// The events of no device: few among those of a million devices.
+    private static let auditOfNoDevice = "CREATE INDEX audit_of_no_device ON audit (sequence) WHERE device_id IS NULL;"
 
     /// The bodies that a gateway forwards. Null, as in older rows, means `headers`.
     private static let forwardedBodies = "ALTER TABLE credentials ADD COLUMN bodies TEXT;"

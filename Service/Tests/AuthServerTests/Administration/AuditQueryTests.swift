@@ -69,26 +69,37 @@ extension MemoryStores {
         }
     }
 
-    @Test func `one call looks for a code in a bounded number of events, and the next page goes on below`() async throws
+    @Test func `one call looks for a code of devices in a bounded number of events, and the next page goes on below`() async throws
     {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer)
+            try await Self.append(.securityEvent, to: server)
+            let rare = try #require(try await server.stores.link(at: nil)?.sequence)
+            let end = rare + 2 * AdminRoute.searchedEvents
+            await server.stores.skip(to: end)
+            let path = "code=security.event&before=\(end + 1)"
+            let first = try await Self.page(path, server, viewer)
+            #expect(first.sequences == [] && first.next == end - AdminRoute.searchedEvents + 1)
+            // A position after the end is the end.
+            let afterEnd = try await Self.page("code=security.event&before=\(Int64.max)", server, viewer)
+            #expect(afterEnd.next == first.next)
+            let second = try await Self.page("code=security.event&before=\(first.next ?? 0)", server, viewer)
+            #expect(second.sequences == [] && second.next == rare + 1)
+            let third = try await Self.page("code=security.event&before=\(rare + 1)", server, viewer)
+            #expect(third.sequences == [rare] && third.next == nil)
+            // Without a code nothing is left out.
+            #expect(try await Self.page("limit=2", server, viewer).sequences == [end, rare])
+        }
+    }
+
+    @Test func `codes of no device are found in the whole log`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)
             try await Self.append(.serviceKeyRotated, to: server)
             let rare = try #require(try await server.stores.link(at: nil)?.sequence)
-            let end = rare + 2 * AdminRoute.searchedEvents
-            await server.stores.skip(to: end)
-            let path = "code=service_key.rotated&before=\(end + 1)"
-            let first = try await Self.page(path, server, viewer)
-            #expect(first.sequences == [] && first.next == end - AdminRoute.searchedEvents + 1)
-            // A position after the end is the end.
-            let afterEnd = try await Self.page("code=service_key.rotated&before=\(Int64.max)", server, viewer)
-            #expect(afterEnd.next == first.next)
-            let second = try await Self.page("code=service_key.rotated&before=\(first.next ?? 0)", server, viewer)
-            #expect(second.sequences == [] && second.next == rare + 1)
-            let third = try await Self.page("code=service_key.rotated&before=\(rare + 1)", server, viewer)
-            #expect(third.sequences == [rare] && third.next == nil)
-            // Without a code nothing is left out.
-            #expect(try await Self.page("limit=2", server, viewer).sequences == [end, rare])
+            await server.stores.skip(to: rare + 2 * AdminRoute.searchedEvents)
+            let page = try await Self.page("code=service_key.rotated,app.removed", server, viewer)
+            #expect(page.sequences == [rare] && page.next == nil)
         }
     }
 
@@ -137,7 +148,7 @@ extension MemoryStores {
                 AuditEvent(.appChanged, at: since, actor: "test", appID: try AppID("com.example.other")))
             let end = try #require(try await server.stores.link(at: nil)?.sequence) + AdminRoute.searchedEvents + 1
             await server.stores.skip(to: end)
-            let path = "app_id=\(TestServer.appID)&code=app.removed&before=\(end + 1)"
+            let path = "app_id=\(TestServer.appID)&code=device.revoked&before=\(end + 1)"
             // The event of the other app is not old enough to end the search. The own ones are.
             #expect(try await Self.page("\(path)&since=\(since)", server, viewer).next == nil)
             #expect(try await Self.page("\(path)&since=\(start)", server, viewer).next != nil)

@@ -5,9 +5,6 @@ internal import StrictJSON
 
 /// Changes in the time of a chart: of app records, keys, stores and the version of the service, from the audit log.
 struct HistoryMarkers: Sendable {
-    /// The number of calls, each of which searches a bounded number of events. They include devices' events, so on a busy service
-    /// they may cover only a part of the chart.
-    static let maximumCalls = 2
     /// The largest number of markers. The newest ones are shown.
     static let maximum = 50
     private static let maximumMembers = 5
@@ -28,8 +25,6 @@ struct HistoryMarkers: Sendable {
 
     /// In the order of time, numbered from 1.
     private(set) var markers: [Marker] = []
-    /// Whether the chart has older events that were not searched.
-    private var isUnfinished = false
     /// Whether older markers are left out.
     private var isCut = false
     private var problem: String?
@@ -49,32 +44,24 @@ struct HistoryMarkers: Sendable {
         }
     }
 
-    /// The newest events, one more than there are markers, and whether there are others that were not searched.
+    /// The newest events, one more than there are markers. None of their codes is of a device, so the call searches the whole log.
     private static func events(
         since: UnixTime, of app: String?, _ visit: Visit
-    ) async throws(CallRefused) -> (events: [JSONValue], isUnfinished: Bool) {
+    ) async throws(CallRefused) -> [JSONValue] {
         let codes = codes.map(\.rawValue).joined(separator: ",")
-        var (events, before) = ([JSONValue](), Int64?.none)
-        for _ in 0..<maximumCalls {
-            let answer = try await visit.call(
-                AdminCall(
-                    .queryAudit,
-                    query: [
-                        ("app_id", app), ("code", codes), ("since", since.description),
-                        ("before", before.map { String($0) }), ("limit", String(maximum + 1 - events.count)),
-                    ]))
-            events += answer["events"]?.elements ?? []
-            before = answer["next_before"]?.integer
-            if before == nil || events.count > maximum { return (events, false) }
-        }
-        return (events, true)
+        let answer = try await visit.call(
+            AdminCall(
+                .queryAudit,
+                query: [
+                    ("app_id", app), ("code", codes), ("since", since.description), ("limit", String(maximum + 1)),
+                ]))
+        return answer["events"]?.elements ?? []
     }
 
-    private mutating func add(_ found: (events: [JSONValue], isUnfinished: Bool)) {
-        let marked = found.events.compactMap { event in
+    private mutating func add(_ events: [JSONValue]) {
+        let marked = events.compactMap { event in
             (event["at"]?.string).flatMap { try? UnixTime(iso8601: $0) }.map { (at: $0, event: event) }
         }
-        isUnfinished = found.isUnfinished
         isCut = marked.count > Self.maximum
         markers = marked.prefix(Self.maximum).reversed().enumerated().map { index, marked in
             Marker(number: index + 1, at: marked.at, event: marked.event)
@@ -86,8 +73,6 @@ struct HistoryMarkers: Sendable {
         [
             "rows": .list(markers.map { row($0, visit) }), "isEmpty": .flag(markers.isEmpty && problem == nil),
             "problem": .optional(problem), "cut": .flag(isCut),
-            "searched": isUnfinished
-                ? .number(Int64(Self.maximumCalls) * AdminRoute.searchedEvents) : .none,
             "audit": .text(PagePath.of("audit", query: [("app", app)])),
         ]
     }
@@ -131,7 +116,7 @@ extension Templates {
         <p class="problem" role="alert">{{.}}</p>
         {{/problem}}
         {{#isEmpty}}
-        <p class="soft">No app record, key, store or version of the service was changed{{#searched}} in what was searched{{/searched}}.</p>
+        <p class="soft">No app record, key, store or version of the service was changed.</p>
         {{/isEmpty}}
         <ol class="plain numbered">
         {{#rows}}
@@ -141,10 +126,6 @@ extension Templates {
         {{#cut}}
         <p class="soft">These are the newest. <a href="{{audit}}">The audit log</a> has older ones.</p>
         {{/cut}}
-        {{#searched}}
-        <p class="soft">The newest {{.}} events of the audit log were searched. Earlier changes have no mark:
-        <a href="{{audit}}">the audit log</a> has them.</p>
-        {{/searched}}
         </section>
         """#
 }
