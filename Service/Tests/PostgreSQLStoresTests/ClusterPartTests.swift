@@ -102,6 +102,20 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
+        @Test func `a node of the previous version leaves no record if its clock is far from PostgreSQL's`()
+            async throws
+        {
+            let stores = try await node()
+            for ahead in [-40, 40] {
+                try server.sql("SELECT read_claim_keeper('\(Self.redis)', \(Self.clock) + \(ahead), 30)", in: url)
+                #expect(try await end(stores) != nil)
+            }
+            // It took its reading up to a lease before it compares the clocks.
+            try server.sql("SELECT read_claim_keeper('\(Self.redis)', \(Self.clock) - 34, 30)", in: url)
+            #expect(try await end(stores) == nil)
+            await stores.close()
+        }
+
         @Test func `after tables in use are migrated there is none for a while`() async throws {
             _ = try await DatabaseCheck.inLongTransaction(try ServerAddress(url)) { connection in
                 _ = try connection.rows(Schema.creation)

@@ -24,7 +24,9 @@ extension Schema {
           IF kept_in = mine THEN
             PERFORM set_config('synchronous_commit', 'local', TRUE);
             UPDATE claim_keeper SET unbound_until = \(settlement)
-              WHERE unbound_until < \(serverClock) + \(SecondClaim.settling);
+              WHERE unbound_until < \(serverClock) + \(SecondClaim.settling)
+                -- Such a node compares the clocks when it has the answer, and uses that up to a lease after it asked.
+                AND abs(reading - \(serverClock)) <= tolerance + \(ClaimHistory.lease);
           END IF;
         END $$
         """,
