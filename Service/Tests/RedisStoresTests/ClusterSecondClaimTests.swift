@@ -178,10 +178,12 @@ struct ClusterPartTests {
         func parts(_ epochs: [Epoch?], at now: Int64 = 1000) throws -> [Int] {
             var (table, round) = try Self.round(epochs, Self.history(1000))
             // This round may have asked for the masters before the epochs began.
-            #expect(table.unshortened(in: round, at: UnixTime(now)).isEmpty)
+            table.findUnshortened(in: round, at: UnixTime(now))
+            #expect(table.unshortened.isEmpty)
             _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
             (_, round) = try Self.round(epochs, Self.history(1001))
-            return table.unshortened(in: round, at: UnixTime(now)).map(\.partition)
+            table.findUnshortened(in: round, at: UnixTime(now))
+            return table.unshortened.map(\.partition)
         }
         let epochs = [Self.epoch(""), Self.epoch("1000"), Self.epoch("1000", "e 1 1005"), nil, Self.epoch("1000,990")]
         #expect(try parts(epochs) == [1, 4])
@@ -191,7 +193,36 @@ struct ClusterPartTests {
         var (table, round) = try Self.round(epochs, Self.history(1000))
         _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
         (_, round) = try Self.round([nil, Epoch(id: "f", losses: [1000...1000])], Self.history(1001))
-        #expect(table.unshortened(in: round, at: UnixTime(1000)).isEmpty)
+        table.findUnshortened(in: round, at: UnixTime(1000))
+        #expect(table.unshortened.isEmpty)
+        // The epoch of a server was not confirmed: it may have an older timeline of PostgreSQL.
+        (_, round) = try Self.round(epochs, Self.history(1001))
+        round.failed(StoreError(.unavailable, "PostgreSQL did not answer"))
+        table.findUnshortened(in: round, at: UnixTime(1000))
+        #expect(table.unshortened.isEmpty)
+    }
+
+    @Test func `an unclaimed end that arrives after a round is used for the same epoch and session only`() throws {
+        let (whole, short) = (Self.epoch("1000"), Self.epoch("1000", "e 1 1005"))
+        let (empty, round) = try Self.round([whole, whole], Self.history(1000))
+        var table = empty
+        _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
+        func route(_ partition: Int, _ session: FakeSession, _ epoch: Epoch?) throws {
+            let identity = try ServerInfo.fake().identity
+            table.shortened(
+                partition, .init(session: session, epoch: epoch, identity: identity, history: Self.history(1000)))
+        }
+        try route(0, Self.sessions[1], short)
+        try route(1, Self.sessions[1], Epoch(id: "f", losses: [1000...1000]))
+        #expect(table.routes.map { $0?.epoch } == [whole, whole])
+        try route(1, Self.sessions[1], short)
+        #expect(table.routes.map { $0?.epoch } == [whole, short])
+        // The epoch was lost, or the route.
+        table.invalidateEpoch(1, try #require(short))
+        try route(1, Self.sessions[1], short)
+        table.dropRoute(0, to: Self.sessions[0])
+        try route(0, Self.sessions[0], short)
+        #expect(table.routes[0] == nil && table.routes[1]?.epoch == nil)
     }
 
     @Test func `the first part of each server is confirmed in each round, with the node's primary`() throws {

@@ -18,8 +18,11 @@ extension Router {
             var round = Table.Round(partitions: partitions.count, history: history)
             await checkServers(of: placement, leaseEnd, &round)
             await confirmEpochs(placement, history, &round)
-            await shortenParts(&round)
-            let unused = table.withLock { $0.publish(round, leaseEnd: leaseEnd) }
+            let now = clock.now
+            let unused = table.withLock { [round] table in
+                table.findUnshortened(in: round, at: now)
+                return table.publish(round, leaseEnd: leaseEnd)
+            }
             for session in unused { session.close() }
             if !table.withLock({ $0.isClosed }) { try round.requireAllRoutes() }
         } catch {

@@ -22,23 +22,28 @@ extension Router {
 
     /// Shortens the intervals of a Cluster's epochs that are refused as a whole, also those that another node began.
     ///
-    /// The epochs were in Redis before this round asked for the masters, so its majority is later than any that named a server of an
-    /// earlier epoch. A node that still claims there read PostgreSQL's clock before it asked. The unclaimed end is of a later mark. If
-    /// PostgreSQL does not give one now, the next round asks again.
-    func shortenParts(_ round: inout Table.Round) async {
-        let parts = table.withLock { [round] table in table.unshortened(in: round, at: clock.now) }
-        guard let history = parts.first?.route.history, let keeper = settings.keeper else { return }
-        let tooSlow = StoreError(.tooSlow, "PostgreSQL did not answer in time")
-        let found = try? await within(settings.patience, orThrow: tooSlow) { () async throws(StoreError) in
-            try await keeper.unclaimedEnd(of: history)
+    /// The epochs were in Redis before the last round asked for the masters, so its majority is later than any that named a server of
+    /// an earlier epoch. A node that still claims there read PostgreSQL's clock before it asked. The unclaimed end is of a later mark.
+    /// If PostgreSQL does not give one now, this asks again after the next round.
+    ///
+    /// It takes as long as the check of a server at most. A route that was replaced meanwhile stays as it is.
+    func shortenParts() async {
+        let parts = table.withLock { table in
+            defer { table.unshortened = [] }
+            return table.unshortened
         }
-        guard let end = found ?? nil else { return }
-        await withTaskGroup(of: (Int, Table.Route?).self) { group in
-            for (partition, route) in parts where route.history?.text == history.text {
-                group.addTask { (partition, (try? await self.shortened(route, of: partition, to: end)) ?? nil) }
-            }
-            for await case (let partition, let shortened?) in group {
-                round.confirmed(partition, .success(shortened))
+        guard let history = parts.first?.route.history, let keeper = settings.keeper else { return }
+        let tooSlow = StoreError(.tooSlow, "an interval was not shortened in time")
+        try? await within(settings.patience, orThrow: tooSlow) { () async throws(StoreError) in
+            guard let end = try await keeper.unclaimedEnd(of: history) else { return }
+            await withTaskGroup(of: Void.self) { group in
+                for (partition, route) in parts where route.history?.text == history.text {
+                    group.addTask {
+                        let shortened = try? await self.shortened(route, of: partition, to: end)
+                        guard let shortened = shortened ?? nil else { return }
+                        self.table.withLock { $0.shortened(partition, shortened) }
+                    }
+                }
             }
         }
     }
@@ -63,12 +68,16 @@ extension Router {
 }
 
 extension RoutingTable {
-    /// The parts of a Cluster that refuse requests dated now, up to the end of the whole interval of a loss, in an epoch that an
-    /// earlier round found. The round that begins an epoch may have asked for the masters long before: a replica can be promoted
+    /// Finds the parts of a Cluster that refuse requests dated now, up to the end of the whole interval of a loss, in an epoch that
+    /// an earlier round found. The round that begins an epoch may have asked for the masters long before: a replica can be promoted
     /// while the masters still name another server.
-    func unshortened(in round: Round, at now: UnixTime) -> [(partition: Int, route: Route)] {
-        guard isCluster else { return [] }
-        return zip(routes, round.routes).enumerated().compactMap { partition, found in
+    ///
+    /// Before the round is published. There are none if the epoch of a server was not confirmed: it may have an older timeline of
+    /// PostgreSQL than the node, and a node that claims there by the former primary.
+    mutating func findUnshortened(in round: Round, at now: UnixTime) {
+        unshortened = []
+        guard isCluster, round.hasConfirmedEpochs else { return }
+        unshortened = zip(routes, round.routes).enumerated().compactMap { partition, found in
             guard let route = found.1, let epoch = route.epoch, found.0?.epoch?.id == epoch.id, !epoch.isShortened,
                 epoch.refuses(at: now)
             else { return nil }

@@ -187,6 +187,8 @@ final class Router: Sendable {
                     wake.yield()
                 }
             }
+            // In the pause, and no longer than the longest one: a lease must not end meanwhile.
+            await shortenParts()
             // After a failure, rounds must not follow each other without a pause.
             if pace.failures > 0 { try? await Task.sleep(for: settings.retryInterval) }
             guard await iterator.next() != nil else { break }

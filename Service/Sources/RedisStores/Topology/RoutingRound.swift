@@ -22,6 +22,9 @@ extension RoutingTable {
         /// The reason why a partition has no route.
         var failure: StoreError? { checkFailure ?? epochFailure }
 
+        /// Whether no server that was checked failed to confirm or begin an epoch.
+        var hasConfirmedEpochs: Bool { epochFailure == nil }
+
         mutating func checked(_ endpoint: RedisURL.Endpoint, _ result: Result<Session, StoreError>) {
             switch result {
             case .success(let session): sessions[endpoint] = session

@@ -44,6 +44,8 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     private var lastProcesses: [String?]
     /// Servers that were replaced since the start, by another one or by a restart.
     private(set) var failovers: UInt64 = 0
+    /// The parts of a Cluster whose losses can be shortened since the last round.
+    var unshortened: [(partition: Int, route: Route)] = []
     /// How much each server in use holds.
     private(set) var sizes: [RedisURL.Endpoint: ServerInfo.Size] = [:]
     var clocks: ClockWatch
@@ -108,6 +110,14 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         guard routes[partition]?.epoch?.id == epoch.id else { return }
         routes[partition]?.epoch = nil
         trouble = StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
+    }
+
+    /// The epoch of a route got its unclaimed end. Does nothing if the route or its epoch was replaced since.
+    mutating func shortened(_ partition: Int, _ shortened: Route) {
+        guard let route = routes[partition], route.session === shortened.session,
+            route.epoch?.id == shortened.epoch?.id
+        else { return }
+        routes[partition]?.epoch = shortened.epoch
     }
 
     // MARK: Sessions
