@@ -43,8 +43,12 @@ extension Script {
     /// KEYS: the epoch. ARGV: run id, replication id, evicted keys, id of a new epoch, the node's clock, whether there may have been
     /// claims before (`?`: answer nil if it matters), the replication id that this one continues (or empty), the latest reading of the
     /// server's clock that the node saw and could not record (or empty), the id of the claims' history, `1` if an epoch may begin
-    /// under it, system and timeline of the node's PostgreSQL (or empty), the id that the node replaced by this one (or empty).
-    /// Answers the epoch, 0 if an epoch must begin and may not, or the newest timeline if the node's is older.
+    /// under it, system and timeline of the node's PostgreSQL (or empty), the id that the node replaced by this one (or empty), the time
+    /// that an earlier answer named (or empty).
+    ///
+    /// Answers the epoch, 0 if an epoch must begin and may not, or the newest timeline if the node's is older. If the node's is newer:
+    /// minus the server's clock, until the node names that time in a call within a minute. It first makes its PostgreSQL give no
+    /// unclaimed end for a while (`SecondClaim`).
     static let beginEpoch = Script(
         advance + """
             local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss', 'keeper', 'sys', 'tl', 'since', 'trail',
@@ -55,6 +59,12 @@ extension Script {
             local latest = at and math.max(at, unrecorded or at, since or at)
             local isKept = (e[7] or '') == ARGV[9]
             local isNodes = isKept or (ARGV[13] ~= '' and e[7] == ARGV[13])
+            if e[8] == ARGV[11] and (tonumber(e[9] or '') or 0) < (tonumber(ARGV[12]) or 0) then
+                local named = tonumber(ARGV[14])
+                if not named or t < named or t > named + 60 then return -t end
+                -- Before the node names a new id. No node claims by the former primary from now on.
+                redis.call('HSET', KEYS[1], 'tl', ARGV[12])
+            end
             if not isKept and ARGV[10] == '0' then return 0 end
             if isNodes and e[8] == ARGV[11] and e[9] and tonumber(e[9]) > (tonumber(ARGV[12]) or 0) then
                 return tonumber(e[9])

@@ -116,6 +116,26 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
+        @Test func `after a node settled PostgreSQL there is none for a while, under any id`() async throws {
+            let stores = try await node()
+            let rest = "SELECT settles_at - \(Self.clock) FROM claim_keeper"
+            // By a wrong clock nothing is recorded.
+            for ahead in [-40, 40] {
+                let answer = try server.sql("SELECT settle_claim_keeper(\(Self.clock) + \(ahead), 30)", in: url)
+                #expect(abs((Int(answer) ?? 0) - ahead) <= 1)
+            }
+            #expect(try await end(stores) != nil)
+            try await watch(stores).settle()
+            #expect((660...670).contains(Int(try server.sql(rest, in: url)) ?? 0))
+            #expect(try await end(stores) == nil)
+            #expect(try #require(try await watch(stores).renew(try watch(stores).current())).unclaimedEnd == nil)
+            // A record that is recent enough stays.
+            try server.sql("UPDATE claim_keeper SET settles_at = \(Self.clock) + 5000", in: url)
+            try await watch(stores).settle()
+            #expect(Int(try server.sql(rest, in: url)) ?? 0 > 4900)
+            await stores.close()
+        }
+
         @Test func `after tables in use are migrated there is none for a while`() async throws {
             _ = try await DatabaseCheck.inLongTransaction(try ServerAddress(url)) { connection in
                 _ = try connection.rows(Schema.creation)

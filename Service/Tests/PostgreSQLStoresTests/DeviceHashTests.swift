@@ -28,7 +28,7 @@ extension AgainstPostgreSQL {
                 """
                 DROP INDEX devices_by_hash;
                 ALTER TABLE claim_keeper DROP COLUMN unbound_until;
-                DROP FUNCTION read_claim_history_id, unclaimed_end_of_part;
+                DROP FUNCTION read_claim_history_id, unclaimed_end_of_part, settle_claim_keeper;
                 DELETE FROM synheart_auth_schema WHERE version >= \(Schema.version - 1)
                 """, in: url)
             #expect(try await PostgreSQLStores.migrate(url))

@@ -37,7 +37,7 @@ private struct FakeCluster {
             return .text("*\(ranges.count)\r\n" + ranges.joined())
         case "TIME": return .text("*2\r\n$10\r\n\(SystemClock().now.seconds)\r\n$1\r\n0\r\n")
         // The script that begins an epoch.
-        case "EVALSHA" where words.count == 17: return .text("*3\r\n$1\r\na\r\n$0\r\n\r\n$0\r\n\r\n")
+        case "EVALSHA" where words.count == 18: return .text("*3\r\n$1\r\na\r\n$0\r\n\r\n$0\r\n\r\n")
         case "EVALSHA": return .text(":1\r\n")
         default: return nil
         }

@@ -120,6 +120,73 @@ struct KeeperTests {
         for node in nodes { await node.close() }
     }
 
+    @Test func `a node whose primary is newer than the recorded one settles PostgreSQL before it records that`()
+        async throws
+    {
+        let server = try await RedisServer.start()
+        let keeper = SampleKeeper(primary: Self.primary(1))
+        let node = try await stores(server, keeper)
+        #expect(try await node.claim(SampleRequest()) == .claimed)
+        #expect(keeper.settlements == 0)
+        let timeline = ["HGET", "synheart-auth:{0}:epoch", "tl"]
+        keeper.settle(reading: nil, unclaimedEnd: SystemClock().now)
+        keeper.failToSettle(true)
+        keeper.move(to: Self.primary(2))
+        try await eventually("the node refuses") { (try? await node.claim(SampleRequest())) == nil }
+        #expect(keeper.settlements > 0)
+        #expect(try await server.command(timeline).text == "1")
+        // A loss that is found at the same time is not shortened either: PostgreSQL is settled before it names a new id.
+        try await server.command("HSET", timeline[1], "run", "another")
+        keeper.failToSettle(false)
+        try await eventually("the loss is found") { (try? await node.claim(SampleRequest()))?.isHistoryLost ?? false }
+        #expect(keeper.renewals == 1)
+        #expect(try await server.command(timeline).text == "2")
+        #expect(try await server.command("HGET", timeline[1], "end") == .null)
+        await node.close()
+    }
+
+    @Test func `a timeline is recorded only soon after PostgreSQL was settled`() async throws {
+        let server = try await RedisServer.start()
+        let node = try await stores(server, SampleKeeper(primary: Self.primary(1)))
+        #expect(try await node.claim(SampleRequest()) == .claimed)
+        let session = try node.router.route(0).session
+        let key = node.router.partitions[0].epoch
+        await node.close()
+        let other = try await ServerSession.open(session.endpoint, connections: 1, ConnectionSettings()) { _ in }
+        func answer(_ time: String) async throws -> RESPValue {
+            try await other.call(
+                Script.beginEpoch.command(words: 16, isLoaded: false) { command in
+                    for word in [
+                        "1", key, "run", "rep", "0", "e", "1000", "0", "", "", "first", "0", "7", "2", "", time,
+                    ] {
+                        command.add(word)
+                    }
+                })
+        }
+        guard case .integer(let minus) = try await answer("") else {
+            Issue.record("no time")
+            return
+        }
+        #expect(abs(minus + SystemClock().now.seconds) < 5)
+        for time in [-minus - 100, -minus + 100, .min] {
+            guard case .integer(..<0) = try await answer("\(time)") else {
+                Issue.record("recorded at \(time)")
+                return
+            }
+        }
+        // The data are another server's, so an epoch must begin, and may not.
+        #expect(try await answer("\(-minus)") == .integer(0))
+        #expect(try await server.command("HGET", key, "tl").text == "2")
+        #expect(try await answer("") == .integer(0))
+        // So is a timeline that was recorded under an earlier id: the next id must have no unclaimed end.
+        try await server.command("HSET", key, "keeper", "earlier", "tl", "1")
+        guard case .integer(..<0) = try await answer("") else {
+            Issue.record("recorded under another id")
+            return
+        }
+        other.close()
+    }
+
     @Test func `timelines of two database systems are not compared`() async throws {
         let server = try await RedisServer.start()
         let keeper = SampleKeeper(primary: Self.primary(3))

@@ -16,6 +16,8 @@ final class SampleKeeper: ClaimKeeper {
         var reading: UnixTime?
         var unclaimedEnd: Int64?
         var isReplaced = false
+        var settlements = 0
+        var failsToSettle = false
     }
 
     private let state: Locked<State>
@@ -25,6 +27,8 @@ final class SampleKeeper: ClaimKeeper {
     init(_ id: String = "first", primary: PrimaryPlace? = nil) { state = Locked(State(id: id, primary: primary)) }
 
     var renewals: Int { state.withLock { $0.renewals } }
+    /// How often a node settled PostgreSQL.
+    var settlements: Int { state.withLock { $0.settlements } }
     var learned: PrimaryPlace? { state.withLock { $0.learned } }
     var id: String { state.withLock { $0.id } }
 
@@ -40,6 +44,9 @@ final class SampleKeeper: ClaimKeeper {
 
     /// Simulates another process that renews the id right after this one.
     func replaceNames() { state.withLock { $0.isReplaced = true } }
+
+    /// Simulates a PostgreSQL that does not answer the node that must settle it.
+    func failToSettle(_ fails: Bool) { state.withLock { $0.failsToSettle = fails } }
 
     func move(to primary: PrimaryPlace) { state.withLock { $0.primary = primary } }
 
@@ -63,6 +70,16 @@ final class SampleKeeper: ClaimKeeper {
 
     func unclaimedEnd(of id: ClaimHistoryID) -> Int64? {
         state.withLock { $0.id == id.text && !$0.isReplaced ? $0.unclaimedEnd : nil }
+    }
+
+    func settle() throws(StoreError) {
+        let fails = state.withLock { state in
+            state.settlements += 1
+            // PostgreSQL gives no unclaimed end from now on.
+            state.unclaimedEnd = state.failsToSettle ? state.unclaimedEnd : nil
+            return state.failsToSettle
+        }
+        if fails { throw StoreError(.unavailable, "PostgreSQL did not answer") }
     }
 
     var secondClaims: any ReplayStore { second }

@@ -52,8 +52,13 @@ package import AuthContract
 /// time. Until `settling` seconds later there is no M (`unbound_until`). After a longer gap, the node has no lease that is
 /// older than the epoch.
 ///
-/// A node that still reads a former primary of PostgreSQL keeps its second claims there. The first part of each server has the
-/// newest timeline, so the node learns of it wherever it claims.
+/// ## A former primary of PostgreSQL
+///
+/// A node that still reads a former primary keeps its second claims there. The first part of each server of Redis has the newest
+/// timeline, so the node learns of it from each server at which it claims. But it learns of it only once a node at the promoted
+/// primary reaches that server, and what it accepted until then may be dated ahead. So a node that finds an earlier timeline there
+/// first makes its PostgreSQL give no unclaimed end for `settling` seconds (`settle_claim_keeper`). The script that replaces the
+/// timeline does so only within a minute of the answer that asked for this.
 ///
 /// ## PostgreSQL in place of a Redis
 ///

@@ -37,6 +37,10 @@ public protocol ClaimKeeper: Sendable {
     /// - Returns: nil if it is not known, as in `ClaimHistoryID.unclaimedEnd`, or if another id is the present one.
     func unclaimedEnd(of id: ClaimHistoryID) async throws(StoreError) -> Int64?
 
+    /// Gives no unclaimed end, to any node and for any id, for as long as a request that was accepted before now may be dated ahead.
+    /// Another primary of PostgreSQL may have its second claim. The record is on the primary's disk when this returns.
+    func settle() async throws(StoreError)
+
     /// Keeps second claims in PostgreSQL: those of requests dated more than 5 s after a `ClaimHistoryID.reading`, and those of the
     /// dates that PostgreSQL judges after the other store lost its claims. A request is accepted only if both stores accept it.
     var secondClaims: any ReplayStore { get }

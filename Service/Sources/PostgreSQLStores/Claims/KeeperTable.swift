@@ -86,6 +86,19 @@ struct KeeperTable: Sendable {
         }
     }
 
+    /// Records that second claims may be missing, so that there is no unclaimed end for a while.
+    ///
+    /// - Parameter now: this node's clock.
+    func settle(at now: UnixTime) async throws(StoreError) {
+        let tolerance = clockTolerance
+        try await database.read { (connection) throws(StoreError) in
+            let row = try connection.row(
+                "SELECT settle_claim_keeper($1, $2) AS ahead", [.time(now), .integer(tolerance)])
+            guard let row else { throw StoreError(.unreadable, "PostgreSQL did not record that it settles") }
+            if let ahead = try row.optionalInteger("ahead") { throw PostgreSQLStores.clocksApart(ahead) }
+        }
+    }
+
     /// Names a store under a new id. Returns nil if another process named a store since `id` was read.
     ///
     /// - Parameters:

@@ -82,6 +82,8 @@ final class KeeperWatch: ClaimKeeper {
         try await table.unclaimedEnd(of: id.text)
     }
 
+    func settle() async throws(StoreError) { try await table.settle(at: clock.now) }
+
     func learn(of primary: PrimaryPlace) { timeline.learn(primary) }
 
     // MARK: Rounds

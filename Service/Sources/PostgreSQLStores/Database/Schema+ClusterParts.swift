@@ -44,6 +44,21 @@ extension Schema {
           RETURN latest;
         END $$
         """,
+        // Nodes may have made second claims in a former primary until now. A primary that is promoted later has a loss of its own, so this
+        // need not reach a replica. By a wrong clock nothing is recorded, because it may be years ahead. Then this answers how far the
+        // node's clock is ahead of it.
+        """
+        CREATE FUNCTION settle_claim_keeper(reading bigint, tolerance bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+        DECLARE
+          ahead bigint := reading - \(serverClock);
+        BEGIN
+          IF abs(ahead) > tolerance THEN RETURN ahead; END IF;
+          PERFORM set_config('synchronous_commit', 'local', TRUE);
+          UPDATE claim_keeper SET settles_at = \(settlement)
+            WHERE settles_at < \(serverClock) + \(SecondClaim.settling);
+          RETURN NULL;
+        END $$
+        """,
     ]
 
     /// A function by which nodes read the id and renew the lease.

@@ -208,9 +208,9 @@ extension Router {
     ) async throws(StoreError) -> Epoch? {
         let newID = Epoch.newID()
         let (wasUsed, unrecorded) = table.withLock { ($0.wasUsed[partition], $0.clocks.unrecorded(partition)) }
-        for isAsked in [false, true] {
-            let mayHaveHistory = wasUsed ? "1" : isAsked ? (await hasHistory.value ? "1" : "0") : "?"
-            let reply = try await run(.beginEpoch, partition, on: session, words: 15) { command in
+        var (mayHaveHistory, settledAt) = (wasUsed ? "1" : "?", "")
+        for _ in 0..<3 {
+            let reply = try await run(.beginEpoch, partition, on: session, words: 16) { command in
                 command.add("1")
                 command.add(partitions[partition].epoch)
                 command.add(identity.runID)
@@ -226,9 +226,10 @@ extension Router {
                 command.add(primary?.system ?? "")
                 command.add(primary.map { "\($0.timeline)" } ?? "")
                 command.add(replacing?.text ?? "")
+                command.add(settledAt)
             }
             switch EpochAnswer(reply) {
-            case .needsHistory: continue
+            case .needsHistory: mayHaveHistory = await hasHistory.value ? "1" : "0"
             case .lacksID: return nil
             case .newerTimeline(let timeline):
                 guard let primary else { throw StoreError(.unreadable, "a script answered in another form") }
@@ -237,6 +238,9 @@ extension Router {
                     .unavailable,
                     "PostgreSQL is a former primary, on timeline \(primary.timeline), and another node uses \(timeline): stop it or make it a standby"
                 )
+            case .olderTimeline(let time):
+                try await settle()
+                settledAt = "\(time)"
             case .epoch(let epoch):
                 table.withLock { $0.clocks.recorded(unrecorded, in: partition) }
                 if epoch.id == newID, !epoch.history.loss.intervals.isEmpty {

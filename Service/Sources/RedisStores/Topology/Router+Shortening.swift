@@ -48,6 +48,15 @@ extension Router {
         }
     }
 
+    /// Makes PostgreSQL give no unclaimed end for a while. A node may still claim by a former primary.
+    func settle() async throws(StoreError) {
+        guard let keeper = settings.keeper else { return }
+        let tooSlow = StoreError(.tooSlow, "PostgreSQL did not answer in time")
+        try await within(settings.patience, orThrow: tooSlow) { () async throws(StoreError) in
+            try await keeper.settle()
+        }
+    }
+
     /// The route with the unclaimed end that Redis recorded; nil: another epoch began.
     private func shortened(
         _ route: Table.Route, of partition: Int, to end: Int64
