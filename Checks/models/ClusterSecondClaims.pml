@@ -2,11 +2,14 @@
  * Second claims in a Redis Cluster: no request is accepted twice, although the part of a Cluster that is replaced gets no new id.
  *
  * PostgreSQL keeps its data: the mark of its clock, and second claims. Its clock may also jump ahead. Two Redis servers take turns as the
- * owner of one part, with the claims or without, while nodes still use the one of before; or the owner restarts. A replica that is promoted
- * takes scripts a moment before the masters name it. Two nodes claim. The first
+ * owner of one part, with the claims or without, while nodes still use the one of before; or the owner restarts, or loses its data under
+ * nodes that stay connected. A replica that is promoted takes scripts a moment before the masters name it. Two nodes claim. The first
  * does everything as slowly as it likes: it reads PostgreSQL's clock, asks who the owner is, begins the epoch or finds it, gets the
  * unclaimed end, records it. The second does a round in one step; it may be of a version that claims by its latest reading. One request is
- * enough: a replay concerns it alone. It can be accepted at any moment of the clock, so its date is a constant.
+ * enough: a replay concerns it alone. Its date is acceptable from the beginning, or a moment later.
+ *
+ * Majorities are assumed, not searched: there is one owner at a time, and a question for it is one step. Nor is a second promotion within
+ * a lease of the one before: Redis.md, What remains, has it.
  *
  * In the code, SecondClaim.swift (AuthService) has this rule: NEAR stands for ClaimHistory.leastWindow, SETTLING for
  * SecondClaim.settling, LIFE for ReplayClaim.life and LEASE for ClaimHistory.lease.
@@ -18,6 +21,7 @@
  *   WITHOUT_EARLIER_EPOCH  a node that begins an epoch gets the unclaimed end in the same round
  *   WITHOUT_SECOND_CLAIM   requests dated ahead are claimed in Redis alone
  *   WITHOUT_LOOK_UP        dates after the unclaimed end are judged by Redis alone
+ *   WITHOUT_EPOCH_ID       a claim does not compare the epoch's id with that of the node's route
  *   WITHOUT_SETTLING       the interval is shortened although a node that does not bind its readings may claim
  */
 
@@ -25,7 +29,6 @@
 #ifndef AHEAD
 #define AHEAD    2 /* how far ahead a request may be dated */
 #endif
-#define date     AHEAD
 #define NEAR     1 /* how far ahead of PostgreSQL's clock a request is claimed in Redis alone */
 #define LEASE    2 /* how long a node uses a server after it asked, and an id after it read it */
 #define MARGIN   (LEASE - 1)
@@ -77,6 +80,7 @@ typedef Server {
     byte end = NEVER;  /* the unclaimed end */
 }
 
+byte date;             /* of the request */
 byte clock;
 byte accepted;
 Server server[2];
@@ -119,8 +123,13 @@ inline begin(s) {
 
 inline publish(me, s, r, u) { used[me] = s; epoch[me] = server[s].epoch; reading[me] = r; until[me] = u }
 
-#define mayClaim(me) (epoch[me] != 0 && clock < until[me] && !isWaiting[me] && server[used[me]].epoch == epoch[me] && \
-    !refuses(used[me]) && !server[used[me]].claimed && clock < date + LIFE)
+#ifdef WITHOUT_EPOCH_ID
+#define isOfRoute(me) (true)
+#else
+#define isOfRoute(me) (server[used[me]].epoch == epoch[me])
+#endif
+#define mayClaim(me) (epoch[me] != 0 && clock < until[me] && !isWaiting[me] && isOfRoute(me) && \
+    !refuses(used[me]) && !server[used[me]].claimed && date <= clock + AHEAD && clock < date + LIFE)
 
 inline claim(me) {
     server[used[me]].claimed = true;
@@ -217,7 +226,16 @@ proctype Faults() {
         if :: used[0] == owner -> epoch[0] = 0; used[0] = 0; reading[0] = 0; until[0] = 0 :: else fi;
         if :: used[1] == owner -> epoch[1] = 0; used[1] = 0; reading[1] = 0; until[1] = 0 :: else fi
        }
-    /* The other server is promoted, with what it was sent: all or nothing. */
+    /* FLUSHALL: the nodes stay connected. */
+    :: atomic {
+        losses < LOSSES -> losses++;
+        server[owner].isCurrent = false;
+        server[owner].claimed = false;
+        server[owner].epoch = 0;
+        server[owner].refusesUpTo = 0;
+        server[owner].end = NEVER
+       }
+    /* The other server is promoted, with what it was sent: all or nothing. Not within a lease of the last promotion. */
     :: atomic {
         losses < LOSSES && !isPromoted && (movedAt == NEVER || clock >= movedAt + LEASE) -> losses++;
         s = 1 - owner;
@@ -237,6 +255,7 @@ proctype Faults() {
 init {
     atomic {
         server[0].isCurrent = true;
+        if :: date = AHEAD :: date = AHEAD + 1 fi;
         if :: isOlder = true; unboundUntil = SETTLING :: skip fi;
         /* The first node may be paused since the other server was the owner. */
         if :: step = 2; named = 1 :: skip fi;
