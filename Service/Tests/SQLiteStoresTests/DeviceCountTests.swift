@@ -125,6 +125,7 @@ struct DeviceCountTests {
         try await queue.write { database in
             try database.execute(
                 sql: """
+                    DROP INDEX audit_of_no_device;
                     DROP TRIGGER new_devices_are_counted;
                     DROP TRIGGER changed_devices_are_counted;
                     DROP TRIGGER deleted_devices_are_counted;

@@ -121,8 +121,8 @@ public struct AuditEvent: Sendable, Hashable {
 }
 
 extension Set<AuditEvent.Code> {
-    /// Whether no event of these codes names a device. Such events are few, and a store finds them by an index.
-    public var areOfNoDevice: Bool { !contains { $0.isOfDevice } }
+    /// Whether there are codes, and no event of these codes names a device. Such events are few, and a store finds them by an index.
+    public var areOfNoDevice: Bool { !isEmpty && !contains { $0.isOfDevice } }
 }
 
 /// The audit log.

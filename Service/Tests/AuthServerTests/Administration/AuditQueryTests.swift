@@ -69,7 +69,8 @@ extension MemoryStores {
         }
     }
 
-    @Test func `one call looks for a code of devices in a bounded number of events, and the next page goes on below`() async throws
+    @Test func `one call looks for a code of devices in a bounded number of events, and the next page goes on below`()
+        async throws
     {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)
