@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [path, fullPath])
-    func `a form that nobody changed changes nothing`(path: String) async throws {
+    func `an unchanged form changes nothing`(path: String) async throws {
         let desk = try await Self.deskWithFullRecord()
         let browser = try await desk.signedIn(.admin)
         let answer = await browser.post(path, try await Self.form(browser, at: path).all)

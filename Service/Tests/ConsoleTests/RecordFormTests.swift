@@ -9,7 +9,7 @@ import Testing
 
 /// The fields of an app record, as values: what they say of a record, and the record that they make.
 @Suite struct RecordFormTests {
-    /// The fields that a browser sends for a form that nobody changed.
+    /// The fields that a browser sends for an unchanged form.
     private static func fields(_ form: RecordForm) -> PageFields {
         let members = RecordGroup.fields.map { field -> (String, String) in
             let entry = field.shown(form.entries[field.name] ?? RecordField.Entry(text: ""))
@@ -33,7 +33,7 @@ import Testing
     ]
 
     @Test(arguments: ["ios", "android", "both", "full"])
-    func `fields that nobody changed give the record that the service wrote`(platform: String) throws {
+    func `unchanged fields give the record that the service wrote`(platform: String) throws {
         var record = platform == "full" ? FullRecord.json("com.example.app") : Self.small
         if ["android", "both"].contains(platform) {
             let android = FullRecord.json("x")["android"]
@@ -50,7 +50,7 @@ import Testing
     }
 
     /// Each value of each policy that the vectors have.
-    @Test func `fields that nobody changed give the record of each vector`() throws {
+    @Test func `unchanged fields give the record of each vector`() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../../docs/vectors/policies.json")
         let cases = try JSONValue(parsing: Array(Data(contentsOf: file)))["policies"]?.elements ?? []
@@ -71,7 +71,7 @@ import Testing
     }
 
     /// Also values that no service would write.
-    @Test func `fields that nobody changed give any value of any member`() throws {
+    @Test func `unchanged fields give any value of any member`() throws {
         let record = try Self.written(FullRecord.json("com.example.app"))
         let values: [JSONValue] =
             [

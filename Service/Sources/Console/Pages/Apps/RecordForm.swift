@@ -100,7 +100,7 @@ struct RecordForm: Sendable {
     // MARK: To a record
 
     /// The record of the fields. A member with its default, and an absent object, are written only if the original has them, so
-    /// that fields that nobody changed give the original.
+    /// that unchanged fields give the original.
     ///
     /// - Parameter base: the original; nil: unknown.
     /// - Throws: `RecordDraft.Problem` for fields that break their rules.
