@@ -46,8 +46,8 @@ extension Script {
     /// under it, system and timeline of the node's PostgreSQL (or empty), the id that the node replaced by this one (or empty), the time
     /// that an earlier answer named (or empty).
     ///
-    /// Answers the epoch, 0 if an epoch must begin and may not, or the newest timeline if the node's is older. If the node's is newer:
-    /// minus the server's clock, until the node names that time in a call within a minute. It first makes its PostgreSQL give no
+    /// Answers the epoch, 0 if an epoch must begin and may not, or the newest timeline if the node's is older. If the node's is newer, or
+    /// older under another id: minus the server's clock, until the node names that time in a call within a minute. It first makes its PostgreSQL give no
     /// unclaimed end for a while (`SecondClaim`).
     static let beginEpoch = Script(
         advance + """
@@ -59,11 +59,13 @@ extension Script {
             local latest = at and math.max(at, unrecorded or at, since or at)
             local isKept = (e[7] or '') == ARGV[9]
             local isNodes = isKept or (ARGV[13] ~= '' and e[7] == ARGV[13])
-            if e[8] == ARGV[11] and (tonumber(e[9] or '') or 0) < (tonumber(ARGV[12]) or 0) then
+            local apart = e[8] == ARGV[11] and (tonumber(ARGV[12]) or 0) - (tonumber(e[9] or '') or 0) or 0
+            -- Under another id, a node at the former primary names one there, and forgets the timeline.
+            if apart > 0 or (apart < 0 and not isNodes) then
                 local named = tonumber(ARGV[14])
                 if not named or t < named or t > named + 60 then return -t end
                 -- Before the node names a new id. No node claims by the former primary from now on.
-                redis.call('HSET', KEYS[1], 'tl', ARGV[12])
+                if apart > 0 then redis.call('HSET', KEYS[1], 'tl', ARGV[12]) end
             end
             if not isKept and ARGV[10] == '0' then return 0 end
             if isNodes and e[8] == ARGV[11] and e[9] and tonumber(e[9]) > (tonumber(ARGV[12]) or 0) then

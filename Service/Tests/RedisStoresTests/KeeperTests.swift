@@ -146,7 +146,7 @@ struct KeeperTests {
         await node.close()
     }
 
-    @Test func `a timeline is recorded only soon after PostgreSQL was settled`() async throws {
+    @Test func `a timeline is recorded or forgotten only soon after PostgreSQL was settled`() async throws {
         let server = try await RedisServer.start()
         let node = try await stores(server, SampleKeeper(primary: Self.primary(1)))
         #expect(try await node.claim(SampleRequest()) == .claimed)
@@ -185,6 +185,14 @@ struct KeeperTests {
             Issue.record("recorded under another id")
             return
         }
+        // A node at the former primary that names another id has the same duty: its PostgreSQL lacks the second claims of the promoted one.
+        try await server.command("HSET", key, "tl", "3")
+        guard case .integer(..<0) = try await answer("") else {
+            Issue.record("the timeline is forgotten without a settled PostgreSQL")
+            return
+        }
+        #expect(try await answer("\(-minus)") == .integer(0))
+        #expect(try await server.command("HGET", key, "tl").text == "3")
         other.close()
     }
 

@@ -335,8 +335,8 @@ struct RoutingTableTests {
     @Test func `the answers of the script that begins an epoch are read strictly`() {
         #expect(EpochAnswer(.null) == .needsHistory)
         #expect(EpochAnswer(.integer(0)) == .lacksID && EpochAnswer(.integer(3)) == .newerTimeline(3))
-        #expect(EpochAnswer(.integer(-1000)) == .olderTimeline(at: 1000))
-        #expect(EpochAnswer(.integer(.min)) == .olderTimeline(at: .min))
+        #expect(EpochAnswer(.integer(-1000)) == .unsettledTimeline(at: 1000))
+        #expect(EpochAnswer(.integer(.min)) == .unsettledTimeline(at: .min))
         #expect(
             EpochAnswer(.array([.simple("e"), .simple("5,6"), .simple("")]))
                 == .epoch(Epoch(id: "e", losses: [5...5, 6...6])))

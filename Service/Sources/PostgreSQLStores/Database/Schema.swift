@@ -15,7 +15,7 @@ enum Schema {
         Migration(oldest: 1, statements: totalLosses), Migration(oldest: 1, statements: history),
         Migration(oldest: 1, statements: webhooks + auditArchives + endedDevices),
         Migration(oldest: 1, statements: secondClaims), Migration(oldest: 1, statements: historySteps),
-        Migration(oldest: 1, statements: devicesNotRegistered + auditOfNoDevice),
+        Migration(oldest: 1, statements: auditOfNoDevice + devicesNotRegistered),
         Migration(oldest: 1, statements: webhookDeliveries),
         Migration(oldest: 1, statements: keeperHere), Migration(oldest: 1, statements: deviceHashes),
         Migration(oldest: 1, statements: clusterParts),
@@ -53,9 +53,9 @@ enum Schema {
         """
     ]
 
-    /// The events of no device: few among those of a million devices.
+    /// The events of no device by their codes: few among those of a million devices.
     private static let auditOfNoDevice = [
-        "CREATE INDEX audit_of_no_device ON audit (sequence) WHERE device_id IS NULL"
+        "CREATE INDEX audit_of_no_device ON audit (code, sequence) WHERE device_id IS NULL"
     ]
 
     /// The hash of a device's id (`DeviceHash`), as an expression that an index may have. The index has the rows of nodes of the

@@ -238,7 +238,7 @@ extension Router {
                     .unavailable,
                     "PostgreSQL is a former primary, on timeline \(primary.timeline), and another node uses \(timeline): stop it or make it a standby"
                 )
-            case .olderTimeline(let time):
+            case .unsettledTimeline(let time):
                 try await settle()
                 settledAt = "\(time)"
             case .epoch(let epoch):

@@ -144,15 +144,16 @@ enum EpochAnswer: Sendable, Hashable {
     case lacksID
     /// Another node uses a newer timeline of PostgreSQL.
     case newerTimeline(Int64)
-    /// Redis has an older timeline than the node. The node must settle its PostgreSQL, and then name this time.
-    case olderTimeline(at: Int64)
+    /// Redis has another timeline than the node, which would replace it. The node must settle its PostgreSQL, and then name this
+    /// time.
+    case unsettledTimeline(at: Int64)
 
     /// Nil: the epoch in Redis is damaged.
     init?(_ reply: RESPValue) {
         switch reply {
         case .null: self = .needsHistory
         case .integer(0): self = .lacksID
-        case .integer(let time) where time < 0: self = .olderTimeline(at: 0 &- time)
+        case .integer(let time) where time < 0: self = .unsettledTimeline(at: 0 &- time)
         case .integer(let timeline): self = .newerTimeline(timeline)
         default:
             guard let words = reply.elements, words.count == 3, let epoch = Epoch(words) else { return nil }

@@ -39,8 +39,9 @@ enum Schema {
         return migrator
     }
 
-    /// The events of no device: few among those of a million devices.
-    private static let auditOfNoDevice = "CREATE INDEX audit_of_no_device ON audit (sequence) WHERE device_id IS NULL;"
+    /// The events of no device by their codes: few among those of a million devices.
+    private static let auditOfNoDevice =
+        "CREATE INDEX audit_of_no_device ON audit (code, sequence) WHERE device_id IS NULL;"
 
     /// The bodies that a gateway forwards. Null, as in older rows, means `headers`.
     private static let forwardedBodies = "ALTER TABLE credentials ADD COLUMN bodies TEXT;"
