@@ -95,7 +95,8 @@ enum Script {
                   headers: { "Content-Type": "application/x-www-form-urlencoded", "X-Synheart-Check": "1" },
                   redirect: "manual", cache: "no-store", credentials: "same-origin",
                 });
-                // Another answer says nothing about the draft. Sending the form does.
+                // The service has no room now. Another answer says nothing about the draft; sending the form does.
+                if (answer.status === 429 || answer.status >= 500) later(3000);
                 if (!answer.ok) return;
                 const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("checked");
                 const found = new Map([...fresh.querySelectorAll("[data-member]")]
@@ -112,9 +113,9 @@ enum Script {
                 running = null;
               }
             };
-            const later = () => {
+            const later = (pause = 700) => {
               clearTimeout(timer);
-              timer = setTimeout(check, 700);
+              timer = setTimeout(check, pause);
             };
             draft.addEventListener("input", ({ target }) => {
               if (target.dataset.rule) tell(target, isWrong(target) ? target.dataset.rule : "");
