@@ -131,7 +131,7 @@ extension AuditEvent.Code {
         let codes = Set(names.compactMap { AuditEvent.Code(rawValue: String($0)) })
         guard codes.count == names.count else {
             throw ContractError(
-                "code in the query must be some of \(allCases.map(\.rawValue).joined(separator: ",")), each once")
+                "code in the query must be some of \(allCases.map(\.rawValue).joined(separator: ", ")), each once")
         }
         return codes
     }
