@@ -33,6 +33,10 @@ public final class PostgreSQLStores: Sendable {
         /// The store in which this node keeps replay claims and challenges. If it is not PostgreSQL, `challenges` and `replay`
         /// refuse every call.
         public var claims = ClaimPlace.postgresql
+        /// Whether only a replica with every acknowledged commit is ever promoted, as with a synchronous replica and a manager of
+        /// failovers that knows it. A failover of PostgreSQL that keeps the claims is then no loss of them, if the promoted server has
+        /// the last claims of each node.
+        public var isFailoverLossless = false
         /// Whether to create the tables in an empty database.
         public var createsTables = true
         /// Observes each call; nil: no observer.
@@ -93,6 +97,7 @@ public final class PostgreSQLStores: Sendable {
     let address: ServerAddress
     let clock: any ServiceClock
     let claims: ClaimPlace
+    let isFailoverLossless: Bool
     let sweeper: Sweeper?
     private let watch: KeeperWatch?
 
@@ -145,7 +150,7 @@ public final class PostgreSQLStores: Sendable {
     ) {
         let database = StoreDatabase(address: address, role: role, options: options, logger: logger)
         (self.database, self.address, self.clock) = (database, address, clock)
-        claims = options.claims
+        (claims, isFailoverLossless) = (options.claims, options.isFailoverLossless)
         apps = PostgreSQLAppStore(database: database)
         devices = PostgreSQLDeviceStore(database: database)
         audit = PostgreSQLAuditLog(database: database)
@@ -165,11 +170,12 @@ public final class PostgreSQLStores: Sendable {
             (challenges, replay, sweeper, watch) = (refusing, refusing, nil, nil)
             return
         }
-        sweeper = Sweeper(database: database, options: options, clock: clock, logger: logger)
-        watch = KeeperWatch(database: database, options: options, clock: clock, logger: logger)
+        let failover = FailoverCheck(options: options, logger: logger)
+        sweeper = Sweeper(database: database, options: options, failover: failover, clock: clock, logger: logger)
+        watch = KeeperWatch(database: database, options: options, failover: failover, clock: clock, logger: logger)
         if options.claims == .postgresql {
             challenges = PostgreSQLChallengeStore(database: database, clock: clock, maximum: options.maximumChallenges)
-            replay = PostgreSQLReplayStore(database: database, options: options)
+            replay = PostgreSQLReplayStore(database: database, options: options, failover: failover)
         } else {
             let refusing = RefusingStores(reason: "opened for a service that keeps claims in Redis")
             (challenges, replay) = (refusing, refusing)

@@ -23,13 +23,14 @@ extension AgainstPostgreSQL {
             let (device, later) = (try sampleDevice(), DeviceID(from: SystemRandom()))
             try await stores.add(device)
             await stores.close()
-            // The step of the tables is undone, and the one after it.
+            // The step of the tables is undone, and those after it.
             try server.sql(
                 """
                 DROP INDEX devices_by_hash;
                 ALTER TABLE claim_keeper DROP COLUMN unbound_until;
                 DROP FUNCTION read_claim_history_id, unclaimed_end_of_part, settle_claim_keeper;
-                DELETE FROM synheart_auth_schema WHERE version >= \(Schema.version - 1)
+                DROP FUNCTION is_promoted, renew_claims(bigint, uuid[]);
+                DELETE FROM synheart_auth_schema WHERE version >= 13
                 """, in: url)
             #expect(try await PostgreSQLStores.migrate(url))
             // Such as a node of the previous version does, which knows no hash.

@@ -62,6 +62,24 @@ extension AgainstPostgreSQL {
             await node.close()
         }
 
+        @Test func `a lossless failover needs a replica that commits wait for`() async throws {
+            let server = try PostgreSQLServer()
+            try server.start()
+            var options = PostgreSQLStores.Options()
+            func level() async -> StoreCheckResult.Level? {
+                await PostgreSQLStores.diagnose(server.url(), options: options).first {
+                    $0.check == "postgresql_replication"
+                }?.level
+            }
+            #expect(await level() == nil)
+            options.isFailoverLossless = true
+            #expect(await level() == .failure)
+            try server.sql("ALTER SYSTEM SET synchronous_standby_names = 'replica'")
+            try server.sql("SELECT pg_reload_conf()")
+            while try server.sql("SHOW synchronous_standby_names") != "replica" {}
+            #expect(await level() != .failure)
+        }
+
         @Test func `a user without special rights can do everything, and nothing is wrong`() async throws {
             let url = try await ordinaryUser()
             #expect(await complaints(url) == ["postgresql_schema": .warning, "postgresql_durability": .failure])

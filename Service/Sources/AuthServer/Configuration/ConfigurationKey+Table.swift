@@ -238,6 +238,11 @@ extension ConfigurationKey {
             .advanced(
                 .secret, flag: "--redis",
                 "A Redis or Valkey URL, such as rediss://redis.example.com, beside PostgreSQL.")
+        case .losslessFailover:
+            .advanced(
+                .boolean, default: false,
+                "No replica of PostgreSQL is promoted that may lack an acknowledged commit. Then its failover loses no replay claim."
+            )
         case .serviceKey:
             .advanced(
                 .secrets,

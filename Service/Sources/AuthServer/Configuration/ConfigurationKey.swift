@@ -61,6 +61,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     case database
     case postgresql = "stores.postgresql"
     case redis = "stores.redis"
+    case losslessFailover = "stores.lossless_failover"
     case serviceKey = "service_key"
     case logLevel = "log_level"
 

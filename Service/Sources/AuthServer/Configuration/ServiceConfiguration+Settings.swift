@@ -140,6 +140,9 @@ extension ServiceConfiguration {
     /// The folder of the audit log's archives; nil: events are not archived.
     package var auditArchive: AuditArchiveFolder? { text(.auditArchive).map { AuditArchiveFolder($0) } }
 
+    /// Whether no replica of PostgreSQL is promoted that may lack an acknowledged commit.
+    package var isFailoverLossless: Bool { value(.losslessFailover).bool ?? false }
+
     /// The age in days from which audit events are archived; nil: no events are.
     package var auditKeepDays: Int64? { value(.auditKeepDays).integer }
 
@@ -174,6 +177,10 @@ extension ServiceConfiguration {
             throw ConfigurationError(
                 ConfigurationKey.operationsHosts.rawValue, "must name a host; otherwise the listener answers no request"
             )
+        }
+        guard !isFailoverLossless || secret(.postgresql) != nil || isWithheld(.postgresql) else {
+            throw ConfigurationError(
+                ConfigurationKey.losslessFailover.rawValue, "needs stores.postgresql: SQLite has no failover")
         }
         try checkAddresses()
         let apple = [text(.appleTeamID) != nil, text(.appleKeyID) != nil, secret(.appleKey) != nil]

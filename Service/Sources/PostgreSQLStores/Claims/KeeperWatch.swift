@@ -26,6 +26,7 @@ final class KeeperWatch: ClaimKeeper {
     private let table: KeeperTable
     private let place: ClaimPlace
     private let timeline: TimelineGuard
+    private let failover: FailoverCheck
     private let clock: any ServiceClock
     private let clockTolerance: Int64
     private let vacancy: Duration
@@ -34,10 +35,13 @@ final class KeeperWatch: ClaimKeeper {
     let secondClaims: any ReplayStore
 
     init(
-        database: StoreDatabase, options: PostgreSQLStores.Options, clock: any ServiceClock, logger: Logger
+        database: StoreDatabase, options: PostgreSQLStores.Options, failover: FailoverCheck, clock: any ServiceClock,
+        logger: Logger
     ) {
         table = KeeperTable(database: database, clockTolerance: options.clockTolerance)
-        secondClaims = PostgreSQLReplayStore(database: database, options: options, isSecond: true)
+        secondClaims = PostgreSQLReplayStore(
+            database: database, options: options, failover: failover, isSecond: true)
+        self.failover = failover
         (place, clockTolerance) = (options.claims, options.clockTolerance)
         vacancy = options.vacancy
         (timeline, self.clock, self.logger) = (database.timeline, clock, logger)
@@ -96,6 +100,8 @@ final class KeeperWatch: ClaimKeeper {
             let reading = try await table.read(renewing: place, at: clock.now)
             let keeper = reading.keeper
             try requireClock(reading.time)
+            // A node that gets no requests looks for its last claims, too.
+            if failover.isDue(on: reading.primary) { try await failover.renew(table.database.pool, at: clock.now) }
             if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
                 // An id is named once. So a replica without the change was promoted, and another store may have made claims meanwhile.
                 if try await name(ifStill: keeper.id) == nil { return false }

@@ -13,6 +13,7 @@ final class PostgreSQLReplayStore: ReplayStore {
 
     private struct Call: Sendable {
         let claims: [ReplayClaim]
+        let expiresAt: UnixTime
         let statement: Statement
         let now: UnixTime
         let request: Request
@@ -30,21 +31,26 @@ final class PostgreSQLReplayStore: ReplayStore {
         case failed(StoreError)
         /// The database's identity differs from the recorded one: claims may be missing.
         case unknownHistory
+
+        var isClaimed: Bool { if case .outcome(.claimed) = self { true } else { false } }
     }
 
     /// The largest number of calls in one transaction, and of concurrent transactions.
     private static let batch = 64
-    private static let lanes = 4
+    static let lanes = 4
 
     private let database: StoreDatabase
     private let maximumWaiting: Int
     private let clockTolerance: Int64
     /// The statement that makes claims.
     private let taking: String
+    private let failover: FailoverCheck
     private let state = Locked(State())
 
-    init(database: StoreDatabase, options: PostgreSQLStores.Options, isSecond: Bool = false) {
-        self.database = database
+    init(
+        database: StoreDatabase, options: PostgreSQLStores.Options, failover: FailoverCheck, isSecond: Bool = false
+    ) {
+        (self.database, self.failover) = (database, failover)
         (maximumWaiting, clockTolerance) = (options.maximumWaiting, options.clockTolerance)
         let function = isSecond ? "take_second_claims" : "take_claims"
         taking = "SELECT outcome, number FROM \(function)($1, $2, $3, $4, $5, $6, $7[1])"
@@ -62,7 +68,7 @@ final class PostgreSQLReplayStore: ReplayStore {
                 .claims(tag.map { [$0.claim] } ?? []),
             ])
         return try await database.observer.observing(.claim) { () async throws(StoreError) in
-            try await answer(claims, statement, now: now)
+            try await answer(claims, until: expiresAt, statement, now: now)
         }
     }
 
@@ -73,11 +79,12 @@ final class PostgreSQLReplayStore: ReplayStore {
     }
 
     private func answer(
-        _ claims: [ReplayClaim], _ statement: Statement, now: UnixTime
+        _ claims: [ReplayClaim], until expiry: UnixTime, _ statement: Statement, now: UnixTime
     ) async throws(StoreError) -> ClaimOutcome {
         let answer = Answer()
         let request = database.pool.watched { answer.give(.failure($0)) }
-        let call = Call(claims: claims, statement: statement, now: now, request: request, answer: answer)
+        let call = Call(
+            claims: claims, expiresAt: expiry, statement: statement, now: now, request: request, answer: answer)
         let (isRefused, begins) = state.withLock { state in
             guard state.waiting.count < maximumWaiting else { return (true, false) }
             state.waiting.append(call)
@@ -123,7 +130,7 @@ final class PostgreSQLReplayStore: ReplayStore {
             let isUnknown = findings.contains { if case .unknownHistory = $0 { true } else { false } }
             guard isUnknown, let now = calls.map(\.now).max() else { return findings }
             // After a failover, the first call records the loss. The repeated calls are then judged with that record.
-            try await renew(now)
+            try await failover.renew(database.pool, at: now)
             return try await take(calls)
         } catch {
             return calls.map { _ in .failed(error) }
@@ -134,22 +141,23 @@ final class PostgreSQLReplayStore: ReplayStore {
         // Sorted, so that two transactions with the same claims do not wait for each other.
         let locks = Set(calls.flatMap { $0.claims.map { Int64(bitPattern: $0.low) } }).sorted()
         let lock = Statement("SELECT pg_advisory_xact_lock(key) FROM unnest($1) AS key", [.integers(locks)])
-        return try await database.pool.run { (connection) throws(StoreError) in
+        let (findings, primary) = try await database.pool.run { [failover] (connection) throws(StoreError) in
             try connection.inTransaction { (connection) throws(StoreError) in
+                // In each attempt, because the next one may lead to another server.
+                guard !failover.isDue(on: connection.place) else {
+                    return (calls.map { _ in Finding.unknownHistory }, connection.place)
+                }
                 let results = try connection.whole([lock] + calls.map(\.statement)).dropFirst()
-                return try zip(results, calls).map { (result, call) throws(StoreError) in
+                let findings = try zip(results, calls).map { (result, call) throws(StoreError) in
                     try Self.finding(result, call.claims)
                 }
+                return (findings, connection.place)
             }
         }
-    }
-
-    private func renew(_ now: UnixTime) async throws(StoreError) {
-        try await database.pool.run { (connection) throws(StoreError) in
-            try connection.inTransaction { (connection) throws(StoreError) in
-                _ = try connection.rows("SELECT renew_claims($1)", [.time(now)])
-            }
+        if let (call, _) = zip(calls, findings).first(where: { $1.isClaimed }), let claim = call.claims.first {
+            failover.note(claim, expiresAt: call.expiresAt, on: primary)
         }
+        return findings
     }
 
     private static func finding(_ result: StatementResult, _ claims: [ReplayClaim]) throws(StoreError) -> Finding {

@@ -7,6 +7,7 @@ struct Diagnosis: Sendable {
     let connections: Int
     /// The store in which this node keeps its claims.
     let claims: ClaimPlace
+    let isFailoverLossless: Bool
     let clock: any ServiceClock
 
     /// The server's properties.
@@ -211,8 +212,15 @@ struct Diagnosis: Sendable {
     }
 
     private func replication(_ facts: Facts) -> StoreCheckResult? {
+        let isAsynchronous = facts.settings["synchronous_standby_names"]?.isEmpty ?? true
+        if isFailoverLossless, isAsynchronous {
+            return .failure(
+                "postgresql_replication",
+                "stores.lossless_failover says that no failover loses a commit, but no commit waits for a replica.",
+                do: "Name a replica in synchronous_standby_names, or remove the setting.")
+        }
         guard facts.replicas > 0 else { return nil }
-        return facts.settings["synchronous_standby_names"]?.isEmpty == false
+        return !isAsynchronous
             ? .good("postgresql_replication", "A replica confirms commits, so a failover loses none.")
             : .warning(
                 "postgresql_replication",

@@ -71,7 +71,10 @@ extension PostgreSQLStores {
 
     /// Checks of the server and the database for the operator. They change nothing.
     public func diagnose() async -> [StoreCheckResult] {
-        await Diagnosis(address: address, connections: database.pool.size, claims: claims, clock: clock).findings()
+        await Diagnosis(
+            address: address, connections: database.pool.size, claims: claims, isFailoverLossless: isFailoverLossless,
+            clock: clock
+        ).findings()
     }
 
     /// Checks of a URL's server and database for the operator, even if the service would not start with them.
@@ -82,7 +85,10 @@ extension PostgreSQLStores {
         do throws(StoreOpenError) { address = try ServerAddress(url) } catch {
             return [.failure("postgresql_url", error.description, do: "Mend the URL.")]
         }
-        return await Diagnosis(address: address, connections: options.connections, claims: options.claims, clock: clock)
-            .findings()
+        return await Diagnosis(
+            address: address, connections: options.connections, claims: options.claims,
+            isFailoverLossless: options.isFailoverLossless, clock: clock
+        )
+        .findings()
     }
 }

@@ -55,26 +55,36 @@ extension Schema {
           UPDATE claim_history AS history SET identity = regexp_replace(claim_identity(), '[^:]*$', named),
             clock = greatest(history.clock, present),
             purged_to = greatest(history.purged_to, present - \(ClaimHistory.clockTolerance)),
-            closed_from = CASE WHEN history.closed_to >= present - \(lossBefore + 1)
-              THEN least(history.closed_from, present - \(lossBefore)) ELSE present - \(lossBefore) END,
-            closed_to = greatest(history.closed_to, unclaimed_end);
+            \(closing(to: "unclaimed_end"));
           RETURN TRUE;
         END $$
         """,
-        taking(
-            "take_claims", tag: "tag uuid DEFAULT NULL",
-            if: """
-                SELECT place INTO keeper FROM claim_keeper;
-                  IF keeper.place IS DISTINCT FROM \(here) THEN
-                    outcome := 'elsewhere';
-                    RETURN;
-                  END IF;
-                  IF history.identity IS DISTINCT FROM claim_identity() THEN
-                """),
+        taking("take_claims", tag: "tag uuid DEFAULT NULL", if: keptElsewhere),
         taking(
             "take_second_claims", tag: "tag uuid",
             if: "IF claim_identity() NOT IN (history.identity, \(identityElsewhere)) THEN"),
     ]
+
+    /// Refuses if another store keeps the claims, and ends with the condition under which this database may lack claims.
+    static let keptElsewhere = """
+        SELECT place INTO keeper FROM claim_keeper;
+          IF keeper.place IS DISTINCT FROM \(here) THEN
+            outcome := 'elsewhere';
+            RETURN;
+          END IF;
+          IF history.identity IS DISTINCT FROM claim_identity() THEN
+        """
+
+    /// Refuses the dates from `lossBefore` seconds before now, whatever the app's future window is, as columns of an update.
+    ///
+    /// - Parameter last: the last date, as SQL.
+    static func closing(to last: String) -> String {
+        """
+        closed_from = CASE WHEN history.closed_to >= present - \(lossBefore + 1)
+              THEN least(history.closed_from, present - \(lossBefore)) ELSE present - \(lossBefore) END,
+            closed_to = greatest(history.closed_to, \(last))
+        """
+    }
 
     /// A function that makes claims, as before it, and refuses the closed dates too.
     ///
@@ -82,7 +92,8 @@ extension Schema {
     ///   - name: its name.
     ///   - tag: its last parameter.
     ///   - lacks: SQL that ends with the condition under which this database may lack claims.
-    private static func taking(_ name: String, tag: String, if lacks: String) -> String {
+    ///   - repeating: statements for a call whose claims the same tag made before.
+    static func taking(_ name: String, tag: String, if lacks: String, repeating: String = "") -> String {
         """
         CREATE OR REPLACE FUNCTION \(name)(
           wanted uuid[], stamp bigint, expiry bigint, clock bigint, future bigint, tolerance bigint,
@@ -112,7 +123,7 @@ extension Schema {
             RETURN;
           END IF;
           IF is_repeated THEN
-            outcome := 'claimed';
+            \(repeating)outcome := 'claimed';
             RETURN;
           END IF;
           LOOP

@@ -18,7 +18,7 @@ enum Schema {
         Migration(oldest: 1, statements: auditOfNoDevice + devicesNotRegistered),
         Migration(oldest: 1, statements: webhookDeliveries),
         Migration(oldest: 1, statements: keeperHere), Migration(oldest: 1, statements: deviceHashes),
-        Migration(oldest: 1, statements: clusterParts),
+        Migration(oldest: 1, statements: clusterParts), Migration(oldest: 1, statements: losslessFailovers),
     ]
 
     static var version: Int64 { Int64(migrations.count) }

@@ -16,9 +16,14 @@ final class Sweeper: Sendable {
     private let remaining = Locked<Int64>(0)
     private let size = Locked<Int64?>(nil)
     private let keepsClaims: Bool
+    private let condition: String
 
-    init(database: StoreDatabase, options: PostgreSQLStores.Options, clock: any ServiceClock, logger: Logger) {
+    init(
+        database: StoreDatabase, options: PostgreSQLStores.Options, failover: FailoverCheck, clock: any ServiceClock,
+        logger: Logger
+    ) {
         (self.database, self.clock, self.logger) = (database, clock, logger)
+        condition = failover.sweepCondition
         clockTolerance = options.clockTolerance
         keepsClaims = options.claims == .postgresql
         let (bytes, overflow) = options.maximumClaims.multipliedReportingOverflow(by: ClaimTable.bytes)
@@ -53,7 +58,8 @@ final class Sweeper: Sendable {
         // TRUNCATE waits for running calls and blocks later ones, so wait at most 100 ms for the lock.
         let patience = Statement("SELECT set_config('lock_timeout', '100ms', true)")
         let claims = Statement(
-            "SELECT sweep_claims($1, $2, $3) AS remaining", [.time(now), .integer(maximumBytes), .integer(tolerance)])
+            "SELECT sweep_claims($1, $2, $3) AS remaining WHERE \(condition)",
+            [.time(now), .integer(maximumBytes), .integer(tolerance)])
         let challenges = Statement("SELECT purge_challenges($1)", [.time(now)])
         let remaining = try await database.pool.run { (connection) throws(StoreError) in
             let remaining = try connection.inTransaction { (connection) throws(StoreError) in

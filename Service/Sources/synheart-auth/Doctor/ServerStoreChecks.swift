@@ -14,18 +14,20 @@ struct ServerStoreChecks {
     let origins: [RequestOrigin]
     /// The folder of the audit log's archives.
     let archive: AuditArchiveFolder?
+    let isFailoverLossless: Bool
 
     init(_ configuration: ServiceConfiguration, postgresql: String) {
         self.postgresql = postgresql
         redis = configuration.secret(.redis)
         claimsOfOneApp = configuration.protection.claimsOfOneApp
         origins = configuration.origins
-        archive = configuration.auditArchive
+        (archive, isFailoverLossless) = (configuration.auditArchive, configuration.isFailoverLossless)
     }
 
     /// Checks whether the service could work with PostgreSQL and Redis.
     func findings() async -> [StoreCheckResult] {
         var options = PostgreSQLStores.Options()
+        options.isFailoverLossless = isFailoverLossless
         // A check below reports a wrong URL.
         if let redis, let place = try? RedisStores.place(of: redis) { options.claims = place }
         let database = await PostgreSQLStores.diagnose(postgresql, options: options)

@@ -24,7 +24,8 @@ struct OpenedStores {
             return OpenedStores(engine: try SQLiteStores(path: path, options: options), key: key)
         case .servers(let postgresql, let redis):
             let engine = try await ServerStores.forService(
-                postgresql: postgresql, redis: redis, observer: observer, logger: logger)
+                postgresql: postgresql, redis: redis, isFailoverLossless: configuration.isFailoverLossless,
+                observer: observer, logger: logger)
             return OpenedStores(engine: engine, key: key)
         }
     }

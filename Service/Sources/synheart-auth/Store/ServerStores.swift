@@ -12,10 +12,11 @@ struct ServerStores: StoreEngine {
 
     /// Connects as a node of the service.
     static func forService(
-        postgresql url: String, redis: String?, observer: any StoreObserver, logger: Logger
+        postgresql url: String, redis: String?, isFailoverLossless: Bool, observer: any StoreObserver, logger: Logger
     ) async throws -> ServerStores {
         var options = PostgreSQLStores.Options()
         options.observer = observer
+        options.isFailoverLossless = isFailoverLossless
         options.claims = try redis.map { try RedisStores.place(of: $0) } ?? .postgresql
         let postgresql = try await PostgreSQLStores.connect(url, options: options, logger: logger)
         guard let redis else { return ServerStores(postgresql: postgresql, redis: nil) }

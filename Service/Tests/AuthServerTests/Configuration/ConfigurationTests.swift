@@ -79,7 +79,9 @@ import Testing
         ("service_key_file: /nowhere/key", "service_key_file"), ("database: 1", "database"),
         ("server: {port: 1", "config"), ("a: &x 1\nb: *x", "a"), ("limits:\n  header_bytes: 10", "limits.header_bytes"),
         ("protection:\n  device_burst: 1000000", "protection.device_burst"),
-        ("stores:\n  redis: redis://r", "stores.redis"), ("stores:\n  postgresql: postgresql://p", "service_key"),
+        ("stores:\n  redis: redis://r", "stores.redis"),
+        ("stores:\n  lossless_failover: true", "stores.lossless_failover"),
+        ("stores:\n  postgresql: postgresql://p", "service_key"),
         ("stores:\n  postgresql: postgresql://p\ndatabase: a.sqlite", "database"),
         ("stores:\n  mysql: a", "stores.mysql"),
     ]) func `an unknown setting in a file is refused by its key`(text: String, key: String) {

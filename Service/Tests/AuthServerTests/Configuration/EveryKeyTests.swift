@@ -121,6 +121,10 @@ import Testing
             Case("stores: {postgresql: 'postgresql://p', redis: 'redis://r'}\nservice_key: \(Self.secret)") {
                 $0.secret(.redis) == "redis://r"
             }
+        case .losslessFailover:
+            Case("stores: {postgresql: 'postgresql://p', lossless_failover: true}\nservice_key: \(Self.secret)") {
+                $0.isFailoverLossless
+            }
         case .serviceKey:
             Case("service_key: [\(Self.secret), \(Self.otherSecret)]") { try $0.serviceKey?.checks.count == 2 }
         case .tracingCollector:
