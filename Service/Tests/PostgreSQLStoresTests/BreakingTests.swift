@@ -284,6 +284,8 @@ extension AgainstPostgreSQL {
 
         @Test func `a commit that stopped waiting for a replica throws, whoever cancelled it`() async throws {
             let (primary, replica) = try synchronous()
+            // A setting that would hide the server's warning.
+            try primary.sql("ALTER ROLE auth SET client_min_messages = error")
             let stores = try await open(primary.url())
             let device = try sampleDevice()
             try await stores.add(device)

@@ -29,7 +29,8 @@ extension AgainstPostgreSQL {
                 DROP INDEX devices_by_hash;
                 ALTER TABLE claim_keeper DROP COLUMN unbound_until;
                 DROP FUNCTION read_claim_history_id, unclaimed_end_of_part, settle_claim_keeper;
-                DROP FUNCTION is_promoted, renew_claims(bigint, uuid[]);
+                DROP FUNCTION is_promoted, renew_claims(bigint, bigint, uuid[], bigint);
+                ALTER TABLE claim_history DROP COLUMN judged_at;
                 DELETE FROM synheart_auth_schema WHERE version >= 13
                 """, in: url)
             #expect(try await PostgreSQLStores.migrate(url))

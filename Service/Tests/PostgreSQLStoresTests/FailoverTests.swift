@@ -32,6 +32,7 @@ extension AgainstPostgreSQL {
             var options = PostgreSQLStores.Options.patient
             options.deadline = .seconds(2)
             options.isFailoverLossless = true
+            options.clockTolerance = ClaimHistory.clockTolerance
             let url = "postgresql://auth@127.0.0.1:\(primary.port),127.0.0.1:\(replica.port)/postgres"
             let stores = try await open(url, options: options, clock: SystemClock())
             (stores.keeper as? KeeperWatch)?.finish()
@@ -40,12 +41,11 @@ extension AgainstPostgreSQL {
         }
 
         private func claim(
-            _ claim: ReplayClaim, by node: PostgreSQLStores, ahead: Int64, tag: ClaimTag? = nil
+            _ claim: ReplayClaim, by node: PostgreSQLStores, ahead: Int64, life: Int64 = ReplayClaim.life,
+            now: UnixTime = SystemClock().now, tag: ClaimTag? = nil
         ) async throws -> ClaimOutcome {
-            let now = SystemClock().now
-            return try await node.replay.claim(
-                [claim], of: device.deviceID, timestamp: now + ahead, expiresAt: now + ahead + ReplayClaim.life,
-                now: now,
+            try await node.replay.claim(
+                [claim], of: device.deviceID, timestamp: now + ahead, expiresAt: now + ahead + life, now: now,
                 futureWindow: 60, tag: tag)
         }
 
@@ -62,9 +62,23 @@ extension AgainstPostgreSQL {
             try replica.promote()
         }
 
-        /// Whether only the dates up to some seconds ahead are refused.
-        private func isShort(_ node: PostgreSQLStores) async throws -> Bool {
-            switch try await eventually({ try await claim(sampleClaim(device), by: node, ahead: 40) }) {
+        /// Waits until a node read the keeper's row, and looked for its claims.
+        private func look(_ node: PostgreSQLStores) async throws {
+            let watch = try #require(node.keeper as? KeeperWatch)
+            try await eventually { guard await watch.read() else { throw StoreError(.unavailable, "no answer yet") } }
+        }
+
+        /// The outcome for a fresh request once requests are judged again. The time of a lease is no loss.
+        private func judged(_ made: ReplayClaim, by node: PostgreSQLStores) async throws -> ClaimOutcome {
+            while true {
+                let outcome = try await eventually { try await claim(made, by: node, ahead: 40) }
+                guard case .historyLost(let seconds) = outcome, seconds <= ClaimHistory.lease else { return outcome }
+            }
+        }
+
+        /// Whether fresh requests are judged again after the time of a lease.
+        private func isKept(_ node: PostgreSQLStores) async throws -> Bool {
+            switch try await judged(sampleClaim(device), by: node) {
             case .claimed: return true
             case .historyLost: return false
             case let outcome:
@@ -73,7 +87,24 @@ extension AgainstPostgreSQL {
             }
         }
 
-        @Test func `a replica with every claim refuses the dates until five seconds later, and no claim is made twice`()
+        /// Makes a claim that only the primary has, and promotes the replica.
+        private func lose(by node: PostgreSQLStores) async throws -> ReplayClaim {
+            let end = try primary.sql("SELECT pg_current_wal_lsn()")
+            while try replica.sql("SELECT pg_last_wal_replay_lsn() >= '\(end)'") != "t" {}
+            replica.stop()
+            let lost = sampleClaim(device)
+            #expect(try await claim(lost, by: node, ahead: 40) == .claimed)
+            try primary.kill()
+            try replica.start()
+            try replica.promote()
+            return lost
+        }
+
+        private func isLost(_ outcome: ClaimOutcome) -> Bool {
+            if case .historyLost(let seconds) = outcome { seconds > 40 } else { false }
+        }
+
+        @Test func `a replica with every claim is used after the time of a lease, and no claim is made twice`()
             async throws
         {
             try waitForReplica()
@@ -83,12 +114,14 @@ extension AgainstPostgreSQL {
                 #expect(try await claim(made, by: place % 2 == 0 ? one : other, ahead: 40) == .claimed)
             }
             try failOver()
-            #expect(try await isShort(one))
-            guard case .historyLost(let seconds) = try await claim(sampleClaim(device), by: one, ahead: 0) else {
-                Issue.record("a date of before the failover is judged")
+            let outcome = try await eventually { try await claim(claims[0], by: one, ahead: 40) }
+            guard case .historyLost(let seconds) = outcome, (1...5).contains(seconds) else {
+                Issue.record("a request is judged at once: \(outcome)")
                 return
             }
-            #expect((1...6).contains(seconds))
+            #expect(try await isKept(one))
+            // The dates of before are judged, too: nothing is lost.
+            #expect(try await claim(sampleClaim(device), by: one, ahead: -20) == .claimed)
             for node in [one, other] {
                 for made in claims {
                     #expect(try await eventually { try await claim(made, by: node, ahead: 40) } == .taken(made))
@@ -97,36 +130,59 @@ extension AgainstPostgreSQL {
             }
         }
 
-        @Test func `a replica that lacks a claim of any node lost all claims`() async throws {
+        @Test(arguments: [false, true])
+        func `a replica that lacks a claim of any node lost all claims`(_ isAsked: Bool) async throws {
             let (one, other) = (try await node(), try await node())
             #expect(try await claim(sampleClaim(device), by: one, ahead: 0) == .claimed)
-            let end = try primary.sql("SELECT pg_current_wal_lsn()")
-            while try replica.sql("SELECT pg_last_wal_replay_lsn() >= '\(end)'") != "t" {}
-            replica.stop()
-            let lost = sampleClaim(device)
-            #expect(try await claim(lost, by: other, ahead: 40) == .claimed)
-            try primary.kill()
-            try replica.start()
-            try replica.promote()
-            #expect(try await isShort(one))
-            // The other node gets no request, and finds it in its next round.
-            let watch = try #require(other.keeper as? KeeperWatch)
-            while await !watch.read() {}
+            let lost = try await lose(by: other)
+            // The first node finds its claims. Nothing is judged before the other one had its time to look.
+            let outcome = try await eventually { try await claim(lost, by: one, ahead: 40) }
+            #expect(outcome != .claimed)
+            #expect(try replica.sql("SELECT judged_at > 0 FROM claim_history") == "t")
+            if isAsked {
+                #expect(isLost(try await eventually { try await claim(sampleClaim(device), by: other, ahead: 40) }))
+            } else {
+                try await look(other)
+            }
             for node in [one, other] {
-                guard case .historyLost(let seconds) = try await claim(lost, by: node, ahead: 40) else {
-                    Issue.record("a lost claim is made again")
-                    continue
-                }
-                #expect(seconds > 40)
+                #expect(isLost(try await judged(lost, by: node)))
                 await node.close()
             }
+        }
+
+        @Test func `claims on an earlier timeline than the former one tell nothing`() async throws {
+            try waitForReplica()
+            let node = try await node()
+            #expect(try await claim(sampleClaim(device), by: node, ahead: 0) == .claimed)
+            // As if other claims had been made on another timeline.
+            try primary.sql("UPDATE claim_history SET identity = regexp_replace(identity, ':[^:]*', ':00000000')")
+            try failOver()
+            #expect(try await !isKept(node))
+            await node.close()
+        }
+
+        @Test func `a node whose clock is wrong changes nothing, and looks again`() async throws {
+            try waitForReplica()
+            let node = try await node()
+            #expect(try await claim(sampleClaim(device), by: node, ahead: 0) == .claimed)
+            try failOver()
+            try await eventually { _ = try await node.apps.apps() }
+            let before = try replica.sql("SELECT * FROM claim_history")
+            for ahead in [-100, 100] as [Int64] {
+                await #expect {
+                    try await claim(sampleClaim(device), by: node, ahead: 0, now: SystemClock().now + ahead)
+                } throws: { "\($0)".contains("clock") }
+            }
+            #expect(try replica.sql("SELECT * FROM claim_history") == before)
+            #expect(try await isKept(node))
+            await node.close()
         }
 
         @Test func `a node that made no claim lately does not trust the replica`() async throws {
             try waitForReplica()
             let node = try await node()
             try failOver()
-            #expect(try await !isShort(node))
+            #expect(try await !isKept(node))
             await node.close()
         }
 
@@ -137,9 +193,8 @@ extension AgainstPostgreSQL {
             #expect(try await claim(made, by: busy, ahead: 40) == .claimed)
             try failOver()
             try await eventually { try await idle.sweeper?.sweep() }
-            let watch = try #require(idle.keeper as? KeeperWatch)
-            while await !watch.read() {}
-            #expect(try await isShort(busy))
+            try await look(idle)
+            #expect(try await isKept(busy))
             #expect(try await claim(made, by: idle, ahead: 40) == .taken(made))
             // From now on sweeps go on as before.
             let swept = "SELECT clock FROM claim_history"
@@ -149,13 +204,31 @@ extension AgainstPostgreSQL {
             for node in [busy, idle] { await node.close() }
         }
 
+        @Test func `a node whose claims expired leaves a promoted replica to the others, for one round`() async throws {
+            try waitForReplica()
+            let node = try await node()
+            #expect(try await claim(sampleClaim(device), by: node, ahead: 0, life: 1) == .claimed)
+            let now = SystemClock().now
+            while SystemClock().now < now + 2 {}
+            try failOver()
+            let former = "SELECT identity FROM claim_history"
+            let before = try replica.sql(former)
+            try await look(node)
+            try await node.sweeper?.sweep()
+            #expect(try replica.sql(former) == before)
+            try await node.sweeper?.sweep()
+            #expect(try replica.sql(former) != before)
+            #expect(try await !isKept(node))
+            await node.close()
+        }
+
         @Test func `a server's clock that is behind the former one's is a loss`() async throws {
             try waitForReplica()
             let node = try await node()
-            try primary.sql("UPDATE claim_history SET clock = clock + 10")
+            try primary.sql("UPDATE claim_history SET clock = clock + 1000")
             #expect(try await claim(sampleClaim(device), by: node, ahead: 40) == .claimed)
             try failOver()
-            #expect(try await !isShort(node))
+            #expect(try await !isKept(node))
             await node.close()
         }
 

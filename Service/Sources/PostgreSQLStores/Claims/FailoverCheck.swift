@@ -9,52 +9,61 @@ internal import Logging
 /// node trusts that only of a server that has its last claims. A replica replays commits in their order, so it then has all claims that
 /// this node made. Until every other node had the time to look for its own, no request is judged.
 final class FailoverCheck: Sendable {
-    /// A claim whose commit was acknowledged.
+    /// The claims of one transaction, whose commit was acknowledged.
     private struct Made: Sendable {
-        let claim: ReplayClaim
-        let expiresAt: UnixTime
+        let number: Int
+        let claims: [(claim: ReplayClaim, expiresAt: UnixTime)]
         let primary: PrimaryPlace
+
+        func live(at now: UnixTime) -> [ReplayClaim] { claims.filter { $0.expiresAt > now }.map(\.claim) }
     }
 
-    /// The number of claims to look for, one of each transaction. The transaction that committed last is among the last answered
-    /// ones, because each lane runs one at a time.
-    private static let kept = 2 * PostgreSQLReplayStore.lanes
+    private struct State: Sendable {
+        var count = 0
+        /// Oldest first.
+        var made: [Made] = []
 
-    private let isLossless: Bool
-    private let logger: Logger
-    /// Oldest first.
-    private let made = Locked<[Made]>([])
-
-    init(options: PostgreSQLStores.Options, logger: Logger) {
-        isLossless = options.isFailoverLossless && options.claims == .postgresql
-        self.logger = logger
-    }
-
-    /// SQL under which a sweep may record that the server's identity changed. A sweep knows no claims, so it leaves a promoted replica
-    /// to the calls that do.
-    var sweepCondition: String {
-        isLossless ? "NOT (SELECT is_promoted(identity) FROM claim_history)" : "TRUE"
-    }
-
-    /// Records a claim that the server made for this node and acknowledged.
-    func note(_ claim: ReplayClaim, expiresAt: UnixTime, on primary: PrimaryPlace?) {
-        guard isLossless, let primary else { return }
-        made.withLock { made in
-            made.append(Made(claim: claim, expiresAt: expiresAt, primary: primary))
+        mutating func add(_ claims: [(claim: ReplayClaim, expiresAt: UnixTime)], on primary: PrimaryPlace) {
+            count += 1
+            made.append(Made(number: count, claims: claims, primary: primary))
             let here = made.indices.filter { made[$0].primary == primary }
-            if here.count > Self.kept { made.remove(at: here[0]) }
+            if here.count > FailoverCheck.kept { made.remove(at: here[0]) }
         }
     }
 
-    /// Whether this node made claims on an earlier timeline, and did not look for them on this server yet.
-    func isDue(on primary: PrimaryPlace?) -> Bool {
+    /// The number of transactions whose claims are looked for. The one that committed last is among the last answered ones, because
+    /// each lane runs one at a time.
+    private static let kept = 2 * PostgreSQLReplayStore.lanes
+
+    let isLossless: Bool
+    private let clockTolerance: Int64
+    private let logger: Logger
+    private let state = Locked(State())
+
+    init(options: PostgreSQLStores.Options, logger: Logger) {
+        isLossless = options.isFailoverLossless && options.claims == .postgresql
+        clockTolerance = options.clockTolerance
+        self.logger = logger
+    }
+
+    /// Records the claims of a transaction that a server acknowledged.
+    func note(_ claims: [(claim: ReplayClaim, expiresAt: UnixTime)], on primary: PrimaryPlace?) {
+        guard isLossless, let primary, !claims.isEmpty else { return }
+        state.withLock { $0.add(claims, on: primary) }
+    }
+
+    /// Whether this node made claims on an earlier timeline that are still live, and did not look for them on this server yet.
+    func isDue(on primary: PrimaryPlace?, at now: UnixTime) -> Bool {
         guard isLossless, let primary else { return false }
-        return made.withLock { made in made.contains { $0.primary != primary } }
+        return state.withLock { state in
+            state.made.contains { $0.primary != primary && !$0.live(at: now).isEmpty }
+        }
     }
 
     /// Renews the history on the server that a connection leads to.
     ///
     /// - Parameter now: this node's clock.
+    /// - Throws: if this node's clock and the server's are too far apart. The node then looks again later.
     func renew(_ pool: ConnectionPool, at now: UnixTime) async throws(StoreError) {
         try await pool.run { (connection) throws(StoreError) in try self.renew(connection, at: now) }
     }
@@ -63,26 +72,31 @@ final class FailoverCheck: Sendable {
         let (primary, former, found) = try connection.inTransaction { (connection) throws(StoreError) in
             guard isLossless, let primary = connection.place else {
                 _ = try connection.rows("SELECT renew_claims($1)", [.time(now)])
-                return (PrimaryPlace?.none, [Made](), String?.none)
+                return (PrimaryPlace?.none, [Made](), StoredRow?.none)
             }
-            let former = made.withLock { made in made.filter { $0.primary != primary } }
+            let former = state.withLock { state in state.made.filter { $0.primary != primary } }
             // Those that expired may be purged.
-            let live = former.filter { $0.expiresAt > now }
+            let live = former.filter { !$0.live(at: now).isEmpty }
             let row = try connection.row(
-                "SELECT renew_claims($1, $2) AS found", [.time(now), .claims(live.map(\.claim))])
-            return (primary, former, try row?.optionalText("found"))
+                "SELECT outcome, number FROM renew_claims($1, $2, $3, $4)",
+                [
+                    .time(now), .integer(clockTolerance), .claims(live.flatMap { $0.live(at: now) }),
+                    .integer(live.map(\.primary.timeline).max() ?? 0),
+                ])
+            return (primary, former, row)
         }
-        guard let primary else { return }
+        guard let primary, let found else { return }
+        let outcome = try found.optionalText("outcome")
+        if outcome == "clock" { throw PostgreSQLStores.clocksApart(try found.integer("number")) }
         // After the commit. What another call adds meanwhile is looked for by the next one.
-        made.withLock { made in
-            made.removeAll { one in former.contains { $0.claim == one.claim && $0.primary == one.primary } }
-        }
-        log(found, primary)
+        let looked = Set(former.map(\.number))
+        state.withLock { state in state.made.removeAll { looked.contains($0.number) } }
+        log(outcome, primary)
     }
 
-    private func log(_ found: String?, _ primary: PrimaryPlace) {
+    private func log(_ outcome: String?, _ primary: PrimaryPlace) {
         let metadata: Logger.Metadata = ["timeline": "\(primary.timeline)"]
-        switch found {
+        switch outcome {
         case "kept": logger.notice("PostgreSQL failed over, and has the last claims of this node", metadata: metadata)
         case "missing": logger.error("A replica without acknowledged commits was promoted", metadata: metadata)
         default: break

@@ -101,7 +101,9 @@ final class KeeperWatch: ClaimKeeper {
             let keeper = reading.keeper
             try requireClock(reading.time)
             // A node that gets no requests looks for its last claims, too.
-            if failover.isDue(on: reading.primary) { try await failover.renew(table.database.pool, at: clock.now) }
+            if failover.isDue(on: reading.primary, at: clock.now) {
+                try await failover.renew(table.database.pool, at: clock.now)
+            }
             if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
                 // An id is named once. So a replica without the change was promoted, and another store may have made claims meanwhile.
                 if try await name(ifStill: keeper.id) == nil { return false }

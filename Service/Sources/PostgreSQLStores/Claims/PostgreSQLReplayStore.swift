@@ -141,10 +141,11 @@ final class PostgreSQLReplayStore: ReplayStore {
         // Sorted, so that two transactions with the same claims do not wait for each other.
         let locks = Set(calls.flatMap { $0.claims.map { Int64(bitPattern: $0.low) } }).sorted()
         let lock = Statement("SELECT pg_advisory_xact_lock(key) FROM unnest($1) AS key", [.integers(locks)])
+        let now = calls.map(\.now).max() ?? UnixTime(0)
         let (findings, primary) = try await database.pool.run { [failover] (connection) throws(StoreError) in
             try connection.inTransaction { (connection) throws(StoreError) in
                 // In each attempt, because the next one may lead to another server.
-                guard !failover.isDue(on: connection.place) else {
+                guard !failover.isDue(on: connection.place, at: now) else {
                     return (calls.map { _ in Finding.unknownHistory }, connection.place)
                 }
                 let results = try connection.whole([lock] + calls.map(\.statement)).dropFirst()
@@ -154,9 +155,8 @@ final class PostgreSQLReplayStore: ReplayStore {
                 return (findings, connection.place)
             }
         }
-        if let (call, _) = zip(calls, findings).first(where: { $1.isClaimed }), let claim = call.claims.first {
-            failover.note(claim, expiresAt: call.expiresAt, on: primary)
-        }
+        let claimed = zip(calls, findings).filter { $1.isClaimed }.map(\.0)
+        failover.note(claimed.flatMap { call in call.claims.map { ($0, call.expiresAt) } }, on: primary)
         return findings
     }
 

@@ -3,47 +3,77 @@ internal import AuthService
 /// A failover to a replica that has every acknowledged commit.
 extension Schema {
     static let losslessFailovers = [
+        // First, because calls that claim lock this table before the other ones. Until `judged_at`, no request is judged.
+        "ALTER TABLE claim_history ADD COLUMN judged_at bigint NOT NULL DEFAULT 0",
         // A call that repeats an earlier one waits for the replica, too. If only the wait of the earlier one was cancelled, the primary
         // has its claims and no replica may have them.
         taking(
-            "take_claims", tag: "tag uuid DEFAULT NULL", if: keptElsewhere,
-            repeating: "PERFORM pg_logical_emit_message(TRUE, 'synheart-auth', '');\n    "),
-        // Whether this server continues the history of a replica's former primary: nothing but the timeline changed.
+            "take_claims", tag: "tag uuid DEFAULT NULL", if: keptElsewhere, repeating: waiting,
+            judging: """
+                -- A clock that fell back meanwhile is a loss, and no longer wait.
+                  IF history.judged_at - \(serverClock) BETWEEN 1 AND \(ClaimHistory.lease) THEN
+                    outcome := 'lost';
+                    number := history.judged_at - \(serverClock);
+                    RETURN;
+                  END IF;
+
+                """),
+        taking("take_second_claims", tag: "tag uuid", if: mayLackSecondClaims, repeating: waiting),
+        // Whether a server of one identity continues the history of another one's: nothing but the timeline changed, to a later one.
         """
-        CREATE FUNCTION is_promoted(former text) RETURNS boolean LANGUAGE sql STABLE AS $$
+        CREATE FUNCTION is_promoted(former text, present text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
           SELECT regexp_replace(former, ':[^:]*', '') = regexp_replace(present, ':[^:]*', '')
             AND split_part(former, ':', 2) COLLATE "C" < split_part(present, ':', 2) COLLATE "C"
-          FROM claim_identity() AS present
         $$
         """,
-        // `renew_claims` of a node that made these claims on earlier timelines and got the answer to each commit. Returns what it found:
+        // `renew_claims` of a node that made these claims on earlier timelines, up to `timeline`, and got the answer to each commit.
+        // Returns what it found:
         //
         // - `kept`: the first to meet a promoted replica, it found its claims there. The other nodes have the time of a lease to look for
         //   theirs, and no request is judged until then.
         // - `missing`: the server lacks one of them, and may lack more. All claims count as lost.
-        // - `lost`: another loss, or one that this node cannot exclude, because it made no claim that is still live.
+        // - `lost`: another loss, or one that this node cannot exclude, because it made no claim there that is still live.
+        // - `clock`: the node's clock is too far from the server's, by `number` seconds. Nothing changed.
         // - null: nothing changed.
         """
-        CREATE FUNCTION renew_claims(reading bigint, made uuid[]) RETURNS text LANGUAGE plpgsql AS $$
+        CREATE FUNCTION renew_claims(
+          reading bigint, tolerance bigint, made uuid[], timeline bigint, OUT outcome text, OUT number bigint
+        ) LANGUAGE plpgsql AS $$
         DECLARE
-          present bigint := \(serverClock);
           former record;
+          here text;
+          present bigint;
         BEGIN
           SELECT * INTO former FROM claim_history FOR UPDATE;
+          -- Read once, after the wait for the row.
+          here := claim_identity();
+          present := \(serverClock);
+          IF abs(reading - present) > tolerance THEN
+            outcome := 'clock';
+            number := reading - present;
+            RETURN;
+          END IF;
           IF EXISTS (SELECT 1 FROM unnest(made) AS one WHERE one NOT IN (SELECT claim FROM claims WHERE claim = ANY (made))) THEN
             -- Claims of another identity are those of another server: all are lost.
-            UPDATE claim_history SET identity = '';
+            UPDATE claim_history SET identity = '', judged_at = 0;
             PERFORM note_claim_loss(reading);
-            RETURN 'missing';
+            outcome := 'missing';
+          ELSIF cardinality(made) > 0 AND is_promoted(former.identity, here)
+            AND timeline = ('x' || split_part(former.identity, ':', 2))::bit(32)::bigint
+            AND former.clock <= present + \(ClockHistory.tolerance)
+            AND (SELECT place FROM claim_keeper) = \(Schema.here)
+          THEN
+            UPDATE claim_history AS history SET identity = here, clock = greatest(history.clock, present),
+              judged_at = present + \(ClaimHistory.lease);
+            outcome := 'kept';
+          ELSE
+            PERFORM renew_claims(reading);
+            outcome := (SELECT 'lost' FROM claim_history WHERE identity <> former.identity);
           END IF;
-          IF cardinality(made) > 0 AND is_promoted(former.identity) AND former.clock <= present + \(ClockHistory.tolerance) THEN
-            UPDATE claim_history AS history SET identity = claim_identity(), clock = greatest(history.clock, present),
-              \(closing(to: "present + \(ClaimHistory.lease)"));
-            RETURN 'kept';
-          END IF;
-          PERFORM renew_claims(reading);
-          RETURN (SELECT 'lost' FROM claim_history WHERE identity <> former.identity);
         END $$
         """,
     ]
+
+    /// Makes the commit wait for the replica, also if nothing changed. Every database user may call this function.
+    private static let waiting = "PERFORM pg_logical_emit_message(TRUE, 'synheart-auth', '');\n    "
 }

@@ -55,14 +55,14 @@ extension Schema {
           UPDATE claim_history AS history SET identity = regexp_replace(claim_identity(), '[^:]*$', named),
             clock = greatest(history.clock, present),
             purged_to = greatest(history.purged_to, present - \(ClaimHistory.clockTolerance)),
-            \(closing(to: "unclaimed_end"));
+            closed_from = CASE WHEN history.closed_to >= present - \(lossBefore + 1)
+              THEN least(history.closed_from, present - \(lossBefore)) ELSE present - \(lossBefore) END,
+            closed_to = greatest(history.closed_to, unclaimed_end);
           RETURN TRUE;
         END $$
         """,
         taking("take_claims", tag: "tag uuid DEFAULT NULL", if: keptElsewhere),
-        taking(
-            "take_second_claims", tag: "tag uuid",
-            if: "IF claim_identity() NOT IN (history.identity, \(identityElsewhere)) THEN"),
+        taking("take_second_claims", tag: "tag uuid", if: mayLackSecondClaims),
     ]
 
     /// Refuses if another store keeps the claims, and ends with the condition under which this database may lack claims.
@@ -75,16 +75,8 @@ extension Schema {
           IF history.identity IS DISTINCT FROM claim_identity() THEN
         """
 
-    /// Refuses the dates from `lossBefore` seconds before now, whatever the app's future window is, as columns of an update.
-    ///
-    /// - Parameter last: the last date, as SQL.
-    static func closing(to last: String) -> String {
-        """
-        closed_from = CASE WHEN history.closed_to >= present - \(lossBefore + 1)
-              THEN least(history.closed_from, present - \(lossBefore)) ELSE present - \(lossBefore) END,
-            closed_to = greatest(history.closed_to, \(last))
-        """
-    }
+    /// Ends with the condition under which this database may lack second claims.
+    static let mayLackSecondClaims = "IF claim_identity() NOT IN (history.identity, \(identityElsewhere)) THEN"
 
     /// A function that makes claims, as before it, and refuses the closed dates too.
     ///
@@ -93,7 +85,10 @@ extension Schema {
     ///   - tag: its last parameter.
     ///   - lacks: SQL that ends with the condition under which this database may lack claims.
     ///   - repeating: statements for a call whose claims the same tag made before.
-    static func taking(_ name: String, tag: String, if lacks: String, repeating: String = "") -> String {
+    ///   - judging: statements before any other call is judged.
+    static func taking(
+        _ name: String, tag: String, if lacks: String, repeating: String = "", judging: String = ""
+    ) -> String {
         """
         CREATE OR REPLACE FUNCTION \(name)(
           wanted uuid[], stamp bigint, expiry bigint, clock bigint, future bigint, tolerance bigint,
@@ -126,7 +121,7 @@ extension Schema {
             \(repeating)outcome := 'claimed';
             RETURN;
           END IF;
-          LOOP
+          \(judging)LOOP
             SELECT max(lost.last) INTO last FROM (
                 SELECT part.first, part.last + greatest(future, \(ClaimHistory.leastWindow))
                   FROM unnest(history.lost_from, history.lost_to) AS part (first, last)

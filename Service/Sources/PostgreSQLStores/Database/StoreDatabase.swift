@@ -125,6 +125,8 @@ enum SessionSettings {
             ("default_transaction_isolation", "read committed"),
             // Plans are cached. A plan that was made for an empty table must not scan a large table later.
             ("enable_seqscan", "off"), ("jit", "off"),
+            // `ReplicationWarning` listens.
+            ("client_min_messages", "warning"),
         ]
         return [
             Statement(

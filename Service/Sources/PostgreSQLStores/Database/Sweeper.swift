@@ -16,14 +16,16 @@ final class Sweeper: Sendable {
     private let remaining = Locked<Int64>(0)
     private let size = Locked<Int64?>(nil)
     private let keepsClaims: Bool
-    private let condition: String
+    private let isLossless: Bool
+    /// Whether the last round left a promoted replica to the nodes that made claims.
+    private let isLeft = Locked(false)
 
     init(
         database: StoreDatabase, options: PostgreSQLStores.Options, failover: FailoverCheck, clock: any ServiceClock,
         logger: Logger
     ) {
         (self.database, self.clock, self.logger) = (database, clock, logger)
-        condition = failover.sweepCondition
+        isLossless = failover.isLossless
         clockTolerance = options.clockTolerance
         keepsClaims = options.claims == .postgresql
         let (bytes, overflow) = options.maximumClaims.multipliedReportingOverflow(by: ClaimTable.bytes)
@@ -57,13 +59,23 @@ final class Sweeper: Sendable {
         let (now, maximumBytes, tolerance) = (clock.now, maximumBytes, clockTolerance)
         // TRUNCATE waits for running calls and blocks later ones, so wait at most 100 ms for the lock.
         let patience = Statement("SELECT set_config('lock_timeout', '100ms', true)")
+        // A round would record a promoted replica as a loss, because it knows no claims. The nodes that made some look for them within
+        // one round.
         let claims = Statement(
-            "SELECT sweep_claims($1, $2, $3) AS remaining WHERE \(condition)",
-            [.time(now), .integer(maximumBytes), .integer(tolerance)])
+            """
+            SELECT sweep_claims($1, $2, $3) AS remaining
+            WHERE NOT ($4 AND (SELECT is_promoted(identity, claim_identity()) FROM claim_history))
+            """,
+            [
+                .time(now), .integer(maximumBytes), .integer(tolerance),
+                .bool(isLossless && !isLeft.withLock { $0 }),
+            ])
         let challenges = Statement("SELECT purge_challenges($1)", [.time(now)])
-        let remaining = try await database.pool.run { (connection) throws(StoreError) in
+        let remaining = try await database.pool.run { [isLeft] (connection) throws(StoreError) in
             let remaining = try connection.inTransaction { (connection) throws(StoreError) in
-                try connection.results([patience, claims]).last?.first?.optionalInteger("remaining")
+                let row = try connection.results([patience, claims]).last?.first
+                isLeft.withLock { $0 = row == nil }
+                return try row?.optionalInteger("remaining")
             }
             try connection.inTransaction { (connection) throws(StoreError) in
                 _ = try connection.results([patience, challenges])
