@@ -10,8 +10,8 @@ extension Schema {
         taking(
             "take_claims", tag: "tag uuid DEFAULT NULL", if: keptElsewhere, repeating: waiting,
             judging: """
-                -- A clock that fell back meanwhile is a loss, and no longer wait.
-                  IF history.judged_at - \(serverClock) BETWEEN 1 AND \(ClaimHistory.lease) THEN
+                -- A clock that fell back further is a loss, and no longer wait.
+                  IF history.judged_at - \(serverClock) BETWEEN 1 AND \(ClaimHistory.lease + ClockHistory.tolerance) THEN
                     outcome := 'lost';
                     number := history.judged_at - \(serverClock);
                     RETURN;
