@@ -13,11 +13,13 @@ struct DeviceCommandTests {
 
     private static func key() -> DevicePublicKey { DevicePublicKey(P256.Signing.PrivateKey().publicKey) }
 
-    private static func device(_ change: (inout DeviceRecord) -> Void = { _ in }) throws -> DeviceRecord {
+    private static func device(
+        registeredAt: UnixTime = now - 1000, _ change: (inout DeviceRecord) -> Void = { _ in }
+    ) throws -> DeviceRecord {
         var device = DeviceRecord(
             appID: try AppID(World.appID), deviceID: DeviceID(from: SystemRandom()), platform: .ios,
             status: .registered, key: key(), assurance: Assurance(app: .appAttest, key: .appVouched),
-            registeredAt: now - 1000)
+            registeredAt: registeredAt)
         change(&device)
         return device
     }
@@ -44,6 +46,128 @@ struct DeviceCommandTests {
         #expect(try proven(.none, "2", device) == nil, "a weaker proof changes nothing")
     }
 
+    @Test("a proof of a key that was replaced meanwhile changes nothing")
+    func proofOfReplacedKey() throws {
+        let device = try Self.device()
+        let evidence = VerifiedEvidence(assurance: Assurance(app: .appAttest, key: .appVouched), appVersion: "2")
+        #expect(try Self.apply(.proveAgain(evidence, of: device.key, wasSeen: false), to: device) != nil)
+        let conflict = #expect(throws: DeviceConflict.self) {
+            try Self.apply(.proveAgain(evidence, of: Self.key(), wasSeen: false), to: device)
+        }
+        #expect(conflict?.code == .invalidAttestation)
+    }
+
+    private static func appAttest(_ id: UInt8, counter: UInt32 = 0) -> AppAttestKeyState {
+        AppAttestKeyState(
+            keyID: Array(repeating: id, count: 32), publicKey: Array(repeating: 4, count: 65), appID: "TEAMID1234.app",
+            environment: "production", attestedExtensions: false, counter: counter)
+    }
+
+    private static func proven(
+        _ appAttest: AppAttestKeyState, to device: DeviceRecord, rebinds: Bool
+    ) throws -> DeviceChange? {
+        let evidence = VerifiedEvidence(assurance: device.assurance, appAttest: appAttest)
+        return try apply(
+            .proveAgain(evidence, of: device.key, wasSeen: false), to: device,
+            under: ["keys": ["rebind_on_rotation": .bool(rebinds)]])
+    }
+
+    @Test("a second proof of the same App Attest key leaves its counter", arguments: [false, true])
+    func sameAppAttestKey(rebinds: Bool) throws {
+        for counter in [0, 5] as [UInt32] {
+            let device = try Self.device { $0.appAttest = Self.appAttest(1, counter: counter) }
+            var again = Self.appAttest(1)
+            again.receipt = [1]
+            #expect(try Self.proven(again, to: device, rebinds: rebinds) == nil)
+        }
+    }
+
+    @Test("a client may have lost its answer for a week")
+    func lostAnswer() throws {
+        func replaced(after age: Int64, _ change: (inout DeviceRecord) -> Void = { _ in }) throws -> Bool {
+            let device = try Self.device(registeredAt: Self.now - age) {
+                $0.appAttest = Self.appAttest(1)
+                change(&$0)
+            }
+            return try Self.proven(Self.appAttest(2), to: device, rebinds: false)?.after.appAttest == Self.appAttest(2)
+        }
+        let week: Int64 = 7 * 86_400
+        #expect(try replaced(after: week))
+        #expect(try !replaced(after: week + 1))
+        #expect(try !replaced(after: 1) { $0.lastSeen = Self.now })
+        #expect(try !replaced(after: 1) { $0.appAttest?.counter = 1 })
+        #expect(try !replaced(after: 1) { $0.keyRotatedAt = Self.now })
+        #expect(try !replaced(after: 1) { $0.highestScheme = .two })
+    }
+
+    // MARK: Waiting devices
+
+    @Test(
+        "what settles a waiting device changes no other one",
+        arguments: [DeviceStatus.registered, .rejected, .revoked, .deregistered])
+    func settledBefore(status: DeviceStatus) throws {
+        let device = try Self.device { $0.status = status }
+        let evidence = VerifiedEvidence(assurance: Assurance(app: .appAttest, key: .appVouched), appVersion: "2")
+        for command in [DeviceCommand.settleProof(evidence), .admit, .refuseProof(outcome: "expired"), .hold] {
+            #expect(try Self.apply(command, to: device) == nil, "\(command)")
+        }
+    }
+
+    @Test("a settled proof brings the version of the app only with the app's part")
+    func settledVersion() throws {
+        let device = try Self.device { ($0.status, $0.assurance, $0.appVersion) = (.pending, .approvedUnproven, "1") }
+        func settled(_ app: Assurance.App, _ version: String?) throws -> String? {
+            let evidence = VerifiedEvidence(assurance: Assurance(app: app, key: .tee), appVersion: version)
+            return try Self.apply(.settleProof(evidence), to: device)?.after.appVersion
+        }
+        #expect(try settled(.playIntegrity, "2") == "2")
+        #expect(try settled(.playIntegrity, nil) == "1")
+        let proven = try Self.device { ($0.status, $0.appVersion) = (.pending, "1") }
+        let weaker = VerifiedEvidence(assurance: Assurance(app: .development, key: .unattested), appVersion: "2")
+        #expect(try Self.apply(.settleProof(weaker), to: proven)?.after.appVersion == "1")
+    }
+
+    @Test("a device that was admitted under observation is held, rejected or admitted as any other")
+    func observed() throws {
+        let device = try Self.device { $0.admittedUnderObservation = true }
+        for (command, status) in [
+            (DeviceCommand.hold, DeviceStatus.pending), (.reject, .rejected), (.admit, .registered),
+            (.approve(allowsUnproven: false), .registered),
+        ] {
+            let after = try #require(try Self.apply(command, to: device)).after
+            #expect(after.status == status)
+            #expect(!after.admittedUnderObservation)
+        }
+    }
+
+    // MARK: Rotations with evidence
+
+    @Test("evidence of a rotation needs the App Attest key by which it was judged")
+    func judgedAppAttestKey() throws {
+        let device = try Self.device { $0.appAttest = Self.appAttest(1) }
+        func rotate(_ reattestation: Reattestation?, judgedBy key: [UInt8]?) throws -> DeviceChange? {
+            var rotation = KeyRotation(newKey: Self.key(), signedBy: device.key, reason: .scheduled)
+            (rotation.reattestation, rotation.judgedAppAttestKey) = (reattestation, key)
+            return try Self.apply(.rotate(rotation), to: device)
+        }
+        let evidence = Reattestation(app: nil, key: .appVouched)
+        #expect(try rotate(nil, judgedBy: nil) != nil)
+        #expect(try rotate(evidence, judgedBy: Self.appAttest(1).keyID) != nil)
+        for key in [nil, Self.appAttest(2).keyID] {
+            let conflict = #expect(throws: DeviceConflict.self) { try rotate(evidence, judgedBy: key) }
+            #expect(conflict?.code == .rotationFailed)
+        }
+    }
+
+    @Test("a rotation with evidence removes the label of an unproven device, and one without evidence leaves it")
+    func unprovenLabel() throws {
+        let device = try Self.device { $0.assurance = .approvedUnproven }
+        var rotation = KeyRotation(newKey: Self.key(), signedBy: device.key, reason: .scheduled)
+        #expect(try Self.apply(.rotate(rotation), to: device)?.after.assurance.labels == [Assurance.unprovenLabel])
+        rotation.reattestation = Reattestation(app: nil, key: .tee)
+        #expect(try Self.apply(.rotate(rotation), to: device)?.after.assurance.labels == [])
+    }
+
     // MARK: Demands to rotate
 
     private static func demand(_ reason: RotationReason, in seconds: Int64) -> RotationDemand {
@@ -59,6 +183,8 @@ struct DeviceCommandTests {
             // The merged demand never extends the time in which the key verifies.
             (demand(.scheduled, in: 9), demand(.compromise, in: 99), demand(.compromise, in: 9)),
             (demand(.scheduled, in: -9), demand(.compromise, in: -9), demand(.compromise, in: -9)),
+            // The scheduled time is not past yet.
+            (demand(.scheduled, in: 0), demand(.compromise, in: 9), demand(.compromise, in: 0)),
             (demand(.compromise, in: 9), demand(.scheduled, in: 0), nil),
             (demand(.compromise, in: -9), demand(.scheduled, in: 9), nil),
             (demand(.compromise, in: -9), demand(.compromise, in: 9), nil),
