@@ -50,14 +50,14 @@ struct LimitTests {
         // Other nodes may have received this announcement.
         #expect(shares.announcements(now: UnixTime(542)) == [app: 20])
         #expect(shares.announcements(now: UnixTime(660)) == [app: 0])
-        shares.hear([:], of: [app: 0])
+        shares.applyReports([:], of: [app: 0])
         #expect(shares.announcements(now: UnixTime(661)) == [app: 0])
-        shares.hear([app: 0], of: [app: 0])
+        shares.applyReports([app: 0], of: [app: 0])
         #expect(shares.announcements(now: UnixTime(662)) == [:])
         // If other nodes have claims, this node announces its own count.
         #expect(shares.take(10, of: app, until: UnixTime(800), now: UnixTime(663)) == nil)
         #expect(shares.announcements(now: UnixTime(664)) == [app: 10])
-        shares.hear([app: 3], of: [app: 10])
+        shares.applyReports([app: 3], of: [app: 10])
         #expect(shares.announcements(now: UnixTime(900)) == [app: 0])
     }
 

@@ -100,7 +100,7 @@ struct ProviderOutageTests {
     @Test(
         "a proof that is not settled within a day is rejected and erased",
         arguments: [(86_400, false), (86_401, true)] as [(Int64, Bool)])
-    func patience(seconds: Int64, isRejected: Bool) async throws {
+    func tooLong(seconds: Int64, isRejected: Bool) async throws {
         let world = try await World(Self.waiting)
         let device = try await waitingDevice(world)
         world.clock.advance(seconds)

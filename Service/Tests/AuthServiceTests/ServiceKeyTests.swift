@@ -335,7 +335,7 @@ struct ServiceKeyTests {
         }
         let head = try await trail(old).head()
         #expect(try await trail(new, old).verify(against: head) == .intact)
-        #expect(try await trail(new).verify(against: head) == .foreignHead)
+        #expect(try await trail(new).verify(against: head) == .headOfOtherKey)
         #expect(try await trail(new, old).head().signature != head.signature)
     }
 
@@ -351,7 +351,7 @@ struct ServiceKeyTests {
         let second = try await trail(new).head()
         _ = try await rules(third, new).rotate(actor: "test", lock: FreeLock())
         for head in [first, second] { #expect(try await trail(third).verify(against: head) == .intact) }
-        #expect(try await trail(third).verify(against: foreign) == .foreignHead)
+        #expect(try await trail(third).verify(against: foreign) == .headOfOtherKey)
         // An attacker who can write the log but lacks the keys cannot sign for another key.
         let forged = try AuditTrail.succession(
             of: try #require(ServiceKey([[UInt8](repeating: 8, count: 32), [UInt8](repeating: 9, count: 32)])))
@@ -359,7 +359,7 @@ struct ServiceKeyTests {
             AuditEvent(
                 .serviceKeyRotated, at: world.clock.now, actor: "attacker",
                 detail: JSONObject([("audit_keys", forged)])))
-        #expect(try await trail(third).verify(against: foreign) == .foreignHead)
+        #expect(try await trail(third).verify(against: foreign) == .headOfOtherKey)
         #expect(try await trail(third).verify(against: first) == .intact)
     }
 }

@@ -143,7 +143,7 @@ struct SharedLimitTests {
         let device = try await world.device()
         let bucket = SharedBucket.rotations(device.id)
         // Another node takes the same bucket's token.
-        _ = try await limits.take(bucket, at: Rate(burst: 1, perHour: 1), isQuestion: false)
+        _ = try await limits.take(bucket, at: Rate(burst: 1, perHour: 1), isDryRun: false)
         let refusal = try await expect(.rateLimited) { try await world.rotated(device) }
         #expect(refusal?.retryAfter == 300)
     }

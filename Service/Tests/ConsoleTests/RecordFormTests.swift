@@ -254,7 +254,7 @@ import Testing
         ("", nil), ("...", nil),
     ])
     func `a refusal belongs to the first member that it names`(message: String, member: String?) {
-        let answer = AdminAnswer(status: 400, body: ["error": "INVALID_REQUEST", "message": .string(message)])
+        let answer = AdminResponse(status: 400, body: ["error": "INVALID_REQUEST", "message": .string(message)])
         let problem = RecordProblem(CallRefused(answer))
         #expect(problem.path == member && problem.message == "\(message) (INVALID_REQUEST)")
     }

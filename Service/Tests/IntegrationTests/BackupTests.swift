@@ -27,7 +27,7 @@ import Testing
             ["restore", backup, "--database", restored, "--json"], environment: ["SYNHEART_AUTH_SERVICE_KEY": key])
     }
 
-    private func status(of device: DevelopmentDevice, _ service: RunningService) async throws -> WireAnswer? {
+    private func status(of device: DevelopmentDevice, _ service: RunningService) async throws -> WireResponse? {
         await WireConnection.exchange(port: service.port, try device.request(.status, ahead: Self.later))
     }
 

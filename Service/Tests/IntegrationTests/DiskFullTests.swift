@@ -40,7 +40,7 @@ import Testing
         #expect(await DevelopmentDevice.register(P256.Signing.PrivateKey(), port: service.port) == nil)
 
         try disk.makeRoom()
-        var recovered: WireAnswer?
+        var recovered: WireResponse?
         let deadline = ContinuousClock.now + .seconds(20)
         while recovered?.status != 200, ContinuousClock.now < deadline {
             let request = try device.request(.status)

@@ -42,7 +42,7 @@ import Testing
         var accepted = 0
         var codes: [String: Int] = [:]
 
-        mutating func note(_ answers: [WireAnswer]) {
+        mutating func note(_ answers: [WireResponse]) {
             for answer in answers {
                 if answer.status == 200 { accepted += 1 } else { codes[answer.code ?? "none", default: 0] += 1 }
             }

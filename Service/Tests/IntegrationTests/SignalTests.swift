@@ -12,7 +12,7 @@ import Testing
         method: "POST", target: "/auth/v1/device/challenge",
         body: Array("{\"app_id\":\"\(DevelopmentDevice.appID)\"}".utf8))
 
-    private func get(_ target: String, _ service: RunningService) async -> WireAnswer? {
+    private func get(_ target: String, _ service: RunningService) async -> WireResponse? {
         await WireConnection.exchange(port: service.operationsPort, WireRequest(method: "GET", target: target))
     }
 
@@ -179,7 +179,7 @@ import Testing
         #expect(await slow.answer()?.status == 100)
 
         service.signal(SIGTERM)
-        var last: WireAnswer?
+        var last: WireResponse?
         #expect(
             await eventually {
                 last = await get("/readyz", service)

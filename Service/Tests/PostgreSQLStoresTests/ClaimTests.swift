@@ -226,7 +226,7 @@ extension AgainstPostgreSQL {
         private func isLost(_ outcome: ClaimOutcome) -> Bool { if case .historyLost = outcome { true } else { false } }
 
         @Test func `after a move from another engine, requests that it may have accepted are refused`() async throws {
-            _ = try await PostgreSQLStores.fill(url, from: { _ in })
+            _ = try await PostgreSQLStores.importRows(url, from: { _ in })
             let (stores, now) = (try await open(url, clock: SystemClock()), SystemClock().now)
             for date in [now - 300, now, now + 60] {
                 #expect(isLost(try await claim([sampleClaim(device)], on: stores, at: date, now: now)))

@@ -68,7 +68,7 @@ extension AgainstPostgreSQL {
         }
 
         private func fill(_ url: String, from rows: [[StoredTable.Cell]]) async throws {
-            _ = try await PostgreSQLStores.fill(
+            _ = try await PostgreSQLStores.importRows(
                 url,
                 from: { visit in
                     for row in rows {

@@ -97,8 +97,8 @@ struct ClusterTests {
         let other = try await RedisStores.forTest(deployment.url)
         for request in requests { #expect(try await other.claim(request) == .taken(request.claims[0])) }
         let address = SharedBucket.enrolment(ClientAddress("192.0.2.1"))
-        #expect(try await stores.limits.take(address, at: Rate(burst: 1, perMinute: 0), isQuestion: false) == nil)
-        #expect(try await other.limits.take(address, at: Rate(burst: 1, perMinute: 0), isQuestion: false) == 300)
+        #expect(try await stores.limits.take(address, at: Rate(burst: 1, perMinute: 0), isDryRun: false) == nil)
+        #expect(try await other.limits.take(address, at: Rate(burst: 1, perMinute: 0), isDryRun: false) == 300)
         for stores in [stores, other] { await stores.close() }
     }
 

@@ -68,7 +68,7 @@ struct FakeClusterTests {
         let owner = try #require(sessions.first { $0.endpoint == cluster.servers[0].endpoint })
         let importing = try #require(sessions.first { $0.endpoint == cluster.servers[1].endpoint })
         await #expect(throws: StoreError.self) {
-            try await stores.limits.take(.enrolment(address), at: Rate(burst: 1, perMinute: 1), isQuestion: false)
+            try await stores.limits.take(.enrolment(address), at: Rate(burst: 1, perMinute: 1), isDryRun: false)
         }
         #expect(owner.isOpen && !importing.isOpen)
         await stores.close()

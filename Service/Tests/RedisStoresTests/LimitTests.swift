@@ -28,8 +28,8 @@ struct LimitTests {
         let bench = try await Bench()
         let (stores, clock) = (bench.stores, bench.clock)
         let rate = Rate(burst: 2, perMinute: 6)
-        func take(_ isQuestion: Bool = false) async throws -> Int64? {
-            try await stores.limits.take(address, at: rate, isQuestion: isQuestion)
+        func take(_ isDryRun: Bool = false) async throws -> Int64? {
+            try await stores.limits.take(address, at: rate, isDryRun: isDryRun)
         }
         #expect(try await take(true) == nil)
         #expect(try await take() == nil)
@@ -49,9 +49,9 @@ struct LimitTests {
         let bench = try await Bench()
         let (stores, clock) = (bench.stores, bench.clock)
         let empty = Rate(burst: 1, perMinute: 0)
-        #expect(try await stores.limits.take(address, at: empty, isQuestion: false) == nil)
+        #expect(try await stores.limits.take(address, at: empty, isDryRun: false) == nil)
         clock.move(by: 1_000)
-        #expect(try await stores.limits.take(address, at: empty, isQuestion: false) == 300)
+        #expect(try await stores.limits.take(address, at: empty, isDryRun: false) == 300)
         await stores.close()
     }
 
@@ -59,11 +59,11 @@ struct LimitTests {
         let bench = try await Bench()
         let (stores, clock) = (bench.stores, bench.clock)
         let rate = Rate(burst: 1, perMinute: 1)
-        #expect(try await stores.limits.take(address, at: rate, isQuestion: false) == nil)
+        #expect(try await stores.limits.take(address, at: rate, isDryRun: false) == nil)
         clock.move(by: -3600)
-        #expect([59, 60].contains(try await stores.limits.take(address, at: rate, isQuestion: false)))
+        #expect([59, 60].contains(try await stores.limits.take(address, at: rate, isDryRun: false)))
         clock.move(by: 60)
-        #expect(try await stores.limits.take(address, at: rate, isQuestion: false) == nil)
+        #expect(try await stores.limits.take(address, at: rate, isDryRun: false) == nil)
         await stores.close()
     }
 
@@ -72,7 +72,7 @@ struct LimitTests {
         let stores = bench.stores
         let device = SharedBucket.device(DeviceID(from: SystemRandom()))
         func take(_ burst: Double) async throws -> Int64? {
-            try await stores.limits.take(device, at: Rate(burst: burst, perMinute: 1), isQuestion: false)
+            try await stores.limits.take(device, at: Rate(burst: burst, perMinute: 1), isDryRun: false)
         }
         #expect(try await take(100) == nil)
         #expect(try await take(2) == nil)
@@ -86,20 +86,20 @@ struct LimitTests {
         let (first, second) = (try await RedisStores.forTest(server.url), try await RedisStores.forTest(server.url))
         let rate = Rate(burst: 4, perMinute: 1)
         for stores in [first, second, first, second] {
-            #expect(try await stores.limits.take(address, at: rate, isQuestion: false) == nil)
+            #expect(try await stores.limits.take(address, at: rate, isDryRun: false) == nil)
         }
-        #expect(try await first.limits.take(address, at: rate, isQuestion: false) != nil)
-        #expect(try await second.limits.take(address, at: rate, isQuestion: false) != nil)
+        #expect(try await first.limits.take(address, at: rate, isDryRun: false) != nil)
+        #expect(try await second.limits.take(address, at: rate, isDryRun: false) != nil)
         let (peer, device) = (ClientAddress("192.0.2.1"), DeviceID(from: SystemRandom()))
         for other in [
             SharedBucket.failures(peer, device), .failures(ClientAddress("192.0.2.2"), device),
             .failures(peer, DeviceID(from: SystemRandom())), .strangers(peer), .enrolment(ClientAddress("192.0.2.2")),
         ] {
-            #expect(try await first.limits.take(other, at: rate, isQuestion: false) == nil)
+            #expect(try await first.limits.take(other, at: rate, isDryRun: false) == nil)
         }
         // A bucket with a high rate is soon full again, so its key expires.
         let fast = SharedBucket.enrolment(ClientAddress("192.0.2.3"))
-        #expect(try await first.limits.take(fast, at: Rate(burst: 10, perMinute: 60_000), isQuestion: false) == nil)
+        #expect(try await first.limits.take(fast, at: Rate(burst: 10, perMinute: 60_000), isDryRun: false) == nil)
         try await eventually("the key expires") {
             try await server.command("EXISTS", "synheart-auth:{0}:e:192.0.2.3").integer == 0
         }

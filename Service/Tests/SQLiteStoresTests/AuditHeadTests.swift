@@ -85,14 +85,14 @@ struct AuditHeadTests {
 
     @Test func `a head of another service or a changed head is refused`() async throws {
         let foreign = try await Self.trail(over: stores, key: 8).head()
-        #expect(try await trail.verify(against: foreign) == .foreignHead)
+        #expect(try await trail.verify(against: foreign) == .headOfOtherKey)
         let head = try await trail.head().description
         let parts = head.split(separator: ".").map(String.init)
         for (part, value) in [(1, "19"), (2, "1"), (3, Base64.url.encode([UInt8](repeating: 0, count: 32)))] {
             var changed = parts
             changed[part] = value
             let text = changed.joined(separator: ".")
-            #expect(try await trail.verify(against: AuditHead(text)) == .foreignHead, "\(text)")
+            #expect(try await trail.verify(against: AuditHead(text)) == .headOfOtherKey, "\(text)")
         }
     }
 

@@ -136,7 +136,7 @@ struct FirstStartTests {
     @Test func `the opening lock ends with the opening, and one that is held too long is reported`() throws {
         let lock = try OpeningLock(folder.path)
         let error = withExtendedLifetime(lock) {
-            #expect(throws: StoreOpenError.self) { _ = try OpeningLock(folder.path, patience: .milliseconds(20)) }
+            #expect(throws: StoreOpenError.self) { _ = try OpeningLock(folder.path, timeout: .milliseconds(20)) }
         }
         #expect(error?.code == .inUse)
     }

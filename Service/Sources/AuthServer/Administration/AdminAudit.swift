@@ -145,7 +145,7 @@ extension AuditCheckResult {
         case .brokenLink: "broken_link"
         case .cut: "cut"
         case .rewritten: "rewritten"
-        case .foreignHead: "foreign_head"
+        case .headOfOtherKey: "foreign_head"
         case .archiveMissing: "archive_missing"
         case .archiveBroken: "archive_broken"
         }
@@ -156,7 +156,7 @@ extension AuditCheckResult {
         switch self {
         case .brokenLink(let sequence), .archiveMissing(let sequence), .archiveBroken(let sequence): sequence
         case .cut(let last): last + 1
-        case .intact, .rewritten, .foreignHead: nil
+        case .intact, .rewritten, .headOfOtherKey: nil
         }
     }
 
@@ -172,7 +172,7 @@ extension AuditCheckResult {
             "the archive of event \(first) and the following is not in the folder of audit.archive: they are not checked"
         case .archiveBroken(let first):
             "the archive of event \(first) and the following is changed, or not signed by this service"
-        case .foreignHead: "the head was not signed with this service key: it says nothing of this log"
+        case .headOfOtherKey: "the head was not signed with this service key: it says nothing of this log"
         }
     }
 }

@@ -61,7 +61,7 @@ package struct AdminCall: Sendable {
 }
 
 /// The response to a call: an HTTP status and a body of the API. From status 400 on, the body is an error.
-package struct AdminAnswer: Sendable {
+package struct AdminResponse: Sendable {
     package let status: Int
     /// The body; null if there is none.
     package let body: JSONValue

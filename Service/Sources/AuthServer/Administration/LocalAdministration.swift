@@ -15,7 +15,7 @@ package struct LocalAdministration: Sendable {
     }
 
     /// Carries out a call.
-    package func answer(_ call: AdminCall) async -> AdminAnswer {
+    package func answer(_ call: AdminCall) async -> AdminResponse {
         var answer: APIResponse
         do {
             answer = try await api.perform(call.route, try AdminRequest(call, by: caller))
@@ -28,11 +28,11 @@ package struct LocalAdministration: Sendable {
                 answer = frame.answer(Refusal(refusal.code, refusal.reason, hint: refusal.reason))
             }
         }
-        return AdminAnswer(answer)
+        return AdminResponse(answer)
     }
 }
 
-extension AdminAnswer {
+extension AdminResponse {
     /// The answer of the API.
     init(_ answer: APIResponse) {
         let body = answer.body.flatMap {

@@ -153,7 +153,7 @@ struct OperationsResponder: ListenerResponder {
     }
 
     /// Runs the checks and sets their metrics.
-    private func checkReadiness() async -> [Readiness.Finding] {
+    private func checkReadiness() async -> [Readiness.CheckResult] {
         let findings = await readiness.findings()
         for finding in findings {
             metrics.ready(finding.name, finding.failure == nil)

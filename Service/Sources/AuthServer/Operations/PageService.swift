@@ -67,12 +67,12 @@ package struct PageService: Sendable {
     package func lastUse(of credentialID: String) -> UnixTime? { administration.metrics?.credentialUses[credentialID] }
 
     /// Answers a call of the admin API as it would answer the bearer of the credential.
-    package func answer(_ call: AdminCall, by credential: Credential) async -> AdminAnswer {
+    package func answer(_ call: AdminCall, by credential: Credential) async -> AdminResponse {
         do {
-            return AdminAnswer(try await administration.answer(call, by: credential))
+            return AdminResponse(try await administration.answer(call, by: credential))
         } catch {
             let frame = ResponseFrame(requestID: RequestID.current ?? "page", now: now)
-            return AdminAnswer(frame.answer(Refusal(answering: error)))
+            return AdminResponse(frame.answer(Refusal(answering: error)))
         }
     }
 

@@ -32,7 +32,7 @@ package struct Readiness: Sendable {
     }
 
     /// The result of a check.
-    struct Finding: Sendable {
+    struct CheckResult: Sendable {
         let name: String
         /// The reason why the service cannot serve requests; nil: it can.
         var failure: String?
@@ -50,9 +50,9 @@ package struct Readiness: Sendable {
 
     private struct State: Sendable {
         var isDraining = false
-        var remembered: (findings: [Finding], until: ContinuousClock.Instant)?
+        var remembered: (findings: [CheckResult], until: ContinuousClock.Instant)?
         /// The checks in progress, shared by all callers.
-        var running: Task<[Finding], Never>?
+        var running: Task<[CheckResult], Never>?
         /// The checks that have no answer yet.
         var unanswered: Set<String> = []
     }
@@ -80,14 +80,14 @@ package struct Readiness: Sendable {
     func beginDraining() { state.withLockedValue { $0.isDraining = true } }
 
     /// The result of each check, at most a second old, so that frequent callers do not load the stores.
-    func findings() async -> [Finding] {
+    func findings() async -> [CheckResult] {
         let isDraining = state.withLockedValue(\.isDraining)
-        let accepting = Finding(name: Self.accepting, failure: isDraining ? "the service is stopping" : nil)
+        let accepting = CheckResult(name: Self.accepting, failure: isDraining ? "the service is stopping" : nil)
         return [accepting] + (await storesAsked())
     }
 
-    private func storesAsked() async -> [Finding] {
-        let running: Task<[Finding], Never>? = state.withLockedValue { state in
+    private func storesAsked() async -> [CheckResult] {
+        let running: Task<[CheckResult], Never>? = state.withLockedValue { state in
             if let remembered = state.remembered, ContinuousClock.now < remembered.until { return nil }
             if let running = state.running { return running }
             let task = Task { await ask() }
@@ -99,8 +99,8 @@ package struct Readiness: Sendable {
     }
 
     /// Runs all checks concurrently. A check that hangs delays the result by one deadline.
-    private func ask() async -> [Finding] {
-        let findings = await withTaskGroup(of: (Int, Finding).self) { group in
+    private func ask() async -> [CheckResult] {
+        let findings = await withTaskGroup(of: (Int, CheckResult).self) { group in
             for (index, check) in checks.enumerated() {
                 group.addTask { (index, await self.finding(of: check)) }
             }
@@ -115,13 +115,13 @@ package struct Readiness: Sendable {
 
     /// The result of a check. A check that hangs may ignore cancellation, so its task is abandoned. The check is not started
     /// again before that task ends: frequent scrapes must not leave more and more tasks behind.
-    private func finding(of check: Check) async -> Finding {
+    private func finding(of check: Check) async -> CheckResult {
         guard state.withLockedValue({ $0.unanswered.insert(check.name).inserted }) else {
-            return Finding(name: check.name, failure: "it has not answered an earlier question yet")
+            return CheckResult(name: check.name, failure: "it has not answered an earlier question yet")
         }
         return await withCheckedContinuation { continuation in
-            let waiting = NIOLockedValueBox<CheckedContinuation<Finding, Never>?>(continuation)
-            @Sendable func give(_ finding: Finding) {
+            let waiting = NIOLockedValueBox<CheckedContinuation<CheckResult, Never>?>(continuation)
+            @Sendable func give(_ finding: CheckResult) {
                 let waiting = waiting.withLockedValue { waiting in
                     defer { waiting = nil }
                     return waiting
@@ -130,10 +130,10 @@ package struct Readiness: Sendable {
             }
             let timer = Task {
                 guard (try? await sleep(deadline)) != nil else { return }
-                give(Finding(name: check.name, failure: "no answer within \(deadline)"))
+                give(CheckResult(name: check.name, failure: "no answer within \(deadline)"))
             }
             Task {
-                var finding = Finding(name: check.name)
+                var finding = CheckResult(name: check.name)
                 do { try await check.ask() } catch let degraded as Degraded {
                     finding.degraded = degraded
                 } catch {

@@ -51,9 +51,9 @@
             let socket = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             defer { if socket >= 0 { close(socket) } }
             // Bounded, so that a manager that does not read cannot block the service.
-            var patience = timeval(tv_sec: 2, tv_usec: 0)
+            var timeout = timeval(tv_sec: 2, tv_usec: 0)
             guard socket >= 0,
-                setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size)) == 0,
+                setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size)) == 0,
                 address.send(Array(state.rawValue.utf8), from: socket)
             else {
                 logger.warning(

@@ -126,7 +126,7 @@ public final class AppRegistry: Sendable {
                 throw ContractError("build_channel cannot change once the app has devices", code: .conflict)
             case .saved:
                 // Even if the mode was `enforce` before, because repeating a change that failed halfway must complete it.
-                if record.mode == .enforce { try await holdObserved(of: record, actor: actor) }
+                if record.mode == .enforce { try await makeObservedPending(of: record, actor: actor) }
                 return true
             }
         }
@@ -135,7 +135,7 @@ public final class AppRegistry: Sendable {
 
     /// Makes the devices that were admitted under observation pending. It works in steps, so that each write ends well within its
     /// deadline. A device that it misses is still refused (`DeviceRecord.status(under:)`).
-    private func holdObserved(of record: AppRecord, actor: String) async throws(StoreError) {
+    private func makeObservedPending(of record: AppRecord, actor: String) async throws(StoreError) {
         while true {
             let observed = try await devices.observedDevices(of: record.appID, limit: Self.pendingStep)
             let changes = observed.compactMap { device in

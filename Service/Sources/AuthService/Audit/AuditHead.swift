@@ -67,7 +67,7 @@ public enum AuditCheckResult: Sendable, Hashable {
     /// The chain has no break, but the head belongs to another chain.
     case rewritten
     /// The head was not signed by this service, so it proves nothing about the log.
-    case foreignHead
+    case headOfOtherKey
     /// The file of the archive that begins with this event is missing, so its events are not checked.
     case archiveMissing(Int64)
     /// The archive that begins with this event is changed, or its seal is not genuine.

@@ -48,7 +48,7 @@ public struct AuditTrail: Sendable {
 
     /// Checks the whole chain, archives included, and that it contains the head, if one is given.
     public func verify(against head: AuditHead? = nil) async throws -> AuditCheckResult {
-        if let head, try await !isGenuine(head) { return .foreignHead }
+        if let head, try await !isGenuine(head) { return .headOfOtherKey }
         let archived = try await verifyArchives(lookingFor: head?.sequence)
         guard archived.finding == .intact else { return archived.finding }
         if let broken = try await log.firstBrokenLink() { return .brokenLink(broken) }
@@ -59,7 +59,7 @@ public struct AuditTrail: Sendable {
 
     /// Checks the chain after the last archive, and that it contains the head. Reads no archive.
     package func verifyLog(against head: AuditHead) async throws -> AuditCheckResult {
-        guard try await isGenuine(head) else { return .foreignHead }
+        guard try await isGenuine(head) else { return .headOfOtherKey }
         if let broken = try await log.firstBrokenLink() { return .brokenLink(broken) }
         return try await compare(head)
     }

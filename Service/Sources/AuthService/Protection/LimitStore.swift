@@ -35,9 +35,9 @@ public protocol LimitStore: Sendable {
     /// - Parameters:
     ///   - bucket: the bucket of the token.
     ///   - rate: the bucket's size, and how fast it fills.
-    ///   - isQuestion: whether only to check, without taking the token.
+    ///   - isDryRun: whether only to check, without taking the token.
     /// - Returns: nil; or, if there is no token, the seconds until there is one, 1 to 300.
-    func take(_ bucket: SharedBucket, at rate: Rate, isQuestion: Bool) async throws(StoreError) -> Int64?
+    func take(_ bucket: SharedBucket, at rate: Rate, isDryRun: Bool) async throws(StoreError) -> Int64?
 
     /// Takes a token from the device's bucket. If there was one, makes all the claims or none, as `ReplayStore` does. Both take
     /// one round trip, because this happens for every signed request.

@@ -96,7 +96,7 @@ final class LiveClaimQuota: Sendable {
     }
 
     /// Applies the other nodes' reports on these apps, which came in reply to the announcements.
-    func hear(_ elsewhere: [AppID: Int], of announcements: [AppID: Int]) {
+    func applyReports(_ elsewhere: [AppID: Int], of announcements: [AppID: Int]) {
         shares.withLock { shares in
             for (app, count) in elsewhere {
                 shares[app]?.elsewhere = max(0, count)

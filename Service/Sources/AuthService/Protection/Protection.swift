@@ -188,7 +188,7 @@ final class Protection: Sendable {
         let now = clock.now
         let isSpent = buckets.take(bucket, now: now) != nil
         // The request is refused in any case. If the store fails, this node has still counted the refusal.
-        guard let shared, let wait = try? await shared.take(bucket, at: buckets.rate, isQuestion: false) else {
+        guard let shared, let wait = try? await shared.take(bucket, at: buckets.rate, isDryRun: false) else {
             return isSpent
         }
         spentElsewhere.withLock { $0[bucket] = now + wait }
@@ -219,7 +219,7 @@ final class Protection: Sendable {
     /// Refuses a device with too many rotations. `countRotation` counts a rotation once it is accepted.
     func admitRotation(of device: DeviceID) async throws(Refusal) {
         let wait =
-            if let shared { try await take(.rotations(device), at: rotations.rate, isQuestion: true, shared) } else {
+            if let shared { try await take(.rotations(device), at: rotations.rate, isDryRun: true, shared) } else {
                 rotations.waiting(device, now: clock.now)
             }
         try admit(wait, "rotations of one device")
@@ -229,7 +229,7 @@ final class Protection: Sendable {
     /// node counts it.
     func countRotation(of device: DeviceID) async {
         _ = rotations.take(device, now: clock.now)
-        _ = try? await shared?.take(.rotations(device), at: rotations.rate, isQuestion: false)
+        _ = try? await shared?.take(.rotations(device), at: rotations.rate, isDryRun: false)
     }
 
     /// Counts claims that are about to be made. Refuses an app that has used up its share of live claims.
@@ -262,14 +262,14 @@ final class Protection: Sendable {
         guard let shared else { return }
         let announcements = claims.announcements(now: clock.now)
         guard !announcements.isEmpty, let elsewhere = try? await shared.exchange(announcements) else { return }
-        claims.hear(elsewhere, of: announcements)
+        claims.applyReports(elsewhere, of: announcements)
     }
 
     private func take(
-        _ bucket: SharedBucket, at rate: Rate, isQuestion: Bool = false, _ shared: any LimitStore
+        _ bucket: SharedBucket, at rate: Rate, isDryRun: Bool = false, _ shared: any LimitStore
     ) async throws(Refusal) -> Int64? {
         try await storeCall { () async throws(StoreError) in
-            try await shared.take(bucket, at: rate, isQuestion: isQuestion)
+            try await shared.take(bucket, at: rate, isDryRun: isDryRun)
         }
     }
 

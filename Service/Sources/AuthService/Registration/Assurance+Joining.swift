@@ -23,17 +23,17 @@ extension Assurance {
 
     /// The rank of a proof. A proof of a higher rank replaces one of a lower rank.
     private enum Standing: Int, Comparable {
-        case unproven, development, test, maker
+        case unproven, development, test, platformProvider
 
         static func < (left: Standing, right: Standing) -> Bool { left.rawValue < right.rawValue }
     }
 
     private var standing: Standing {
         switch app {
-        case .none: key == .unattested ? .unproven : .maker
+        case .none: key == .unattested ? .unproven : .platformProvider
         case .development: .development
         case .test: .test
-        case .playIntegrity, .appAttest, .appAttestDevelopment: .maker
+        case .playIntegrity, .appAttest, .appAttestDevelopment: .platformProvider
         }
     }
 

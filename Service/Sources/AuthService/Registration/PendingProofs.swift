@@ -27,7 +27,7 @@ struct PendingProofs: Sendable {
     }
 
     /// The time for which a proof is kept, in seconds.
-    static let patience: Int64 = 86_400
+    static let longestWait: Int64 = 86_400
     /// The time after which a proof without a device must belong to a failed registration, in seconds.
     private static let registrationTime: Int64 = 60
     private static let page = 100
@@ -78,7 +78,7 @@ struct PendingProofs: Sendable {
         }
         // An operator has decided meanwhile.
         guard device.status == .pending else { return try await erase(proof.deviceID) }
-        guard age <= Self.patience else { return try await reject(device, "not_settled_within_a_day") }
+        guard age <= Self.longestWait else { return try await reject(device, "not_settled_within_a_day") }
         guard !isAway, !backOff.isPostponed(proof.deviceID, at: clock.now) else { return }
         let app = try await apps.enabled(proof.appID)
         guard let input = input(proof, device) else {

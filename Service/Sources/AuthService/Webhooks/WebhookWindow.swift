@@ -13,7 +13,7 @@ struct WebhookWindow: Sendable {
     /// The most events after the position that are looked at.
     static let size = 500
     /// Seconds after which an event that could not be delivered is given up.
-    static let patience: Int64 = 86_400
+    static let retryPeriod: Int64 = 86_400
 
     init(position: Int64) { self.position = position }
 
@@ -41,14 +41,14 @@ struct WebhookWindow: Sendable {
         }
     }
 
-    /// The events that are given up: they failed for the whole patience, and so did everything before them.
+    /// The events that are given up: they failed for the whole retry period, and so did everything before them.
     ///
     /// - Parameters:
     ///   - events: what could not be delivered.
     ///   - failingSince: since when the first of them fails; nil: it does not.
     static func givenUp(_ events: [RecordedAuditEvent], failingSince: UnixTime?, at now: UnixTime) -> Set<Int64> {
-        guard let failingSince, now - failingSince >= patience else { return [] }
-        return Set(events.filter { now - $0.event.at >= patience }.map(\.sequence))
+        guard let failingSince, now - failingSince >= retryPeriod else { return [] }
+        return Set(events.filter { now - $0.event.at >= retryPeriod }.map(\.sequence))
     }
 
     /// The events up to the first that removes an app of the webhook. A later app with the same id is another app.

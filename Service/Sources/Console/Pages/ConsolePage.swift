@@ -91,7 +91,7 @@ struct CallRefused: Error, Hashable {
     /// The API's own sentence.
     let message: String
 
-    init(_ answer: AdminAnswer) {
+    init(_ answer: AdminResponse) {
         status = answer.status
         code = answer.body["error"]?.string ?? "INTERNAL_ERROR"
         message = answer.body["message"]?.string ?? "The service answered \(answer.status)."

@@ -40,7 +40,7 @@ struct Visit: Sendable {
     }
 
     /// As above, with the version of the answer's record.
-    func answer(_ call: AdminCall, ifMatch tag: String? = nil) async throws(CallRefused) -> AdminAnswer {
+    func answer(_ call: AdminCall, ifMatch tag: String? = nil) async throws(CallRefused) -> AdminResponse {
         var call = call
         call.ifMatch = tag
         let answer = await service.answer(call, by: credential)
@@ -70,7 +70,7 @@ struct Visit: Sendable {
     /// The version to which the person's decision applies: for a form, the one that its page showed.
     ///
     /// - Parameter read: the current answer about that record.
-    func seenVersion(of read: AdminAnswer) throws(PageRefusal) -> String? {
+    func seenVersion(of read: AdminResponse) throws(PageRefusal) -> String? {
         guard request.method == "POST" else { return read.entityTag }
         guard let tag = request.form["tag"], tag.hasPrefix("\"") else {
             throw PageRefusal(

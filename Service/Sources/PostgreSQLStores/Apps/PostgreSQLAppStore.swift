@@ -44,7 +44,7 @@ struct PostgreSQLAppStore: AppStore {
                 recording: change.event)
             guard removed > 0 else { return .conflict }
             for table in ["evidence", "pending_proofs"] {
-                connection.finally(Statement("DELETE FROM \(table) WHERE app_id = $1", [.text(app.text)]))
+                connection.beforeCommit(Statement("DELETE FROM \(table) WHERE app_id = $1", [.text(app.text)]))
             }
             for credential in change.credentials {
                 guard try PostgreSQLCredentialStore.save(credential, on: connection) else { throw change.halfDecided }

@@ -87,7 +87,7 @@ extension Connection {
     /// Appends an event to the log, in the transaction of its change.
     func append(_ event: AuditEvent) {
         transaction?.hasEvents = true
-        finally(
+        beforeCommit(
             Statement(
                 """
                 INSERT INTO audit_waiting (code, at, actor, app_id, device_id, detail) VALUES ($1, $2, $3, $4, $5, $6)

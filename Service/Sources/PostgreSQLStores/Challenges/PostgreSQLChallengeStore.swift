@@ -46,15 +46,15 @@ final class PostgreSQLChallengeStore: ChallengeStore {
         // Evict more than the excess, so that not every insertion has to count during a flood.
         let eviction = Statement("SELECT evict_challenges($1, $2)", [.integer(maximum), .integer(step - 1)])
         try await database.write(isLasting: false) { (connection) throws(StoreError) in
-            connection.finally(insertion)
-            if isDue { connection.finally(eviction) }
+            connection.beforeCommit(insertion)
+            if isDue { connection.beforeCommit(eviction) }
         }
     }
 
     func take(_ bytes: [UInt8]) async throws(StoreError) -> IssuedChallenge? {
         let now = clock.now
         return try await database.write(isLasting: false) { (connection) throws(StoreError) in
-            let row = try connection.alone(
+            let row = try connection.runAutocommit(
                 Statement(
                     "DELETE FROM challenges WHERE challenge = $1 RETURNING app_id, purpose, expires_at",
                     [.bytes(bytes)])

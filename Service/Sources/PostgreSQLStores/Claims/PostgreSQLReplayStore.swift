@@ -148,7 +148,7 @@ final class PostgreSQLReplayStore: ReplayStore {
                 guard !failover.isDue(on: connection.place, at: now) else {
                     return (calls.map { _ in Finding.unknownHistory }, connection.place)
                 }
-                let results = try connection.whole([lock] + calls.map(\.statement)).dropFirst()
+                let results = try connection.runTransaction([lock] + calls.map(\.statement)).dropFirst()
                 let findings = try zip(results, calls).map { (result, call) throws(StoreError) in
                     try Self.finding(result, call.claims)
                 }

@@ -34,7 +34,7 @@ extension Connection {
     }
 
     /// Runs a statement as its own transaction, without `BEGIN` and `COMMIT`.
-    func alone(_ statement: Statement) throws(StoreError) -> StatementResult {
+    func runAutocommit(_ statement: Statement) throws(StoreError) -> StatementResult {
         guard transaction?.isBegun == false else { return try rows(statement.sql, statement.parameters) }
         transaction?.isCommitSent = true
         guard let result = try run([statement]).last else { throw StoreError(.unavailable, "PostgreSQL: no result") }
@@ -42,7 +42,7 @@ extension Connection {
     }
 
     /// Runs statements as a complete transaction with `BEGIN` and `COMMIT`, in one round trip.
-    func whole(_ statements: [Statement]) throws(StoreError) -> [StatementResult] {
+    func runTransaction(_ statements: [Statement]) throws(StoreError) -> [StatementResult] {
         transaction?.isCommitSent = true
         let results = try run([Self.begin] + statements + [Self.commit])
         guard results.last?.command == "COMMIT" else { throw Self.rolledBack }
@@ -52,7 +52,7 @@ extension Connection {
     private static var rolledBack: StoreError { StoreError(.unavailable, "PostgreSQL rolled the transaction back") }
 
     /// Adds a statement that runs right before the commit.
-    func finally(_ statement: Statement) { transaction?.last.append(statement) }
+    func beforeCommit(_ statement: Statement) { transaction?.last.append(statement) }
 
     /// Runs a body and commits its changes. Retries within the deadline if the transaction conflicts with another one.
     ///

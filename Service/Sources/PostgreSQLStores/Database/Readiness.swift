@@ -71,7 +71,7 @@ extension PostgreSQLStores {
 
     /// Checks of the server and the database for the operator. They change nothing.
     public func diagnose() async -> [StoreCheckResult] {
-        await Diagnosis(
+        await PostgreSQLChecks(
             address: address, connections: database.pool.size, claims: claims, isFailoverLossless: isFailoverLossless,
             clock: clock
         ).findings()
@@ -85,7 +85,7 @@ extension PostgreSQLStores {
         do throws(StoreOpenError) { address = try ServerAddress(url) } catch {
             return [.failure("postgresql_url", error.description, do: "Mend the URL.")]
         }
-        return await Diagnosis(
+        return await PostgreSQLChecks(
             address: address, connections: options.connections, claims: options.claims,
             isFailoverLossless: options.isFailoverLossless, clock: clock
         )

@@ -28,6 +28,6 @@ extension Connection {
     func tellOtherNodes() {
         guard transaction?.isTelling == false else { return }
         transaction?.isTelling = true
-        finally(Statement("SELECT pg_notify('\(ExternalChanges.channel)', $1)", [.text(node.text)]))
+        beforeCommit(Statement("SELECT pg_notify('\(ExternalChanges.channel)', $1)", [.text(node.text)]))
     }
 }

@@ -103,7 +103,7 @@ final class StoreDatabase: Sendable {
                 if let key = keys.command { try PostgreSQLServiceKeyStore.check(key, seals: connection) }
                 if sealing, let key = keys.service { try PostgreSQLServiceKeyStore.check(key, isListedIn: connection) }
                 let value = try body(connection)
-                if isLasting { connection.finally(Self.replicate) }
+                if isLasting { connection.beforeCommit(Self.replicate) }
                 return (value, connection.transaction?.hasEvents ?? false)
             }
             if hasEvents { chainer.wake() }

@@ -58,7 +58,7 @@ final class Sweeper: Sendable {
     func sweep() async throws(StoreError) {
         let (now, maximumBytes, tolerance) = (clock.now, maximumBytes, clockTolerance)
         // TRUNCATE waits for running calls and blocks later ones, so wait at most 100 ms for the lock.
-        let patience = Statement("SELECT set_config('lock_timeout', '100ms', true)")
+        let lockTimeout = Statement("SELECT set_config('lock_timeout', '100ms', true)")
         // A round would record a promoted replica as a loss, because it knows no claims. The nodes that made some look for them within
         // one round.
         let claims = Statement(
@@ -73,26 +73,26 @@ final class Sweeper: Sendable {
         let challenges = Statement("SELECT purge_challenges($1)", [.time(now)])
         let remaining = try await database.pool.run { [isLeft] (connection) throws(StoreError) in
             let remaining = try connection.inTransaction { (connection) throws(StoreError) in
-                let row = try connection.results([patience, claims]).last?.first
+                let row = try connection.results([lockTimeout, claims]).last?.first
                 isLeft.withLock { $0 = row == nil }
                 return try row?.optionalInteger("remaining")
             }
             try connection.inTransaction { (connection) throws(StoreError) in
-                _ = try connection.results([patience, challenges])
+                _ = try connection.results([lockTimeout, challenges])
             }
             return remaining
         }
-        if keepsClaims { await measure(patience) }
+        if keepsClaims { await measure(lockTimeout) }
         if let remaining { note(remaining) }
     }
 
     /// Reads the size of the claims' tables. If that fails, the last size stays.
-    private func measure(_ patience: Statement) async {
+    private func measure(_ lockTimeout: Statement) async {
         let question = Statement(
             "SELECT sum(pg_total_relation_size(format('claims_%s', slot)::regclass))::bigint AS bytes FROM claim_slots")
         let bytes = try? await database.pool.run { (connection) throws(StoreError) in
             try connection.inTransaction { (connection) throws(StoreError) in
-                try connection.results([patience, question]).last?.first?.optionalInteger("bytes")
+                try connection.results([lockTimeout, question]).last?.first?.optionalInteger("bytes")
             }
         }
         guard let bytes else { return }

@@ -44,15 +44,15 @@ struct PostgreSQLDeviceStore: DeviceStore {
                 guard try connection.countPending(like: device) < maximumPending else { return .tooManyPending }
             }
             // Sent with the commit. If another transaction inserts one of the keys first, the checks run again and see it.
-            connection.finally(
+            connection.beforeCommit(
                 Statement(
                     """
                     INSERT INTO devices (\(DeviceRecord.selection))
                     VALUES (\(placeholders(DeviceRecord.columns.count)))
                     """, device.parameters))
-            connection.finally(KeyTable.bind(device.key, to: device.deviceID, as: .current))
+            connection.beforeCommit(KeyTable.bind(device.key, to: device.deviceID, as: .current))
             if let previous = device.previousKey {
-                connection.finally(KeyTable.bind(previous, to: device.deviceID, as: .previous))
+                connection.beforeCommit(KeyTable.bind(previous, to: device.deviceID, as: .previous))
             }
             connection.append(event)
             return .inserted
@@ -70,9 +70,9 @@ struct PostgreSQLDeviceStore: DeviceStore {
                 outcomes[index] = .saved
                 let change = changes[index]
                 if change.replacesKey {
-                    connection.finally(KeyTable.move(of: change.after.deviceID, from: .previous, to: .retired))
-                    connection.finally(KeyTable.move(of: change.after.deviceID, from: .current, to: .previous))
-                    connection.finally(KeyTable.bind(change.after.key, to: change.after.deviceID, as: .current))
+                    connection.beforeCommit(KeyTable.move(of: change.after.deviceID, from: .previous, to: .retired))
+                    connection.beforeCommit(KeyTable.move(of: change.after.deviceID, from: .current, to: .previous))
+                    connection.beforeCommit(KeyTable.bind(change.after.key, to: change.after.deviceID, as: .current))
                 }
                 connection.append(change.event)
             }

@@ -34,7 +34,7 @@ struct PostgreSQLEndedDeviceStore: EndedDeviceStore {
                 """, [.time(time), limit])
             guard forgotten.count > 0 else { return 0 }
             let ids = try forgotten.rows.map { (row) throws(StoreError) in try row.text("device_id") }
-            connection.finally(
+            connection.beforeCommit(
                 Statement("DELETE FROM pending_proofs WHERE device_id = ANY ($1)", [.texts(ids)]))
             connection.append(event)
             connection.tellOtherNodes()

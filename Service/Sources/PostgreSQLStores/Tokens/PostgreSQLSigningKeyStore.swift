@@ -24,21 +24,21 @@ struct PostgreSQLSigningKeyStore: SigningKeyStore {
             // Changes are serialized, so that each sees the previous one's keys.
             _ = try connection.rows("SELECT \(AdvisoryLock.signingKeys.sql)")
             guard try Self.keys(connection) == change.before else { return false }
-            connection.finally(
+            connection.beforeCommit(
                 Statement("DELETE FROM signing_keys WHERE id = ANY ($1)", [.texts(change.removed)]))
             for key in change.promoted {
-                connection.finally(
+                connection.beforeCommit(
                     Statement(
                         "UPDATE signing_keys SET signs_from = $1 WHERE id = $2", [.time(key.signsFrom), .text(key.id)]))
             }
             for key in change.added {
-                connection.finally(
+                connection.beforeCommit(
                     Statement(
                         "INSERT INTO signing_keys (id, sealed_key, created_at, signs_from) VALUES ($1, $2, $3, $4)",
                         [.text(key.id), .bytes(key.sealedKey), .time(key.createdAt), .time(key.signsFrom)]))
             }
             if let id = change.revoked {
-                connection.finally(
+                connection.beforeCommit(
                     Statement(
                         "INSERT INTO revoked_signing_keys (id, revoked_at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
                         [.text(id), .time(change.at)]))

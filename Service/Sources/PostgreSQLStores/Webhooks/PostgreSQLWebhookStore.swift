@@ -83,7 +83,7 @@ extension Connection {
         guard !deliveries.isEmpty else { return }
         let columns = ["webhook_id"] + WebhookDelivery.columns
         for delivery in deliveries {
-            finally(
+            beforeCommit(
                 Statement(
                     """
                     INSERT INTO webhook_deliveries (\(columns.joined(separator: ", ")))
@@ -95,7 +95,7 @@ extension Connection {
                         .text(delivery.failure),
                     ]))
         }
-        finally(
+        beforeCommit(
             Statement(
                 """
                 DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND number <= (

@@ -15,7 +15,7 @@ struct RedisLimits: LimitStore {
 
     private var time: String { clock.map { "\($0.now.seconds)" } ?? "" }
 
-    func take(_ shared: SharedBucket, at rate: Rate, isQuestion: Bool) async throws(StoreError) -> Int64? {
+    func take(_ shared: SharedBucket, at rate: Rate, isDryRun: Bool) async throws(StoreError) -> Int64? {
         let (partition, key) = key(shared)
         let (session, _) = try router.route(partition)
         let reply = try await router.run(.take, partition, on: session, words: 7) { command in
@@ -23,7 +23,7 @@ struct RedisLimits: LimitStore {
             command.add(key)
             command.add(rate)
             command.add("1")
-            command.add(isQuestion ? "1" : "0")
+            command.add(isDryRun ? "1" : "0")
             command.add(time)
         }
         guard case .integer(let wait) = reply, (0...300).contains(wait) else {

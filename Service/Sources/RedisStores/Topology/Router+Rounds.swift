@@ -62,7 +62,7 @@ extension Router {
         if let known {
             let wasWatched = table.withLock { $0.hasLease(known, at: asked) }
             let tooSlow = StoreError(.tooSlow, "Redis did not answer in time")
-            let serverInfo = try await within(settings.patience, orThrow: tooSlow) { () async throws(StoreError) in
+            let serverInfo = try await within(settings.checkTimeout, orThrow: tooSlow) { () async throws(StoreError) in
                 try await known.readServerInfo()
             }
             try await watch(serverInfo, asked: asked, on: known, placement)
@@ -74,7 +74,7 @@ extension Router {
             end(known, because: StoreError(.unavailable, "Redis at \(endpoint) was promoted or replaced"))
         }
         var probing = settings.connection
-        probing.deadline = min(probing.deadline, settings.patience)
+        probing.deadline = min(probing.deadline, settings.checkTimeout)
         try await RedisConnection.open(endpoint, probing).close(
             because: StoreError(.unavailable, "the probe has ended"))
         let session = try await openSession(to: endpoint)

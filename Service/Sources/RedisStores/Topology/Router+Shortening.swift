@@ -34,7 +34,7 @@ extension Router {
         }
         guard let history = parts.first?.route.history, let keeper = settings.keeper else { return }
         let tooSlow = StoreError(.tooSlow, "an interval was not shortened in time")
-        try? await within(settings.patience, orThrow: tooSlow) { () async throws(StoreError) in
+        try? await within(settings.checkTimeout, orThrow: tooSlow) { () async throws(StoreError) in
             guard let end = try await keeper.unclaimedEnd(of: history) else { return }
             await withTaskGroup(of: Void.self) { group in
                 for (partition, route) in parts where route.history?.text == history.text {
@@ -52,7 +52,7 @@ extension Router {
     func settle() async throws(StoreError) {
         guard let keeper = settings.keeper else { return }
         let tooSlow = StoreError(.tooSlow, "PostgreSQL did not answer in time")
-        try await within(settings.patience, orThrow: tooSlow) { () async throws(StoreError) in
+        try await within(settings.checkTimeout, orThrow: tooSlow) { () async throws(StoreError) in
             try await keeper.settle()
         }
     }

@@ -17,7 +17,7 @@ final class Router: Sendable {
         var lease: Duration = .seconds(ClaimHistory.lease)
         var interval: Duration = .seconds(1)
         /// The longest time for a server's answer to a check. Two rounds and the pause between them are shorter than a lease.
-        var patience: Duration = .seconds(1)
+        var checkTimeout: Duration = .seconds(1)
         var retryInterval: Duration = .milliseconds(50)
         var connection = ConnectionSettings()
         /// Names the store that keeps the claims' history; nil: this Redis, whatever data it has.

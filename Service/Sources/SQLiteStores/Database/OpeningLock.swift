@@ -11,13 +11,13 @@ final class OpeningLock {
     ///
     /// - Parameters:
     ///   - folder: the folder of the database.
-    ///   - patience: the longest wait for another process.
-    init(_ folder: String, patience: Duration = .seconds(30)) throws(StoreOpenError) {
+    ///   - timeout: the longest wait for another process.
+    init(_ folder: String, timeout: Duration = .seconds(30)) throws(StoreOpenError) {
         self.folder = Foundation.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard self.folder >= 0 else {
             throw StoreOpenError(.notReadable, "The folder \(folder) cannot be opened: \(SystemError.current).")
         }
-        let limit = ContinuousClock.now + patience
+        let limit = ContinuousClock.now + timeout
         while flock(self.folder, LOCK_EX | LOCK_NB) != 0 {
             // The file system has no locks. Rely on SQLite's own locking.
             guard errno == EWOULDBLOCK || errno == EINTR else { return }

@@ -5,7 +5,7 @@ import StrictJSON
 /// The admin API, on the store or over HTTP to a running service. Commands do not see the difference.
 protocol Administration: Sendable {
     /// Makes a call. Throws if there is no response.
-    func answer(_ call: AdminCall) async throws -> AdminAnswer
+    func answer(_ call: AdminCall) async throws -> AdminResponse
 
     /// Closes the store or the connection.
     func close() async
@@ -38,7 +38,7 @@ extension Administration {
     /// The body of a success.
     ///
     /// - Throws: as `ask`.
-    static func success(_ answer: AdminAnswer, of route: AdminRoute) throws(CommandFailure) -> JSONObject {
+    static func success(_ answer: AdminResponse, of route: AdminRoute) throws(CommandFailure) -> JSONObject {
         guard answer.status >= 400 else { return answer.body.object ?? JSONObject() }
         guard let fields = try? JSONFields(answer.body), let error = try? ErrorBody(fields) else {
             throw CommandFailure(.impossible, "the answer, with status \(answer.status), is not the admin API's")

@@ -26,7 +26,7 @@ struct LocalStore: Administration {
         administration = LocalAdministration(service: service, stores: stores.all, actor: SystemUser.actor)
     }
 
-    func answer(_ call: AdminCall) async throws -> AdminAnswer {
+    func answer(_ call: AdminCall) async throws -> AdminResponse {
         if call.route.method != "GET" { try await key.admitCommand(to: stores, writing: true) }
         return await administration.answer(call)
     }

@@ -30,7 +30,7 @@ struct RemoteService: Administration {
         }
     }
 
-    func answer(_ call: AdminCall) async throws -> AdminAnswer {
+    func answer(_ call: AdminCall) async throws -> AdminResponse {
         let body = call.body.map { JSONValue.object($0).bytes } ?? []
         var headers = [("Authorization", "Bearer \(credential.exposed)")]
         if !body.isEmpty { headers.append(("Content-Type", "application/json")) }
@@ -50,7 +50,7 @@ struct RemoteService: Administration {
         guard let json = json ?? (answer.body.isEmpty ? .null : nil) else {
             throw CommandFailure(.impossible, "\(origin) does not answer in JSON, status \(answer.status)")
         }
-        return AdminAnswer(status: answer.status, body: json, entityTag: answer.headers.values("ETag").first)
+        return AdminResponse(status: answer.status, body: json, entityTag: answer.headers.values("ETag").first)
     }
 
     func close() async {}

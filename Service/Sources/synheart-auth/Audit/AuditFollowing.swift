@@ -24,7 +24,7 @@ extension Administration {
                 .followAudit,
                 query: query + [("after", after.map { String($0) }), ("wait_seconds", hasAnswered ? "25" : "0")])
             var failure: CommandFailure?
-            var answer: AdminAnswer?
+            var answer: AdminResponse?
             do { answer = try await self.answer(call) } catch let error as CommandFailure { failure = error }
             if let answer, answer.status >= 500 || answer.status == 429 {
                 failure = CommandFailure(.impossible, "the service answers with status \(answer.status)")

@@ -60,7 +60,7 @@ struct Restoration: Sendable {
                 + "put back a copy of its file, or restore without audit.archive, which checks no file"
         case .brokenLink(let sequence):
             "the audit log is changed at event \(sequence) after the restore, or in its archives: do not use the new database"
-        case .intact, .cut, .rewritten, .foreignHead:
+        case .intact, .cut, .rewritten, .headOfOtherKey:
             "the audit log is not whole after the restore: do not use the new database"
         }
     }

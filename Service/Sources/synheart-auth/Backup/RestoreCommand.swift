@@ -66,7 +66,7 @@ struct RestoreCommand: AsyncParsableCommand {
             }
             outcome.refusal = max(outcome.refusal, SignaturePolicy.maximumFutureWindow)
         case .servers(let url, let redis):
-            _ = try await PostgreSQLStores.fill(url, from: export, lastReading: takenAt)
+            _ = try await PostgreSQLStores.importRows(url, from: export, lastReading: takenAt)
             let stores = try await ServerStores.forCommand(postgresql: url, creating: false)
             try await closing(stores.close) {
                 outcome = try await restoration.complete(

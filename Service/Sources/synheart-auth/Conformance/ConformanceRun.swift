@@ -16,7 +16,7 @@ struct ConformanceRun {
     /// - Throws: a `CommandFailure` if no service answers, or if it does not have the app.
     init(_ stage: Stage) async throws {
         self.stage = stage
-        let answer: WireAnswer
+        let answer: WireResponse
         do { answer = try await stage.send(WireRequest(method: "GET", target: Route.status.rawValue)) } catch {
             throw CommandFailure(.impossible, "cannot reach \(stage.options.url): \(error)")
         }
@@ -87,12 +87,12 @@ extension Stage {
     }
 
     /// Sends a request after the end of the run.
-    private func farewell(_ request: WireRequest) async throws -> WireAnswer {
+    private func farewell(_ request: WireRequest) async throws -> WireResponse {
         let answer = try await transport.send(
             TransportRequest(
                 method: request.method, url: options.url + request.target,
                 headers: HeaderFields(request.headers.map { ($0.name, $0.value) }), body: [], deadline: .seconds(5),
                 maximumAnswer: 65_536))
-        return WireAnswer(status: answer.status, headers: answer.headers, body: answer.body)
+        return WireResponse(status: answer.status, headers: answer.headers, body: answer.body)
     }
 }

@@ -98,7 +98,7 @@ extension Stage {
 
     /// The phone of an accepted registration.
     @discardableResult
-    func enter(_ parts: Enrolment, _ platform: Platform, _ answer: WireAnswer) throws -> Phone {
+    func enter(_ parts: Enrolment, _ platform: Platform, _ answer: WireResponse) throws -> Phone {
         guard let registered = try? RegisterResponse(parsing: answer.body) else {
             throw CaseEnd.fails("the answer has no device id")
         }

@@ -42,7 +42,7 @@ struct WireRequest: Sendable {
 }
 
 /// An answer of the other side, which may be an attacker's: its size is bounded, and nothing in it is trusted.
-struct WireAnswer: Sendable {
+struct WireResponse: Sendable {
     let status: Int
     let headers: HeaderFields
     let body: [UInt8]
@@ -74,7 +74,7 @@ struct Exchange: Sendable {
     let url: String
     let sent: WireRequest
     /// The answer, or why none arrived.
-    let came: Result<WireAnswer, NoAnswer>
+    let came: Result<WireResponse, NoAnswer>
 
     /// The most bytes of a body, and of one header's value, that a report shows.
     private static let shown = 2048

@@ -64,7 +64,7 @@ struct Stage: Sendable {
 
     /// Sends a request to the service, or to another URL. A refusal because of a rate limit has no effect, so the request is sent
     /// again after the time that the service names.
-    func send(_ request: WireRequest, to url: String? = nil) async throws -> WireAnswer {
+    func send(_ request: WireRequest, to url: String? = nil) async throws -> WireResponse {
         while true {
             let answer = try await sendOnce(request, to: url)
             guard answer.status == 429 else { return answer }
@@ -77,7 +77,7 @@ struct Stage: Sendable {
     }
 
     /// Sends a request once.
-    func sendOnce(_ request: WireRequest, to url: String? = nil) async throws -> WireAnswer {
+    func sendOnce(_ request: WireRequest, to url: String? = nil) async throws -> WireResponse {
         guard .now < options.deadline else { throw CaseEnd.skipped("the time of --timeout is over") }
         try Task.checkCancellation()
         let url = (url ?? options.url) + request.target
@@ -88,7 +88,7 @@ struct Stage: Sendable {
         let exchange = Task { [transport] in try await transport.send(message, isChunked: request.isChunked) }
         switch await exchange.result {
         case .success(let answer):
-            let came = WireAnswer(status: answer.status, headers: answer.headers, body: answer.body)
+            let came = WireResponse(status: answer.status, headers: answer.headers, body: answer.body)
             trace.add(Exchange(url: url, sent: request, came: .success(came)))
             return came
         case .failure(let error):
@@ -99,8 +99,8 @@ struct Stage: Sendable {
     }
 
     /// Sends copies of requests concurrently, and returns all answers.
-    func sendTogether(_ requests: [(request: WireRequest, url: String)]) async throws -> [WireAnswer] {
-        try await withThrowingTaskGroup(of: WireAnswer.self) { group in
+    func sendTogether(_ requests: [(request: WireRequest, url: String)]) async throws -> [WireResponse] {
+        try await withThrowingTaskGroup(of: WireResponse.self) { group in
             for (request, url) in requests { group.addTask { try await sendOnce(request, to: url) } }
             return try await group.reduce(into: []) { $0.append($1) }
         }
@@ -108,7 +108,7 @@ struct Stage: Sendable {
 
     /// Sends a request that must succeed.
     @discardableResult
-    func accepted(_ request: WireRequest, at url: String? = nil, _ what: String = "") async throws -> WireAnswer {
+    func accepted(_ request: WireRequest, at url: String? = nil, _ what: String = "") async throws -> WireResponse {
         let answer = try await send(request, to: url)
         guard answer.isSuccess else { throw CaseEnd.fails(Self.sentence("success", answer, what)) }
         return answer
@@ -122,7 +122,7 @@ struct Stage: Sendable {
     }
 
     /// Checks that an answer is a refusal with one of these codes.
-    func requireRefusal(_ answer: WireAnswer, _ codes: [ErrorCode], _ what: String = "") throws {
+    func requireRefusal(_ answer: WireResponse, _ codes: [ErrorCode], _ what: String = "") throws {
         guard codes.contains(where: { $0.rawValue == answer.code && $0.httpStatus == answer.status }) else {
             let expected = codes.map { "\($0.httpStatus) \($0.rawValue)" }.joined(separator: " or ")
             throw CaseEnd.fails(Self.sentence(expected, answer, what))
@@ -135,7 +135,7 @@ struct Stage: Sendable {
         guard 400..<500 ~= answer.status else { throw CaseEnd.fails(Self.sentence("a refusal", answer, what)) }
     }
 
-    private static func sentence(_ expected: String, _ answer: WireAnswer, _ what: String) -> String {
+    private static func sentence(_ expected: String, _ answer: WireResponse, _ what: String) -> String {
         "\(what.isEmpty ? "" : "\(what): ")expected \(expected), came \(answer.text)"
     }
 

@@ -14,122 +14,122 @@ struct ContentChecks {
 
     private static let day: Int64 = 86_400
 
-    func run(_ diagnosis: inout Diagnosis) async {
+    func run(_ report: inout DoctorReport) async {
         do {
-            try await checkAudit(&diagnosis)
-            try await checkProxies(&diagnosis)
-            try await checkClock(&diagnosis)
-            try await checkSigningKeys(&diagnosis)
-            try await checkCredentials(&diagnosis)
+            try await checkAudit(&report)
+            try await checkProxies(&report)
+            try await checkClock(&report)
+            try await checkSigningKeys(&report)
+            try await checkCredentials(&report)
             let keys = try await stores.signingKeys.signingKeys().map(\.id)
-            await OriginChecks(origins: origins, keys: Set(keys)).run(&diagnosis)
+            await OriginChecks(origins: origins, keys: Set(keys)).run(&report)
         } catch {
-            diagnosis.fail("database", "\(error)", do: "look at the disk and at who else uses the file")
+            report.fail("database", "\(error)", do: "look at the disk and at who else uses the file")
         }
         do {
             let records = try await service.apps.records()
             if records.isEmpty {
-                diagnosis.warn("apps", "there are none", do: "`apps example` prints a record for `apps add`")
+                report.warn("apps", "there are none", do: "`apps example` prints a record for `apps add`")
             }
-            for record in records { check(record, &diagnosis) }
+            for record in records { check(record, &report) }
         } catch {
-            diagnosis.fail(
+            report.fail(
                 "apps", "\(error)", do: "use the service key that the database was made with; it is in your backup")
         }
     }
 
-    private func checkAudit(_ diagnosis: inout Diagnosis) async throws {
+    private func checkAudit(_ report: inout DoctorReport) async throws {
         switch try await service.auditTrail.verify() {
         case .brokenLink(let sequence):
-            diagnosis.fail(
+            report.fail(
                 "audit", "event \(sequence) is changed or not there",
                 do: "the database was changed: compare it with a backup and with heads kept elsewhere")
         case .archiveMissing(let first):
-            diagnosis.fail(
+            report.fail(
                 "audit", "the archive that begins with event \(first) is not in the folder of audit.archive",
                 do: "put the files of the archive back, or name their folder")
         case .archiveBroken(let first):
-            diagnosis.fail(
+            report.fail(
                 "audit", "the archive that begins with event \(first) is changed, or not signed by this service",
                 do: "compare its file with a copy kept elsewhere")
-        case .intact, .cut, .rewritten, .foreignHead:
-            diagnosis.ok("audit", "the chain has no break; `audit verify --head` also finds a cut end")
+        case .intact, .cut, .rewritten, .headOfOtherKey:
+            report.ok("audit", "the chain has no break; `audit verify --head` also finds a cut end")
         }
     }
 
     /// Names the trusted proxies that named no client within the last day.
-    private func checkProxies(_ diagnosis: inout Diagnosis) async throws {
+    private func checkProxies(_ report: inout DoctorReport) async throws {
         let since = service.clock.now - Self.day
         let events = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 1000).map(\.event)
         let named = events.filter {
             $0.code == .securityEvent && $0.at >= since && $0.detail["event"]?.string == AuthService.unnamedEvent
         }
         for proxy in Set(named.compactMap { $0.detail["address"]?.string }).sorted() {
-            diagnosis.warn(
+            report.warn(
                 "trusted_proxies", "\(proxy) sent requests that name no client address: its clients share one limit",
                 do: "make it append the client's address to X-Forwarded-For, or take it out of server.trusted_proxies")
         }
     }
 
-    private func checkClock(_ diagnosis: inout Diagnosis) async throws {
+    private func checkClock(_ report: inout DoctorReport) async throws {
         let newest = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 100).map(\.event.at).max()
         let behind = newest.map { $0 - service.clock.now } ?? 0
         guard behind <= 30 else {
-            return diagnosis.fail(
+            return report.fail(
                 "clock", "this machine's clock is \(behind) s behind the newest event",
                 do: "set the clock, and let NTP keep it: the service is not ready before")
         }
-        diagnosis.ok("clock", "it is \(service.clock.now.iso8601), not before any event")
+        report.ok("clock", "it is \(service.clock.now.iso8601), not before any event")
     }
 
-    private func checkSigningKeys(_ diagnosis: inout Diagnosis) async throws {
+    private func checkSigningKeys(_ report: inout DoctorReport) async throws {
         guard let newest = try await stores.signingKeys.signingKeys().last else {
-            return diagnosis.ok("signing_keys", "none yet: the first one is made when it is needed")
+            return report.ok("signing_keys", "none yet: the first one is made when it is needed")
         }
         do { _ = try await service.signingKeys.keySet() } catch {
-            return diagnosis.fail(
+            return report.fail(
                 "signing_keys", "they cannot be opened", do: "use the service key that the database was made with")
         }
         let age = (service.clock.now - newest.createdAt) / Self.day
         guard age <= 365 else {
-            return diagnosis.warn(
+            return report.warn(
                 "signing_keys", "the newest is \(age) days old", do: "`signing-keys rotate`; it interrupts nothing")
         }
-        diagnosis.ok("signing_keys", "the newest is \(age) days old")
+        report.ok("signing_keys", "the newest is \(age) days old")
     }
 
-    private func checkCredentials(_ diagnosis: inout Diagnosis) async throws {
+    private func checkCredentials(_ report: inout DoctorReport) async throws {
         let now = service.clock.now
         let live = try await service.credentials.list().filter { $0.revokedAt == nil && $0.expiresAt > now }
         guard !live.isEmpty else {
-            return diagnosis.warn("credentials", "no credential is valid", do: "`credentials create` makes one")
+            return report.warn("credentials", "no credential is valid", do: "`credentials create` makes one")
         }
         for credential in live {
             let name = "the \(credential.role.rawValue) credential \(credential.name) (\(credential.id))"
-            diagnosis.note(name, ending: credential.expiresAt)
+            report.note(name, ending: credential.expiresAt)
         }
         for credential in live where credential.expiresAt - now < 14 * Self.day {
-            diagnosis.warn(
+            report.warn(
                 "credentials", "\(credential.name) (\(credential.id)) ends \(credential.expiresAt.iso8601)",
                 do: "make a new one, and revoke this one when it is in use")
         }
-        diagnosis.ok("credentials", "neither expired nor revoked: \(live.count)")
+        report.ok("credentials", "neither expired nor revoked: \(live.count)")
     }
 
     // MARK: Apps
 
-    private func check(_ record: AppRecord, _ diagnosis: inout Diagnosis) {
+    private func check(_ record: AppRecord, _ report: inout DoctorReport) {
         let name = "app \(record.appID)"
         do { try service.apps.check(record) } catch {
-            return diagnosis.fail(name, "the record cannot be used: \(error)", do: "mend it with `apps change`")
+            return report.fail(name, "the record cannot be used: \(error)", do: "mend it with `apps change`")
         }
-        for (message, advice) in doubts(record) { diagnosis.warn(name, message, do: advice) }
+        for (message, advice) in doubts(record) { report.warn(name, message, do: advice) }
         // A member may have several certificates.
         let texts = (record.ios?.trustAnchors ?? []) + (record.android?.trustAnchors ?? [])
         for anchor in texts.flatMap({ (try? PEMDocument.parseMultiple(pemString: $0)) ?? [] }) {
-            check(anchor, of: name, &diagnosis)
+            check(anchor, of: name, &report)
         }
-        diagnosis.ok(name, "channel \(record.buildChannel.rawValue), mode \(record.mode.rawValue)")
+        report.ok(name, "channel \(record.buildChannel.rawValue), mode \(record.mode.rawValue)")
     }
 
     /// Warns about settings that are allowed, but seldom intended.
@@ -177,12 +177,12 @@ struct ContentChecks {
         return doubts
     }
 
-    private func check(_ anchor: PEMDocument, of name: String, _ diagnosis: inout Diagnosis) {
+    private func check(_ anchor: PEMDocument, of name: String, _ report: inout DoctorReport) {
         guard let certificate = try? Certificate(pemDocument: anchor) else { return }
         let until = UnixTime(Int64(certificate.notValidAfter.timeIntervalSince1970))
-        diagnosis.note("a trust anchor of \(name)", ending: until)
+        report.note("a trust anchor of \(name)", ending: until)
         guard service.clock.now > until else { return }
-        diagnosis.fail(
+        report.fail(
             name, "a trust anchor is no longer good since \(until.iso8601)", do: "replace it with `apps change`")
     }
 }

@@ -22,74 +22,74 @@ struct DoctorCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await reporting {
-            let diagnosis = await diagnose()
+            let report = await diagnose()
             if output.json {
                 try output.show(
                     JSONObject([
-                        ("state", .string(diagnosis.state.rawValue)),
-                        ("checks", .array(diagnosis.findings.map { .object($0.json) })),
+                        ("state", .string(report.state.rawValue)),
+                        ("checks", .array(report.findings.map { .object($0.json) })),
                     ]))
             } else {
-                try show(diagnosis)
+                try show(report)
             }
-            if diagnosis.state == .fail { throw ExitCode(CommandFailure.Kind.refused.rawValue) }
+            if report.state == .fail { throw ExitCode(CommandFailure.Kind.refused.rawValue) }
         }
     }
 
-    private func diagnose() async -> Diagnosis {
-        var diagnosis = Diagnosis()
+    private func diagnose() async -> DoctorReport {
+        var report = DoctorReport()
         var configuration: ServiceConfiguration?
         do {
             let settings = try options.configuration(for: .inspection)
             _ = try await settings.deviceCheckKey()
             let roots = try settings.addedRoots()
             configuration = settings
-            diagnosis.ok("configuration", "everything is understood and holds together")
-            if settings.isGiven(.appleKeyID), settings.isWithheld(.appleKey) { diagnosis.warnWithheld(.appleKey) }
-            for root in roots.all { check(root, &diagnosis) }
+            report.ok("configuration", "everything is understood and holds together")
+            if settings.isGiven(.appleKeyID), settings.isWithheld(.appleKey) { report.warnWithheld(.appleKey) }
+            for root in roots.all { check(root, &report) }
         } catch {
-            diagnosis.fail("configuration", "\(error)", do: "mend it; `config check` says the same")
+            report.fail("configuration", "\(error)", do: "mend it; `config check` says the same")
             // The checks of the store are still possible.
             configuration = try? options.configuration(for: .store)
         }
-        guard let configuration else { return diagnosis }
-        SecretFileChecks(configuration: configuration).run(&diagnosis)
+        guard let configuration else { return report }
+        SecretFileChecks(configuration: configuration).run(&report)
         let isServed: Bool
         if let postgresql = configuration.secret(.postgresql) {
             let checks = ServerStoreChecks(configuration, postgresql: postgresql)
-            await checks.run(try? configuration.serviceKey, &diagnosis)
-            if configuration.isWithheld(.serviceKey) { diagnosis.warnWithheld(.serviceKey) }
+            await checks.run(try? configuration.serviceKey, &report)
+            if configuration.isWithheld(.serviceKey) { report.warnWithheld(.serviceKey) }
             isServed = false
         } else {
-            isServed = await StoreChecks(configuration: configuration).run(&diagnosis)
+            isServed = await StoreChecks(configuration: configuration).run(&report)
         }
-        if diagnosis.state(of: "configuration") != .fail, let server = try? configuration.server {
-            await ListenerChecks(settings: server, isServed: isServed).run(&diagnosis)
+        if report.state(of: "configuration") != .fail, let server = try? configuration.server {
+            await ListenerChecks(settings: server, isServed: isServed).run(&report)
         }
-        diagnosis.listEnds()
-        if let url { await ServiceChecks(url: url).run(&diagnosis) }
-        return diagnosis
+        report.listEnds()
+        if let url { await ServiceChecks(url: url).run(&report) }
+        return report
     }
 
     /// Shows a root that the configuration adds, and warns if it expires soon or is not needed.
-    private func check(_ root: AddedRoot, _ diagnosis: inout Diagnosis) {
-        if !root.isBuiltIn { diagnosis.note("the root \(root.subject) of \(root.use.rawValue)", ending: root.notAfter) }
+    private func check(_ root: AddedRoot, _ report: inout DoctorReport) {
+        if !root.isBuiltIn { report.note("the root \(root.subject) of \(root.use.rawValue)", ending: root.notAfter) }
         let what = "\(root.subject), SHA-256 \(root.thumbprint), until \(root.notAfter.iso8601)"
         if root.isBuiltIn {
-            diagnosis.warn(root.use.rawValue, "\(what): it is built in", do: "remove it from the file")
+            report.warn(root.use.rawValue, "\(what): it is built in", do: "remove it from the file")
         } else if root.notAfter - SystemClock().now < 90 * 86_400 {
-            diagnosis.warn(
+            report.warn(
                 root.use.rawValue, "\(what): it ends soon, and an expired root is not trusted",
                 do: "add its successor to the file, or remove it")
         } else {
-            diagnosis.ok(root.use.rawValue, "\(what): trusted as \(root.label)")
+            report.ok(root.use.rawValue, "\(what): trusted as \(root.label)")
         }
     }
 
     /// Prints a line for each result, followed by its remedy.
-    private func show(_ diagnosis: Diagnosis) throws {
-        let width = diagnosis.findings.map(\.check.count).max() ?? 0
-        for finding in diagnosis.findings {
+    private func show(_ report: DoctorReport) throws {
+        let width = report.findings.map(\.check.count).max() ?? 0
+        for finding in report.findings {
             let (state, check) = (finding.state.rawValue.padded(to: 4), finding.check.padded(to: width))
             try StandardOutput.print("\(state)  \(check)  \(finding.message.withoutControls)")
             guard let advice = finding.advice?.withoutControls else { continue }

@@ -9,18 +9,18 @@ struct OriginChecks {
     /// The `kid`s in the stores.
     let keys: Set<String>
 
-    func run(_ diagnosis: inout Diagnosis) async {
-        for origin in origins { await check(origin, &diagnosis) }
+    func run(_ report: inout DoctorReport) async {
+        for origin in origins { await check(origin, &report) }
     }
 
-    private func check(_ origin: RequestOrigin, _ diagnosis: inout Diagnosis) async {
+    private func check(_ origin: RequestOrigin, _ report: inout DoctorReport) async {
         let answer: TransportAnswer
         do {
             answer = try await URLSessionTransport().send(
                 TransportRequest(
                     method: "GET", url: "\(origin)\(Route.keySet.rawValue)", headers: HeaderFields(), body: []))
         } catch {
-            return diagnosis.warn(
+            return report.warn(
                 "reach", "\(origin) cannot be reached from here: \(error)",
                 do:
                     "right before the start, and on a machine that is not meant to reach it; else mend the name, the proxy "
@@ -31,17 +31,17 @@ struct OriginChecks {
             + "they reach the service, or mend what answers there"
         if (300..<400).contains(answer.status) {
             let place = answer.headers.values("Location").first ?? "elsewhere"
-            return diagnosis.fail("reach", "\(origin) redirects to \(place)", do: mend)
+            return report.fail("reach", "\(origin) redirects to \(place)", do: mend)
         }
         let listed = try? JSONValue(parsing: answer.body).object?["keys"]?.array
         guard answer.status == 200, let listed else {
-            return diagnosis.fail(
+            return report.fail(
                 "reach", "at \(origin) no service of this kind answers, status \(answer.status)", do: mend)
         }
         // Before the first key is stored there is nothing to compare.
         guard keys.isEmpty || listed.contains(where: { $0.object?["kid"]?.string.map(keys.contains) ?? false }) else {
-            return diagnosis.fail("reach", "at \(origin) a service with other stores answers", do: mend)
+            return report.fail("reach", "at \(origin) a service with other stores answers", do: mend)
         }
-        diagnosis.ok("reach", "\(origin) leads to a service over these stores")
+        report.ok("reach", "\(origin) leads to a service over these stores")
     }
 }

@@ -5,23 +5,23 @@ import Glibc
 struct SecretFileChecks {
     let configuration: ServiceConfiguration
 
-    func run(_ diagnosis: inout Diagnosis) {
+    func run(_ report: inout DoctorReport) {
         var holders: [String: [String]] = [:]
         for setting in configuration.all where setting.key.kind.isSecret {
             if let file = setting.secretFile {
-                let isPrivate = Self.checkMode(of: file, named: setting.key.rawValue, &diagnosis)
-                if isPrivate { diagnosis.ok(setting.key.rawValue, "only its owner can read \(file)") }
+                let isPrivate = Self.checkMode(of: file, named: setting.key.rawValue, &report)
+                if isPrivate { report.ok(setting.key.rawValue, "only its owner can read \(file)") }
             } else if case .file(let path) = setting.origin {
                 holders[path, default: []].append(setting.key.rawValue)
             }
         }
         for (path, keys) in holders {
-            Self.checkMode(of: path, named: "configuration", holding: keys, &diagnosis)
+            Self.checkMode(of: path, named: "configuration", holding: keys, &report)
         }
         // Distributions let a group read TLS keys.
         for (key, check) in [(ConfigurationKey.tlsKey, "tls"), (.operationsTLSKey, "operations_tls")] {
             guard let file = configuration.text(key) else { continue }
-            Self.checkMode(of: file, named: check, forbidden: 0o007, &diagnosis)
+            Self.checkMode(of: file, named: check, forbidden: 0o007, &report)
         }
     }
 
@@ -34,7 +34,7 @@ struct SecretFileChecks {
     @discardableResult
     static func checkMode(
         of file: String, named check: String, holding keys: [String] = [], forbidden: mode_t = 0o077,
-        _ diagnosis: inout Diagnosis
+        _ report: inout DoctorReport
     ) -> Bool {
         var about = stat()
         guard stat(file, &about) == 0, about.st_mode & S_IFMT == S_IFREG, about.st_mode & forbidden != 0 else {
@@ -42,7 +42,7 @@ struct SecretFileChecks {
         }
         let mode = String(about.st_mode & 0o777, radix: 8)
         let content = keys.isEmpty ? "" : " and holds \(keys.joined(separator: ", "))"
-        diagnosis.warn(
+        report.warn(
             check, "\(file) has mode \(mode)\(content): others than its owner can read or change it",
             do: "chmod 600 \(file)")
         return false

@@ -36,26 +36,26 @@ struct ServerStoreChecks {
     }
 
     /// Runs all checks, and those of the content if the key opens it.
-    func run(_ key: ServiceKey?, _ diagnosis: inout Diagnosis) async {
-        for finding in await findings() { diagnosis.add(finding) }
+    func run(_ key: ServiceKey?, _ report: inout DoctorReport) async {
+        for finding in await findings() { report.add(finding) }
         guard let key, let stores = try? await ServerStores.forCommand(postgresql: postgresql, creating: false) else {
             return
         }
         do {
             try await ServiceKeyRules(store: stores.serviceKeys, key: key).inspect()
-            diagnosis.ok("service_key", "\(key.checks[0]) is the database's")
+            report.ok("service_key", "\(key.checks[0]) is the database's")
             var service = AuthService(stores: stores.all, key: key)
             service.auditTrail.folder = archive
-            await ContentChecks(service: service, stores: stores.all, origins: origins).run(&diagnosis)
+            await ContentChecks(service: service, stores: stores.all, origins: origins).run(&report)
         } catch {
-            diagnosis.fail(
+            report.fail(
                 "service_key", "the key \(error)", do: "nothing starts under this key: configure the right one")
         }
         await stores.close()
     }
 }
 
-extension Diagnosis {
+extension DoctorReport {
     /// Adds the result of a store's own check.
     mutating func add(_ finding: StoreCheckResult) {
         let advice = finding.advice ?? "see the page PostgreSQL and Redis of the documentation"

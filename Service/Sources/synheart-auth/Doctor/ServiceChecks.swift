@@ -7,7 +7,7 @@ import SynheartAuth
 struct ServiceChecks {
     let url: String
 
-    func run(_ diagnosis: inout Diagnosis) async {
+    func run(_ report: inout DoctorReport) async {
         let started = SystemClock().now
         let answer: TransportAnswer
         do {
@@ -15,37 +15,37 @@ struct ServiceChecks {
             answer = try await URLSessionTransport().send(
                 TransportRequest(method: "GET", url: origin + "/readyz", headers: HeaderFields(), body: []))
         } catch {
-            return diagnosis.fail(
+            return report.fail(
                 "service", "\(url) cannot be reached: \(error)",
                 do: "start it, or name its operations listener by --url")
         }
         guard let body = try? JSONValue(parsing: answer.body).object, let checks = body["checks"]?.object else {
-            return diagnosis.fail(
+            return report.fail(
                 "service", "\(url) is no operations listener, status \(answer.status)",
                 do: "name the operations listener, not the public one")
         }
         for failure in body["failures"]?.object?.members ?? [] {
-            diagnosis.fail(
+            report.fail(
                 "service", "not ready: \(failure.name): \(failure.value.string ?? "")",
                 do: "the page Operating of the documentation says what each check is")
         }
         for degraded in body["degraded"]?.object?.members ?? [] {
             let found = degraded.value.object
             let until = found?["until"]?.string.map { ", until \($0)" } ?? ""
-            diagnosis.warn(
+            report.warn(
                 "service", "degraded: \(degraded.name): \(found?["reason"]?.string ?? "")\(until)",
                 do: "the page Operating of the documentation says what each check is")
         }
-        if answer.status == 200 { diagnosis.ok("service", "\(url) is ready: \(checks.members.count) checks") }
-        compareClock(answer.headers, since: started, &diagnosis)
+        if answer.status == 200 { report.ok("service", "\(url) is ready: \(checks.members.count) checks") }
+        compareClock(answer.headers, since: started, &report)
     }
 
-    private func compareClock(_ headers: HeaderFields, since started: UnixTime, _ diagnosis: inout Diagnosis) {
+    private func compareClock(_ headers: HeaderFields, since started: UnixTime, _ report: inout DoctorReport) {
         guard let text = headers.values(HeaderName.serverTime).first, let theirs = Int64(text).map({ UnixTime($0) })
         else { return }
         let apart = max(started - theirs, theirs - SystemClock().now, 0)
         guard apart <= 30 else {
-            return diagnosis.warn(
+            return report.warn(
                 "service", "its clock and this machine's are \(apart) s apart", do: "let NTP keep both of them")
         }
     }

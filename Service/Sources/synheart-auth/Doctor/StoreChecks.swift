@@ -20,146 +20,146 @@ struct StoreChecks {
     /// Runs all checks.
     ///
     /// - Returns: whether a service currently has the database open.
-    func run(_ diagnosis: inout Diagnosis) async -> Bool {
-        checkDisk(&diagnosis)
-        let key = checkKey(&diagnosis)
-        checkClaims(&diagnosis)
+    func run(_ report: inout DoctorReport) async -> Bool {
+        checkDisk(&report)
+        let key = checkKey(&report)
+        checkClaims(&report)
         do { try configuration.checkDatabasePlace() } catch {
-            diagnosis.fail("database", "\(path) is not a regular file", do: "name another file with --database")
+            report.fail("database", "\(path) is not a regular file", do: "name another file with --database")
             return false
         }
         guard FileManager.default.fileExists(atPath: path) else {
-            diagnosis.warn(
+            report.warn(
                 "database", "there is none at \(path)", do: "`serve` or `apps add` makes it, where it is meant to be")
             return false
         }
-        guard let file = checkFile(&diagnosis) else { return false }
+        guard let file = checkFile(&report) else { return false }
         // Without the key, few checks are possible, and opening the store would create a new key.
         guard let key, file.damages.isEmpty, !file.isOlder else { return file.isServed }
         do {
             let stores = try SQLiteStores(path: path, role: .administration)
-            if await fits(key, stores, &diagnosis) {
+            if await fits(key, stores, &report) {
                 var service = AuthService(stores: stores.all, key: key)
                 service.auditTrail.folder = configuration.auditArchive
                 await ContentChecks(service: service, stores: stores.all, origins: configuration.origins)
-                    .run(&diagnosis)
+                    .run(&report)
             }
             await stores.close()
         } catch {
-            diagnosis.fail("database", "\(error)", do: "see above; `readyz` of a running service names what fails")
+            report.fail("database", "\(error)", do: "see above; `readyz` of a running service names what fails")
         }
         return file.isServed
     }
 
     /// The state of the file; nil if it is not a database of this service.
-    private func checkFile(_ diagnosis: inout Diagnosis) -> DatabaseInspection? {
+    private func checkFile(_ report: inout DoctorReport) -> DatabaseInspection? {
         let file: DatabaseInspection
         do { file = try DatabaseInspection.of(path) } catch {
-            diagnosis.fail("database", "\(error)", do: "mend what it says, or name another file with --database")
+            report.fail("database", "\(error)", do: "mend what it says, or name another file with --database")
             return nil
         }
-        SecretFileChecks.checkMode(of: path, named: "database", &diagnosis)
+        SecretFileChecks.checkMode(of: path, named: "database", &report)
         let users = file.isServed ? "a service has it open" : "no service has it open"
         if !file.damages.isEmpty {
-            diagnosis.fail(
+            report.fail(
                 "database", "\(path) is damaged: \(file.damages.joined(separator: "; "))",
                 do: "stop the service and restore a backup, or try sqlite3's .recover on a copy")
         } else if file.isOlder {
-            diagnosis.warn(
+            report.warn(
                 "database", "\(path) is of an older version; \(users)",
                 do: "make a backup: the next start brings it to this version, and there is no way back")
         } else {
-            diagnosis.ok("database", "\(path) is whole; \(users)")
+            report.ok("database", "\(path) is whole; \(users)")
         }
         return file
     }
 
     /// The service key; nil if there is none.
-    private func checkKey(_ diagnosis: inout Diagnosis) -> ServiceKey? {
+    private func checkKey(_ report: inout DoctorReport) -> ServiceKey? {
         do {
             if let key = try configuration.serviceKey {
-                diagnosis.ok("service_key", "comes from the configuration")
+                report.ok("service_key", "comes from the configuration")
                 return key
             }
         } catch {
-            diagnosis.fail("service_key", "\(error)", do: "configure the key that the database was made with")
+            report.fail("service_key", "\(error)", do: "configure the key that the database was made with")
             return nil
         }
         let file = ServiceKeyFile(database: path)
         guard FileManager.default.fileExists(atPath: file.path) else {
             if SQLiteStores.hasDatabase(at: path), configuration.isWithheld(.serviceKey) {
-                diagnosis.warnWithheld(.serviceKey)
+                report.warnWithheld(.serviceKey)
             } else if SQLiteStores.hasDatabase(at: path) {
-                diagnosis.fail(
+                report.fail(
                     "service_key", "\(file.path) is not there, and what the database seals cannot be opened without it",
                     do: "put it back from your backup, or configure service_key; a new one would open nothing")
             } else {
-                diagnosis.ok("service_key", "\(file.path) will be made with the database")
+                report.ok("service_key", "\(file.path) will be made with the database")
             }
             return nil
         }
         do {
             guard let key = try file.load() else { return nil }
-            if SecretFileChecks.checkMode(of: file.path, named: "service_key", &diagnosis) {
-                diagnosis.ok("service_key", "\(file.path) is a key")
+            if SecretFileChecks.checkMode(of: file.path, named: "service_key", &report) {
+                report.ok("service_key", "\(file.path) is a key")
             }
             return key
         } catch {
-            diagnosis.fail("service_key", "\(error)", do: "put the right file back from your backup")
+            report.fail("service_key", "\(error)", do: "put the right file back from your backup")
             return nil
         }
     }
 
     /// Whether the key belongs to the database.
-    private func fits(_ key: ServiceKey, _ stores: SQLiteStores, _ diagnosis: inout Diagnosis) async -> Bool {
+    private func fits(_ key: ServiceKey, _ stores: SQLiteStores, _ report: inout DoctorReport) async -> Bool {
         do {
             try await ServiceKeyRules(store: stores.serviceKeys, key: key).inspect()
-            diagnosis.ok("database_key", "\(key.checks[0]) is the database's")
+            report.ok("database_key", "\(key.checks[0]) is the database's")
             return true
         } catch {
-            diagnosis.fail(
+            report.fail(
                 "service_key", "the key \(error)", do: "nothing starts under this key: configure the database's own")
             return false
         }
     }
 
-    private func checkClaims(_ diagnosis: inout Diagnosis) {
+    private func checkClaims(_ report: inout DoctorReport) {
         let folder = path + "-claims"
         let files = FileManager.default
         guard files.fileExists(atPath: folder) else {
-            guard files.fileExists(atPath: path) else { return diagnosis.ok("claims", "\(folder) will be made") }
-            return diagnosis.warn(
+            guard files.fileExists(atPath: path) else { return report.ok("claims", "\(folder) will be made") }
+            return report.warn(
                 "claims", "\(folder) is not there",
                 do:
                     "before the first start that is right; later its history is lost, and requests of before are refused"
             )
         }
         guard files.isWritableFile(atPath: folder) else {
-            return diagnosis.fail(
+            return report.fail(
                 "claims", "\(folder) cannot be written by this user", do: "give it to the user of the service, mode 700"
             )
         }
         guard !files.fileExists(atPath: folder + "/damaged") else {
-            return diagnosis.warn(
+            return report.warn(
                 "claims", "a damaged segment was put aside as \(folder)/damaged",
                 do: "check the disk; remove the file after your inspection")
         }
-        diagnosis.ok("claims", "\(folder) can be written")
+        report.ok("claims", "\(folder) can be written")
     }
 
-    private func checkDisk(_ diagnosis: inout Diagnosis) {
+    private func checkDisk(_ report: inout DoctorReport) {
         let attributes = try? FileManager.default.attributesOfFileSystem(forPath: folder)
         guard let free = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value else {
-            return diagnosis.fail(
+            return report.fail(
                 "disk", "\(folder) is not there or cannot be read", do: "make it, or name another file")
         }
         let sentence = "\(free >> 20) MiB are free for \(folder)"
         if free < Self.leastDiskSpace {
-            diagnosis.fail("disk", sentence, do: "make room: a service without room answers 503")
+            report.fail("disk", sentence, do: "make room: a service without room answers 503")
         } else if free < Self.advisedDiskSpace {
-            diagnosis.warn("disk", sentence, do: "make room soon: a service without room answers 503")
+            report.warn("disk", sentence, do: "make room soon: a service without room answers 503")
         } else {
-            diagnosis.ok("disk", sentence)
+            report.ok("disk", sentence)
         }
     }
 }

@@ -79,9 +79,9 @@ struct ProxyCommand: AsyncParsableCommand {
 
     /// Warns if users other than its owner can read a file with secrets.
     private static func warn(about file: String, _ logger: Logger) {
-        var diagnosis = Diagnosis()
-        SecretFileChecks.checkMode(of: file, named: "--upstream-header-file", &diagnosis)
-        for finding in diagnosis.findings {
+        var report = DoctorReport()
+        SecretFileChecks.checkMode(of: file, named: "--upstream-header-file", &report)
+        for finding in report.findings {
             logger.warning(
                 "the file of the upstream headers is not private",
                 metadata: ["advice": "\(finding.advice ?? "")", "reason": "\(finding.message)"])

@@ -101,7 +101,7 @@ struct ServeCommand: AsyncParsableCommand {
             help: "Log lines dropped because their reader was too slow."
         ) { Double(log.dropped) }
         let server = AuthServer(
-            service: service, stores: stores.all, settings: fitting(settings, log.logger),
+            service: service, stores: stores.all, settings: cappedByFileLimit(settings, log.logger),
             readiness: Readiness(
                 service: service, stores: stores.all, parts: { stores.parts },
                 further: stores.readiness(of: service) + [providers.readiness]),
@@ -120,7 +120,7 @@ struct ServeCommand: AsyncParsableCommand {
             of: service, transport: receivers, observer: metrics, logger: log.logger)
         let manager = ServiceManager(environment: ProcessInfo.processInfo.environment, logger: log.logger)
         let place = try configuration.storePlace()
-        try await announcing { addresses in
+        try await runAndAnnounce { addresses in
             manager.tell(.ready)
             log.started(addresses, over: place, configuration)
         } run: { ready in
@@ -168,7 +168,7 @@ struct ServeCommand: AsyncParsableCommand {
     /// for the line.
     ///
     /// - Parameter started: called after the line.
-    private func announcing(
+    private func runAndAnnounce(
         _ started: (AuthServer.Addresses) -> Void,
         run: @escaping @Sendable (@escaping @Sendable (AuthServer.Addresses) async -> Void) async throws -> Void
     ) async throws {
@@ -190,7 +190,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     /// The settings, with at most as many connections as the process may have open files. A connection that cannot be accepted
     /// would block all others.
-    private func fitting(_ settings: ServerSettings, _ logger: Logger) -> ServerSettings {
+    private func cappedByFileLimit(_ settings: ServerSettings, _ logger: Logger) -> ServerSettings {
         var settings = settings
         let room = OpenFiles.makeRoomForConnections()
         guard settings.maximumConnections > room else { return settings }

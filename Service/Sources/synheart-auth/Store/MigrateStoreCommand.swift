@@ -46,7 +46,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
                 }
                 var moved: [StoredTable: Int] = [:]
                 let isUnserved = try await source.lock.withoutService {
-                    moved = try await PostgreSQLStores.fill(url, from: source.export) { table, count in
+                    moved = try await PostgreSQLStores.importRows(url, from: source.export) { table, count in
                         Self.tell("\(table.rawValue): \(count)")
                     }
                 }

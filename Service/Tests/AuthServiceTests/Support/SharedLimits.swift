@@ -22,17 +22,17 @@ actor SharedLimits: LimitStore {
     func forgetCalls() { calls = [] }
     func announceElsewhere(_ counts: [AppID: Int]) { elsewhere = counts }
 
-    func take(_ bucket: SharedBucket, at rate: Rate, isQuestion: Bool) throws(StoreError) -> Int64? {
-        calls.append(isQuestion ? "ask" : "take")
+    func take(_ bucket: SharedBucket, at rate: Rate, isDryRun: Bool) throws(StoreError) -> Int64? {
+        calls.append(isDryRun ? "ask" : "take")
         if isDown { throw StoreError(.unavailable, "made to fail") }
-        return spend(bucket, rate, isQuestion: isQuestion)
+        return spend(bucket, rate, isDryRun: isDryRun)
     }
 
-    private func spend(_ bucket: SharedBucket, _ rate: Rate, isQuestion: Bool) -> Int64? {
+    private func spend(_ bucket: SharedBucket, _ rate: Rate, isDryRun: Bool) -> Int64? {
         let known = buckets[bucket] ?? TokenBuckets(rate)
         buckets[bucket] = known
         known.apply(rate)
-        return isQuestion ? known.waiting(bucket, now: clock.now) : known.take(bucket, now: clock.now)
+        return isDryRun ? known.waiting(bucket, now: clock.now) : known.take(bucket, now: clock.now)
     }
 
     func claim(
@@ -41,7 +41,7 @@ actor SharedLimits: LimitStore {
     ) async throws(StoreError) -> LimitedClaimOutcome {
         calls.append("claim")
         if isDown { throw StoreError(.unavailable, "made to fail") }
-        if let wait = spend(.device(device), rate, isQuestion: false) { return .limited(wait) }
+        if let wait = spend(.device(device), rate, isDryRun: false) { return .limited(wait) }
         return .judged(
             try await stores.claim(
                 claims, of: device, timestamp: timestamp, expiresAt: expiresAt, now: now, futureWindow: futureWindow,

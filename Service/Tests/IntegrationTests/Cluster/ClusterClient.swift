@@ -136,7 +136,7 @@ struct ClusterClient: Sendable {
     private mutating func race(_ index: Int, _ nodes: [RunningService]) async {
         guard let request = fresh(index) else { return }
         let (name, id, history) = (Self.name(request), devices[index].device.id.text, history)
-        let answers: [WireAnswer?] = await withTaskGroup(of: WireAnswer?.self) { group in
+        let answers: [WireResponse?] = await withTaskGroup(of: WireResponse?.self) { group in
             for node in nodes.indices {
                 let port = nodes[node].port
                 group.addTask {
@@ -181,7 +181,7 @@ struct ClusterClient: Sendable {
 
     private mutating func send(
         _ request: WireRequest, of index: Int, to node: Int, _ nodes: [RunningService]
-    ) async -> WireAnswer? {
+    ) async -> WireResponse? {
         let name = Self.name(request)
         let answer = await Self.exchange(
             request, name: name, device: devices[index].device.id.text, node: node, port: nodes[node].port, history)
@@ -194,7 +194,7 @@ struct ClusterClient: Sendable {
 
     private static func exchange(
         _ request: WireRequest, name: String, device: String, node: Int, port: Int, _ history: History
-    ) async -> WireAnswer? {
+    ) async -> WireResponse? {
         let sent = ContinuousClock.now
         // Phones have different addresses. With a single address, the test would reach limits that a fleet does not.
         let answer = await WireConnection.exchange(port: port, from: .random(in: 2..<0xFF_FFFF), request)
@@ -210,7 +210,7 @@ struct ClusterClient: Sendable {
         request.headers.first { $0.0 == HeaderName.signature }?.1 ?? request.target
     }
 
-    private mutating func judge(_ answer: WireAnswer?, toFreshRequestOf index: Int) async {
+    private mutating func judge(_ answer: WireResponse?, toFreshRequestOf index: Int) async {
         switch answer?.status {
         case 200?: break
         case nil, 503?: unanswered += 1
@@ -247,7 +247,7 @@ struct ClusterClient: Sendable {
 
     /// Asks again while the answer is 503, for at most the recovery time of a store: a node that served one request may still be
     /// opening connections for the next.
-    private static func untilServed(_ ask: () async -> WireAnswer?) async -> WireAnswer? {
+    private static func untilServed(_ ask: () async -> WireResponse?) async -> WireResponse? {
         let end = ContinuousClock.now + Cluster.recovery
         while true {
             let answer = await ask()

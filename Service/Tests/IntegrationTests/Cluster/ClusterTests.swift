@@ -248,7 +248,7 @@ import Testing
         for network in [postgresql, redis] { network.close() }
     }
 
-    @Test func `a node is parted from both stores`() async throws {
+    @Test func `a node is partitioned from both stores`() async throws {
         let cluster = try await Cluster()
         let (postgresql, redis) = try networks(cluster)
         let nodes = [
@@ -256,10 +256,10 @@ import Testing
         ]
         let clients = try await cluster.load(nodes) {
             try await calm()
-            for network in [postgresql, redis] { network.turn(.parted) }
-            await cluster.history.begins("it was parted from its stores")
+            for network in [postgresql, redis] { network.turn(.partitioned) }
+            await cluster.history.begins("it was partitioned from its stores")
             try await Task.sleep(for: .seconds(6))
-            await cluster.history.ends("it was parted from its stores")
+            await cluster.history.ends("it was partitioned from its stores")
             for network in [postgresql, redis] { network.turn(.calm) }
             try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
         }
@@ -268,7 +268,7 @@ import Testing
     }
 
     /// The node still has its claims and its cached devices. It only misses revocations.
-    @Test func `a node is parted from PostgreSQL alone`() async throws {
+    @Test func `a node is partitioned from PostgreSQL alone`() async throws {
         let cluster = try await Cluster()
         let (postgresql, redis) = try networks(cluster)
         let nodes = [
@@ -276,7 +276,7 @@ import Testing
         ]
         let clients = try await cluster.load(nodes) {
             try await calm()
-            postgresql.turn(.parted)
+            postgresql.turn(.partitioned)
             try await Task.sleep(for: .seconds(8))
             postgresql.turn(.calm)
             try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)

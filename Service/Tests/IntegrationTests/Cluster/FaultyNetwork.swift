@@ -14,7 +14,7 @@ final class FaultyNetwork: @unchecked Sendable {
         /// One piece in twenty is retransmitted, which takes 200 ms. One in two hundred ends its connection.
         case lossy(seed: UInt64)
         /// No bytes arrive, in either direction. New connections are accepted and stay silent.
-        case parted
+        case partitioned
     }
 
     let port: Int
@@ -124,14 +124,14 @@ final class FaultyNetwork: @unchecked Sendable {
         condition.lock()
         defer { condition.unlock() }
         switch weather {
-        case .calm, .parted: break
+        case .calm, .partitioned: break
         case .slow(let delay): hold(delay)
         case .lossy:
             let fate = Int.random(in: 0..<200, using: &random)
             if fate == 0 { return false }
             if fate < 10 { hold(.milliseconds(200)) }
         }
-        while case .parted = weather, !isOver { condition.wait() }
+        while case .partitioned = weather, !isOver { condition.wait() }
         return !isOver
     }
 

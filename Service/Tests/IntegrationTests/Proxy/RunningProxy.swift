@@ -123,7 +123,7 @@ final class RunningProxy: Sendable {
         }
     }
 
-    func send(_ request: WireRequest) async throws -> WireAnswer {
+    func send(_ request: WireRequest) async throws -> WireResponse {
         try #require(await WireConnection.exchange(port: port, request), "no answer")
     }
 

@@ -73,7 +73,7 @@ struct ClockedService: Sendable {
         try #require(changed)
     }
 
-    func send(_ request: WireRequest) async throws -> WireAnswer {
+    func send(_ request: WireRequest) async throws -> WireResponse {
         try #require(await WireConnection.exchange(port: port, request), "no answer")
     }
 

@@ -147,7 +147,7 @@ struct LoadClient: Sendable {
         return true
     }
 
-    private mutating func isUnavailable(_ answer: WireAnswer) -> Bool {
+    private mutating func isUnavailable(_ answer: WireResponse) -> Bool {
         if answer.status == 503 { tally.unavailable += 1 }
         return answer.status == 503
     }
@@ -231,7 +231,7 @@ struct LoadClient: Sendable {
         }
     }
 
-    private mutating func judge(_ answer: WireAnswer, toReplayOf known: Accepted) {
+    private mutating func judge(_ answer: WireResponse, toReplayOf known: Accepted) {
         switch answer.code {
         case "NONCE_REPLAY": tally.refusedReplays += 1
         // The previous key verifies only in its overlap.

@@ -2,7 +2,7 @@ import Foundation
 import StrictJSON
 
 /// An HTTP response.
-struct WireAnswer: Sendable {
+struct WireResponse: Sendable {
     let status: Int
     let head: String
     let body: [UInt8]
@@ -90,7 +90,7 @@ final class WireConnection: @unchecked Sendable {
     func send(_ bytes: [UInt8]) async -> Bool { await waiting { self.sendNow(bytes) } }
 
     /// The next answer; nil if the connection ends first.
-    func answer() async -> WireAnswer? { await waiting { self.answerNow() } }
+    func answer() async -> WireResponse? { await waiting { self.answerNow() } }
 
     /// The head of the next answer, which has no body; nil if the connection ends first.
     func head() async -> String? {
@@ -104,17 +104,17 @@ final class WireConnection: @unchecked Sendable {
     }
 
     /// Sends several requests at once and returns their answers; fewer if the connection ends.
-    func exchange(_ requests: [WireRequest]) async -> [WireAnswer] {
+    func exchange(_ requests: [WireRequest]) async -> [WireResponse] {
         await waiting {
             guard self.sendNow(requests.flatMap(\.bytes)) else { return [] }
-            var answers: [WireAnswer] = []
+            var answers: [WireResponse] = []
             while answers.count < requests.count, let answer = self.answerNow() { answers.append(answer) }
             return answers
         }
     }
 
     /// Sends one request on a new connection; nil if the answer is missing or incomplete.
-    static func exchange(port: Int, from host: UInt32? = nil, _ request: WireRequest) async -> WireAnswer? {
+    static func exchange(port: Int, from host: UInt32? = nil, _ request: WireRequest) async -> WireResponse? {
         await WireConnection(port: port, from: host)?.exchange([request]).first
     }
 
@@ -139,17 +139,17 @@ final class WireConnection: @unchecked Sendable {
         return true
     }
 
-    private func answerNow() -> WireAnswer? {
+    private func answerNow() -> WireResponse? {
         let end = Array("\r\n\r\n".utf8)
         while buffer.firstRange(of: end) == nil { guard readNow() else { return nil } }
         guard let headEnd = buffer.firstRange(of: end) else { return nil }
         let head = String(decoding: buffer[..<headEnd.lowerBound], as: UTF8.self)
         buffer.removeFirst(headEnd.upperBound)
         let status = head.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
-        let length = WireAnswer(status: status, head: head, body: []).value("Content-Length").flatMap { Int($0) } ?? 0
+        let length = WireResponse(status: status, head: head, body: []).value("Content-Length").flatMap { Int($0) } ?? 0
         while buffer.count < length { guard readNow() else { return nil } }
         defer { buffer.removeFirst(length) }
-        return WireAnswer(status: status, head: head, body: Array(buffer.prefix(length)))
+        return WireResponse(status: status, head: head, body: Array(buffer.prefix(length)))
     }
 
     private func readNow() -> Bool {

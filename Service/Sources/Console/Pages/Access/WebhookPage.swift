@@ -10,7 +10,7 @@ struct WebhookPage: ConsolePage {
     /// The events that are read before the webhook's place, and after it; and the deliveries.
     private static let maximumEvents = 20
     /// Seconds for which a delivery is tried again, as *Webhooks.md* promises.
-    private static let patience: Int64 = 86_400
+    private static let retryPeriod: Int64 = 86_400
 
     func show(_ visit: Visit) async throws -> Page {
         let id = visit.parameters["webhook_id"] ?? ""
@@ -44,7 +44,7 @@ struct WebhookPage: ConsolePage {
         let changes = WebhookAction.allCases.filter { visit.may($0.route) && $0.applies(to: webhook) }
         let events = (webhook["events"]?.elements ?? []).compactMap(\.string)
         let since = webhook["failing_since"]?.string
-        let end = since.flatMap { try? UnixTime(iso8601: $0) }.map { $0 + patience }
+        let end = since.flatMap { try? UnixTime(iso8601: $0) }.map { $0 + retryPeriod }
         return [
             "id": .text(id), "path": .text(PagePath.of("access", "webhooks", id)), "url": PageValue(webhook["url"]),
             "apps": .text(AccessPage.scope(webhook)),

@@ -72,7 +72,7 @@ struct AppChangePage: ConsolePage {
         return confirmation(draft, call, RecordDraft(current), effect, visit)
     }
 
-    private static func current(_ visit: Visit) async throws(CallRefused) -> AdminAnswer {
+    private static func current(_ visit: Visit) async throws(CallRefused) -> AdminResponse {
         try await visit.answer(AdminCall(.showApp, ["app_id": app(visit)]))
     }
 

@@ -19,7 +19,7 @@ struct RecordConflict: Sendable {
     ///   - draft: the person's draft.
     ///   - record: its record.
     ///   - current: the admin API's answer with the record of now.
-    init(_ draft: RecordDraft, _ record: JSONObject, _ current: AdminAnswer) {
+    init(_ draft: RecordDraft, _ record: JSONObject, _ current: AdminResponse) {
         (self.draft, self.current) = (draft, RecordDraft(current))
         merge = RecordMerge(base: draft.baseRecord, theirs: current.body.object ?? JSONObject(), mine: record)
     }

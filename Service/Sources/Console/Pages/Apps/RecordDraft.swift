@@ -33,7 +33,7 @@ struct RecordDraft: Sendable {
     }
 
     /// A draft that is the record of an answer.
-    init(_ answer: AdminAnswer) {
+    init(_ answer: AdminResponse) {
         text = Self.text(answer.body)
         (fields, showsFields) = (nil, true)
         tag = answer.entityTag ?? ""

@@ -172,7 +172,7 @@ struct BackendRoute: Sendable {
     }
 
     /// Whether the gateway refused the request. The backend's own answers have no code.
-    static func isRefusal(_ answer: WireAnswer) -> Bool {
+    static func isRefusal(_ answer: WireResponse) -> Bool {
         answer.status >= 400
             && (answer.headers.contains(HeaderName.error) || [400, 401, 403, 413, 421, 503].contains(answer.status))
     }

@@ -46,7 +46,7 @@ extension ConformanceCase {
             let phone = try await stage.register()
             let keys = (0..<6).map { _ in P256.Signing.PrivateKey() }
             let requests = try keys.map { try phone.signed(.rotateKey, try phone.rotation(to: $0), at: stage.now) }
-            let answers = try await withThrowingTaskGroup(of: (Int, WireAnswer).self) { group in
+            let answers = try await withThrowingTaskGroup(of: (Int, WireResponse).self) { group in
                 for (index, request) in requests.enumerated() {
                     group.addTask { (index, try await stage.sendOnce(request)) }
                 }

@@ -118,7 +118,7 @@ extension Stage {
     }
 
     /// The answer of `/verify` about a request.
-    func verify(_ request: WireRequest, id: String? = nil, at url: String? = nil) async throws -> WireAnswer {
+    func verify(_ request: WireRequest, id: String? = nil, at url: String? = nil) async throws -> WireResponse {
         let answer = try await send(try question(request, credential: try credential, id: id), to: url)
         guard answer.json["observed"] == nil else { throw CaseEnd.skipped("the app is in mode observe") }
         return answer

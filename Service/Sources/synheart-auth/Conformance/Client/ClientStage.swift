@@ -12,9 +12,9 @@ struct Arrival: Sendable {
     /// The service's time at the arrival.
     let time: UnixTime
     /// The service's answer; nil if the service did not get the request.
-    var verdict: WireAnswer?
+    var verdict: WireResponse?
     /// The answer sent to the client; nil if none, or not all of it.
-    var answer: WireAnswer?
+    var answer: WireResponse?
     /// When the answer was sent, or the connection ended.
     var end: ContinuousClock.Instant?
 
@@ -125,7 +125,7 @@ final class ClientStage: Sendable {
             method: request.method, url: url, headers: HeaderFields(headers.map { ($0.name, $0.value) }),
             body: request.body, deadline: .seconds(20))
         guard let came = try? await service.transport.send(message) else { return nil }
-        let verdict = WireAnswer(status: came.status, headers: came.headers, body: came.body)
+        let verdict = WireResponse(status: came.status, headers: came.headers, body: came.body)
         state.withLock { $0.arrivals[index].verdict = verdict }
         let lines = came.headers.lines.map { (name: $0.name, value: $0.value) }
         guard !isOwn, verdict.isSuccess else {

@@ -8,8 +8,8 @@ struct PlayedAnswer: Sendable {
     var headers: [(name: String, value: String)] = []
     var body: [UInt8] = []
 
-    var wire: WireAnswer {
-        WireAnswer(status: status, headers: HeaderFields(headers.map { ($0.name, $0.value) }), body: body)
+    var wire: WireResponse {
+        WireResponse(status: status, headers: HeaderFields(headers.map { ($0.name, $0.value) }), body: body)
     }
 
     /// Sets a header, replacing any other of its name.

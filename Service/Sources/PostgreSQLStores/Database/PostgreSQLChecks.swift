@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 
 /// Checks a server and a database, with results for the operator.
-struct Diagnosis: Sendable {
+struct PostgreSQLChecks: Sendable {
     let address: ServerAddress
     let connections: Int
     /// The store in which this node keeps its claims.

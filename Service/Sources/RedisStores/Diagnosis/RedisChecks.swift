@@ -17,9 +17,9 @@ extension RedisStores {
         _ url: String, options: Options = Options(), claimsOfOneApp: Int? = nil, clock: any ServiceClock = SystemClock()
     ) async -> [StoreCheckResult] {
         do throws(StoreOpenError) {
-            var diagnosis = Diagnosis(try Configuration(url, options, clock))
-            diagnosis.claimsOfOneApp = claimsOfOneApp
-            return await diagnosis.findings()
+            var checks = RedisChecks(try Configuration(url, options, clock))
+            checks.claimsOfOneApp = claimsOfOneApp
+            return await checks.findings()
         } catch {
             return [
                 .failure("redis_url", error.description, do: "Correct stores.redis; the documentation lists the forms.")
@@ -28,10 +28,10 @@ extension RedisStores {
     }
 
     /// Checks the deployment that these stores use.
-    public func diagnose() async -> [StoreCheckResult] { await Diagnosis(configuration).findings() }
+    public func diagnose() async -> [StoreCheckResult] { await RedisChecks(configuration).findings() }
 }
 
-private struct Diagnosis {
+private struct RedisChecks {
     let configuration: RedisStores.Configuration
     var claimsOfOneApp: Int?
 

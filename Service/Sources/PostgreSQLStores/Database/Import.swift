@@ -4,7 +4,7 @@ internal import Bytes
 internal import StrictJSON
 
 extension PostgreSQLStores {
-    /// Fills an empty database with the rows of another engine, in one transaction. Creates the tables if they do not exist.
+    /// Imports the rows of another engine into an empty database, in one transaction. Creates the tables if they do not exist.
     ///
     /// - Parameters:
     ///   - url: the database. It must have no app, device, event or key check.
@@ -15,7 +15,7 @@ extension PostgreSQLStores {
     /// - Returns: the number of rows of each table.
     /// - Throws: `StoreOpenError` if the database cannot be used or is not empty, and errors of `export`. In these cases
     ///   nothing was written.
-    public static func fill(
+    public static func importRows(
         _ url: String,
         from export: @escaping @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void,
         lastReading: UnixTime? = nil,
@@ -23,10 +23,10 @@ extension PostgreSQLStores {
     ) async throws -> [StoredTable: Int] {
         try await migrate(url)
         return try await DatabaseCheck.inLongTransaction(try ServerAddress(url)) { connection in
-            var filling = Filling(progress: progress)
-            try filling.requireEmpty(connection)
-            try export { table, cells in try filling.add(cells, of: table, on: connection) }
-            try filling.flush(on: connection)
+            var imported = RowImport(progress: progress)
+            try imported.requireEmpty(connection)
+            try export { table, cells in try imported.add(cells, of: table, on: connection) }
+            try imported.flush(on: connection)
             // Claims are not moved. Record a loss, or requests that the other engine accepted would be accepted again.
             _ = try connection.rows(
                 "UPDATE claim_history SET identity = 'moved from another engine', clock = greatest(clock, $1)",
@@ -38,7 +38,7 @@ extension PostgreSQLStores {
                 """
                 UPDATE claim_keeper SET id = replace(gen_random_uuid()::text, '-', ''), place = NULL, renewed_at = NULL
                 """)
-            return filling.counts
+            return imported.counts
         }
     }
 
@@ -51,7 +51,7 @@ extension PostgreSQLStores {
 }
 
 /// Inserts rows into the tables, up to 500 in one statement.
-private struct Filling {
+private struct RowImport {
     private static let batch = 500
 
     private let progress: @Sendable (StoredTable, Int) -> Void

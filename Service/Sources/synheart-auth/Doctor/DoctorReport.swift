@@ -3,7 +3,7 @@ import AuthServer
 import StrictJSON
 
 /// The result of one check.
-struct Finding: Sendable {
+struct CheckResult: Sendable {
     enum State: String, Sendable {
         /// Nothing to do.
         case ok
@@ -28,21 +28,21 @@ struct Finding: Sendable {
 }
 
 /// All results, in order.
-struct Diagnosis: Sendable {
-    private(set) var findings: [Finding] = []
+struct DoctorReport: Sendable {
+    private(set) var findings: [CheckResult] = []
     private var ends: [(name: String, at: UnixTime)] = []
 
     /// The largest number of listed expiries.
     private static let maximumEnds = 50
 
     /// The worst state of all results.
-    var state: Finding.State {
+    var state: CheckResult.State {
         let states = findings.map(\.state)
         return states.contains(.fail) ? .fail : states.contains(.warn) ? .warn : .ok
     }
 
     /// The worst state of one check's results.
-    func state(of check: String) -> Finding.State? {
+    func state(of check: String) -> CheckResult.State? {
         let states = findings.filter { $0.check == check }.map(\.state)
         return [.fail, .warn, .ok].first(where: states.contains)
     }
@@ -73,7 +73,7 @@ struct Diagnosis: Sendable {
                 + "-p LoadCredential=\(key.rawValue):synheart-auth.\(key.rawValue) synheart-auth doctor --config FILE")
     }
 
-    private mutating func add(_ check: String, _ state: Finding.State, _ message: String, _ advice: String?) {
-        findings.append(Finding(check: check, state: state, message: message, advice: advice))
+    private mutating func add(_ check: String, _ state: CheckResult.State, _ message: String, _ advice: String?) {
+        findings.append(CheckResult(check: check, state: state, message: message, advice: advice))
     }
 }
