@@ -41,6 +41,17 @@ import Testing
         #expect(created.expiresAt == desk.clock.now + 7 * 86_400)
     }
 
+    @Test(arguments: [
+        [], [("app", Desk.app), ("app", Desk.app)], [("app", ""), ("app", Desk.app)],
+    ]) func `a form that does not say once for which app creates nothing`(_ fields: [(String, String)]) async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.admin)
+        let before = try await desk.service.credentials.list().count
+        let answer = try await browser.submit(Self.creation, [("name", "x"), ("role", "viewer")] + fields)
+        #expect(answer.status == 400)
+        #expect(try await desk.service.credentials.list().count == before)
+    }
+
     @Test func `a refused creation shows no text`() async throws {
         let desk = try await Desk()
         let browser = try await desk.signedIn(.admin)

@@ -82,6 +82,24 @@ import Testing
         #expect(try await Self.record(desk, Self.full) == expected)
     }
 
+    @Test func `a record of more than 64 KiB is shown and changed whole`() async throws {
+        let desk = try await Self.deskWithFullRecord()
+        let browser = try await desk.signedIn(.admin)
+        var large = try #require(try await desk.service.apps.record(AppID(Self.full)))
+        large.name = String(repeating: "n", count: 70_000)
+        try #require(try await desk.service.apps.change(large, actor: "test"))
+        let before = try await Self.record(desk, Self.full)
+        var form = try await Self.form(browser, at: Self.fullPath)
+        #expect(form["member.app_id"] == Self.full && form["member.name"]?.count == 70_000)
+        form["member.mode"] = "enforce"
+        let shown = await browser.post(Self.fullPath, form.all)
+        #expect(shown.status == 200)
+        #expect(try await browser.confirm(Self.fullPath, Self.hidden(shown.text)).location != nil)
+        var expected = before
+        expected["mode"] = "enforce"
+        #expect(try await Self.record(desk, Self.full) == expected)
+    }
+
     @Test(arguments: ["601", "0", "1.5", "x", "9O", "", "<script>", "1\u{A0}"])
     func `a wrong integer comes back with its problem beside the field`(text: String) async throws {
         let desk = try await Desk()

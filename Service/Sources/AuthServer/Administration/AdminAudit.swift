@@ -9,7 +9,8 @@ extension AdminRoute {
 }
 
 extension AdminAPI {
-    /// With a `code` of devices' events, a page may have fewer events than `limit`, or none, and the next page still has some.
+    /// A page ends at 4 MiB, so it may have fewer events than `limit`. With a `code` of devices' events, it may have none, and the
+    /// next page still has some.
     ///
     /// A page is the last one if no earlier event matches `app_id` and `device_id`: events of other apps decide nothing. With `code`,
     /// `next_before` follows from the number of the log's last event, whichever app that one is of. `followAudit` tells this number
@@ -27,17 +28,17 @@ extension AdminAPI {
             after = max(0, min(before.map { $0 - 1 } ?? end, end) - AdminRoute.searchedEvents)
         }
         let find = { @Sendable [stores, after] () async throws(StoreError) in
-            try await stores.audit.events(
+            try await stores.audit.page(
                 app: app, device: device, codes: codes, after: after, before: before, limit: limit)
         }
-        let events = codes == nil ? try await find() : try await searches.answer(find)
-        var next: Int64? = events.count == limit ? events.last?.sequence : after > 0 ? after + 1 : nil
+        let page = codes == nil ? try await find() : try await searches.answer(find)
+        var next: Int64? = page.isLast ? (after > 0 ? after + 1 : nil) : page.events.last?.sequence
         if let end = next, codes != nil || since != nil,
             try await !hasEvents(of: app, device, before: end, since: since)
         {
             next = nil
         }
-        let shown = events.filter { recorded in since.map { recorded.event.at >= $0 } ?? true }
+        let shown = page.events.filter { recorded in since.map { recorded.event.at >= $0 } ?? true }
         return .json(
             JSONObject([
                 ("events", .array(shown.map { .object($0.administrationJSON) })),
@@ -73,11 +74,12 @@ extension AdminAPI {
         let until = ContinuousClock.now + .seconds(wait)
         while true {
             // The end is read before the events, so the next call finds every later event.
-            let events =
+            let page =
                 end > after
-                ? try await stores.audit.events(app: app, device: device, after: after, limit: limit) : []
+                ? try await stores.audit.page(app: app, device: device, after: after, limit: limit) : nil
+            let events = page?.events ?? []
             let last = events.last?.sequence ?? 0
-            after = events.count == limit ? last : max(after, end, last)
+            after = page?.isLast == false ? last : max(after, end, last)
             guard events.isEmpty, isWaiting, ContinuousClock.now < until, !isStopping(),
                 (try? await Task.sleep(for: AuditFollowers.interval)) != nil
             else {

@@ -59,7 +59,7 @@ extension AdminAPI {
     func removeWebhook(_ request: AdminRequest) async throws -> APIResponse {
         let webhook = try await existingWebhook(request)
         let removed = try await service.webhooks.remove(webhook.id, actor: request.actor) { webhook in
-            try request.precondition.check(webhook)
+            try Self.requireStill(webhook, for: request)
         }
         guard removed else {
             throw Self.unknownWebhook(webhook.id)
@@ -74,9 +74,10 @@ extension AdminAPI {
             throw JSONError(.missing, path: "after")
         }
         try await requireKept(after: position)
-        guard let resent = try await service.webhooks.resend(webhook.id, after: position, actor: request.actor) else {
-            throw Self.unknownWebhook(webhook.id)
+        let resent = try await service.webhooks.resend(webhook.id, after: position, actor: request.actor) { webhook in
+            try Self.requireStill(webhook, for: request)
         }
+        guard let resent else { throw Self.unknownWebhook(webhook.id) }
         return answer(resent)
     }
 
@@ -101,6 +102,12 @@ extension AdminAPI {
             throw Self.unknownWebhook(id)
         }
         return webhook
+    }
+
+    /// Another administrator may have changed the webhook meanwhile, also its apps.
+    private static func requireStill(_ webhook: Webhook, for request: AdminRequest) throws(Refusal) {
+        try request.precondition.check(webhook)
+        guard request.mayAccess(webhook) else { throw unknownWebhook(webhook.id) }
     }
 
     private static func unknownWebhook(_ id: String) -> Refusal {

@@ -216,7 +216,7 @@ extension AdminRoute {
         case .eraseRecording: "The erasure is recorded in the audit log."
         case .eraseRecordings: "Of this app alone. The erasure is recorded in the audit log."
         case .queryAudit:
-            "`next_before` is the `before` of the next page, null on the last. `code` names the codes of `AuditCode` to look for, with commas between them. If an event of such a code may name a device, one call looks for them in \(Self.searchedEvents) events, so a page may have fewer events than `limit`, or none, and not be the last. `since` leaves out older events. A page that ends at an older one is the last: if a clock was set back, or clocks of nodes differ, events near that time may be missing."
+            "`next_before` is the `before` of the next page, null on the last. A page ends at 4 MiB, so it may have fewer events than `limit` and not be the last. `code` names the codes of `AuditCode` to look for, with commas between them. If an event of such a code may name a device, one call looks for them in \(Self.searchedEvents) events, so a page may have fewer events than `limit`, or none, and not be the last. `since` leaves out older events. A page that ends at an older one is the last: if a clock was set back, or clocks of nodes differ, events near that time may be missing."
         case .followAudit:
             "Events after the one with the number `after`, or after the log's last. If there is none, the call waits for one, at most `wait_seconds`. `next_after` is the `after` of the next call. 409 if the log ends before `after`: another database was put back."
         case .verifyAudit: "Follows the whole chain. With `head` it also finds a log that was cut off or rewritten."

@@ -282,8 +282,8 @@ extension Readiness {
     /// A clock that is behind the store's latest event would refuse honest clients and accept old requests.
     private static func compareClock(_ now: UnixTime, with audit: any AuditLog) async throws {
         // Several events, because the latest ones may already have the slow clock's dates.
-        let events = try await audit.events(app: nil, device: nil, before: nil, limit: 100)
-        guard let newest = events.map(\.event.at).max() else { return }
+        let page = try await audit.page(app: nil, device: nil, codes: nil, after: 0, before: nil, limit: 100)
+        guard let newest = page.events.map(\.event.at).max() else { return }
         let behind = newest - now
         guard behind <= ClaimHistory.clockTolerance else {
             throw StoreError(.unavailable, "the clock is \(behind) s behind the newest audit event")

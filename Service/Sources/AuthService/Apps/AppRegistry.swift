@@ -17,6 +17,8 @@ public final class AppRegistry: Sendable {
     public let mask: SecretMask
 
     private static let maximumCached = 20_000
+    /// The maximum size of a record that is added or changed, as compact JSON, in bytes.
+    package static let maximumRecord = 128 * 1024
 
     /// A registry over a store.
     init(
@@ -93,7 +95,7 @@ public final class AppRegistry: Sendable {
 
     /// Adds an app. False if its id is taken.
     public func add(_ record: AppRecord, actor: String) async throws -> Bool {
-        try check(record)
+        try requireStorable(record)
         let event = try record.adding(
             beside: try await others(of: record, opening: true), at: clock.now, by: actor, masking: mask)
         defer { forget() }
@@ -110,7 +112,7 @@ public final class AppRegistry: Sendable {
     public func change(
         _ record: AppRecord, ifStill expected: AppRecord? = nil, actor: String
     ) async throws -> Bool {
-        try check(record)
+        try requireStorable(record)
         defer { forget() }
         for _ in 0..<ConcurrentChanges.maximumAttempts {
             guard let stored = try await store.app(record.appID) else { return false }
@@ -155,6 +157,16 @@ public final class AppRegistry: Sendable {
         guard opening || !record.signature.tokenAudiences.isEmpty else { return OtherApps() }
         let others = try await store.apps().filter { $0.appID != record.appID }
         return OtherApps(ids: others.map(\.appID), records: opening ? others.compactMap { try? opened($0) } : [])
+    }
+
+    /// Throws if a record cannot be used, or not be stored. Stores and the audit log bound what they read back, and one event has the
+    /// record before and after a change.
+    private func requireStorable(_ record: AppRecord) throws {
+        try check(record)
+        let bytes = JSONValue.object(record.json(secrets: .plain)).bytes.count
+        guard bytes <= Self.maximumRecord else {
+            throw ContractError("the record has \(bytes) bytes of JSON, and may have \(Self.maximumRecord)")
+        }
     }
 
     /// Throws if a record cannot be used, such as for an anchor that is not a certificate. Records created in code obey the same

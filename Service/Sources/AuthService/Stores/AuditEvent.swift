@@ -118,6 +118,17 @@ public struct AuditEvent: Sendable, Hashable {
 
     /// The detail as a log stores it: JSON on one line, which the hash covers.
     public var detailText: String { JSONValue.object(detail).text() }
+
+    /// The detail for a log: at most 1 MiB of JSON, because more could not be read back.
+    ///
+    /// - Throws: if it is larger. The change that the event is about must fail then.
+    public func storedDetail() throws(StoreError) -> String {
+        let text = detailText
+        guard text.utf8.count <= JSONValue.Limits.stored.bytes else {
+            throw StoreError(.unreadable, "the detail of \(code.rawValue) has \(text.utf8.count) bytes")
+        }
+        return text
+    }
 }
 
 extension Set<AuditEvent.Code> {
@@ -131,7 +142,7 @@ extension Set<AuditEvent.Code> {
 /// - It only grows. Events have the numbers 1, 2, 3… without a gap, in the order of one hash chain (`AuditChain`), even if many
 ///   callers append concurrently.
 /// - The events that other stores append with their changes are in the same chain.
-/// - An event is read exactly as it was appended, with its detail.
+/// - An event is read exactly as it was appended, with its detail. One with too much detail is refused (`AuditEvent.storedDetail()`).
 public protocol AuditLog: Sendable {
     /// Appends an event that does not belong to another store's change.
     func append(_ event: AuditEvent) async throws(StoreError)

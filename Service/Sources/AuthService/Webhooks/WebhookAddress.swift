@@ -66,11 +66,13 @@ package struct WebhookAddress: Sendable, Hashable {
     package static func isAllowed(_ bytes: [UInt8], loopback: Bool) -> Bool {
         if bytes.count == 4 { return isAllowed(ipv4: bytes, loopback: loopback) }
         guard bytes.count == 16 else { return false }
-        // An IPv4 address in an IPv6 address: mapped, compatible, NAT64, 6to4.
+        // An IPv4 address in an IPv6 address: mapped, compatible, NAT64 (RFC 6052), 6to4.
         let zeros = [UInt8](repeating: 0, count: 10)
-        if bytes.starts(with: zeros + [0xFF, 0xFF]) || bytes.starts(with: [0, 0x64, 0xFF, 0x9B]) {
+        if bytes.starts(with: zeros + [0xFF, 0xFF]) || bytes.starts(with: nat64 + zeros.dropLast(2)) {
             return isAllowed(ipv4: Array(bytes.suffix(4)), loopback: loopback)
         }
+        // Where the IPv4 address is in a prefix of local use (RFC 8215) depends on the translator.
+        if bytes.starts(with: nat64) { return false }
         if bytes.starts(with: [0x20, 0x02]) { return isAllowed(ipv4: Array(bytes[2..<6]), loopback: loopback) }
         if bytes.starts(with: zeros + [0, 0]) { return loopback && bytes.suffix(4) == [0, 0, 0, 1] }
         // IPv4 addresses that a gateway translates (SIIT) or carries in UDP (Teredo).
@@ -91,6 +93,8 @@ package struct WebhookAddress: Sendable, Hashable {
 
     /// Metadata services outside of the link-local network: Alibaba Cloud, Azure, Oracle Cloud.
     private static let metadataOverIPv4: Set<[UInt8]> = [[100, 100, 100, 200], [168, 63, 129, 16], [192, 0, 0, 192]]
+    /// The beginning of 64:ff9b::/96 and of 64:ff9b:1::/48.
+    private static let nat64: [UInt8] = [0, 0x64, 0xFF, 0x9B]
     /// `::ffff:0:0:0/96`.
     private static let translated: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0]
     /// `fd00:ec2::254` of AWS.

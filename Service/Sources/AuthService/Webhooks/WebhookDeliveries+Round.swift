@@ -38,8 +38,9 @@ extension WebhookDeliveries {
             // The lease may need to be renewed.
             return true
         }
-        let page = try await webhooks.audit.events(
+        let read = try await webhooks.audit.page(
             app: nil, device: nil, after: place.window.position, limit: WebhookWindow.size)
+        let page = read.events
         let foreign = Set(
             page.lazy.filter { recorded in
                 recorded.event.appID.flatMap { earlierApps[$0] }.map { recorded.sequence <= $0 } ?? false
@@ -78,7 +79,7 @@ extension WebhookDeliveries {
             // What was given up must stay given up after a restart.
             || sent.failure != nil && after.position > webhook.position
         if isWorthSaving, try await !save(after, &place, recording: event) { return false }
-        let isDone = page.count < WebhookWindow.size && place.window.position == page.last?.sequence
+        let isDone = read.isLast && place.window.position == page.last?.sequence
         return after.isEnabled && sent.failure == nil && !isDone
     }
 

@@ -115,12 +115,17 @@ public struct Webhooks: Sendable {
     /// Delivers again from the event after this one. Nil if there is no such webhook.
     ///
     /// The position is the number of an event in the log; 0: all that the log still has.
-    public func resend(_ id: String, after position: Int64, actor: String) async throws -> Webhook? {
+    ///
+    /// - Parameter check: throws unless the current webhook may be changed.
+    public func resend(
+        _ id: String, after position: Int64, actor: String, _ check: (Webhook) throws -> Void = { _ in }
+    ) async throws -> Webhook? {
         let end = try await audit.link(at: nil)?.sequence ?? 0
         guard (0...end).contains(position) else {
             throw ContractError("after must be from 0 to \(end), the last event")
         }
         return try await save(id) { before in
+            try check(before)
             var after = before
             (after.position, after.failingSince, after.failure) = (position, nil, nil)
             // Whoever delivers now must not go on from its own place.
@@ -142,8 +147,8 @@ public struct Webhooks: Sendable {
         // The apps that it named last; nil: as when it was first read, which counts as named all along.
         var former: Set<AppID>?
         while true {
-            let page = try await audit.events(app: nil, device: nil, after: position, limit: Self.page)
-            for recorded in page {
+            let page = try await audit.page(app: nil, device: nil, after: position, limit: Self.page)
+            for recorded in page.events {
                 let event = recorded.event
                 if event.code == .appRemoved, let app = event.appID, named.contains(app) {
                     removed[app] = recorded.sequence
@@ -153,7 +158,7 @@ public struct Webhooks: Sendable {
                     former = apps
                 }
             }
-            guard page.count == Self.page, let last = page.last else { return earlier }
+            guard !page.isLast, let last = page.events.last else { return earlier }
             position = last.sequence
         }
     }

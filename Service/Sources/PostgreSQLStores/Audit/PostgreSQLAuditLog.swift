@@ -10,7 +10,7 @@ struct PostgreSQLAuditLog: AuditLog {
     private static let columns = "sequence, code, at, actor, app_id, device_id, detail, hash"
 
     func append(_ event: AuditEvent) async throws(StoreError) {
-        try await database.write { (connection) throws(StoreError) in connection.append(event) }
+        try await database.write { (connection) throws(StoreError) in try connection.append(event) }
     }
 
     func events(
@@ -85,7 +85,8 @@ struct PostgreSQLAuditLog: AuditLog {
 
 extension Connection {
     /// Appends an event to the log, in the transaction of its change.
-    func append(_ event: AuditEvent) {
+    func append(_ event: AuditEvent) throws(StoreError) {
+        let detail = try event.storedDetail()
         transaction?.hasEvents = true
         beforeCommit(
             Statement(
@@ -94,7 +95,7 @@ extension Connection {
                 """,
                 [
                     .text(event.code.rawValue), .integer(event.at.seconds), .text(event.actor),
-                    .text(event.appID?.text), .text(event.deviceID?.text), .text(event.detailText),
+                    .text(event.appID?.text), .text(event.deviceID?.text), .text(detail),
                 ]))
     }
 }

@@ -19,7 +19,7 @@ extension Connection {
     ) throws(StoreError) -> Int {
         let count = try rows(sql, parameters).changes
         guard count > 0 else { return 0 }
-        if let event { append(event) }
+        if let event { try append(event) }
         if telling { tellOtherNodes() }
         return count
     }

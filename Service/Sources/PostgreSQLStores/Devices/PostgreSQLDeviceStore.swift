@@ -54,7 +54,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
             if let previous = device.previousKey {
                 connection.beforeCommit(KeyTable.bind(previous, to: device.deviceID, as: .previous))
             }
-            connection.append(event)
+            try connection.append(event)
             return .inserted
         }
     }
@@ -74,7 +74,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
                     connection.beforeCommit(KeyTable.move(of: change.after.deviceID, from: .current, to: .previous))
                     connection.beforeCommit(KeyTable.bind(change.after.key, to: change.after.deviceID, as: .current))
                 }
-                connection.append(change.event)
+                try connection.append(change.event)
             }
             if outcomes.contains(.saved) { connection.tellOtherNodes() }
             return outcomes

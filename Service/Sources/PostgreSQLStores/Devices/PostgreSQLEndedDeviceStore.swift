@@ -36,7 +36,7 @@ struct PostgreSQLEndedDeviceStore: EndedDeviceStore {
             let ids = try forgotten.rows.map { (row) throws(StoreError) in try row.text("device_id") }
             connection.beforeCommit(
                 Statement("DELETE FROM pending_proofs WHERE device_id = ANY ($1)", [.texts(ids)]))
-            connection.append(event)
+            try connection.append(event)
             connection.tellOtherNodes()
             return ids.count
         }

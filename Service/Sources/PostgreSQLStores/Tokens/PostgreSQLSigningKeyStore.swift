@@ -43,7 +43,7 @@ struct PostgreSQLSigningKeyStore: SigningKeyStore {
                         "INSERT INTO revoked_signing_keys (id, revoked_at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
                         [.text(id), .time(change.at)]))
             }
-            if let event = change.event { connection.append(event) }
+            if let event = change.event { try connection.append(event) }
             connection.tellOtherNodes()
             return true
         }

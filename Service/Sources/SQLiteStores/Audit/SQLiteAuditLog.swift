@@ -86,6 +86,7 @@ extension Database {
         let last = try link(at: nil)
         let (next, overflow) = (last?.sequence ?? 0).addingReportingOverflow(1)
         guard !overflow else { throw StoreError(.unreadable, "the audit log has no sequence numbers left") }
+        _ = try event.storedDetail()
         let entry = AuditChain.Entry(event, sequence: next)
         let hash = AuditChain.hash(entry, after: last?.hash ?? AuditChain.origin)
         try cachedStatement(

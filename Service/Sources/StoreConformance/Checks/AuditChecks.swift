@@ -1,5 +1,6 @@
 internal import AuthContract
 internal import AuthService
+internal import StrictJSON
 
 extension StoreConformance {
     static var auditChecks: [ConformanceCheck] {
@@ -59,6 +60,20 @@ extension StoreConformance {
                 let one = try await stores.audit.events(
                     app: nil, device: events[2].deviceID, after: start, limit: 10)
                 try expect(one.map(\.event), is: [events[2]], "the events of one device")
+            },
+            ConformanceCheck("An event whose detail could not be read back is refused, and the log goes on") { stores in
+                let samples = try Samples(stores)
+                let text = String(repeating: "\u{7F}", count: 200_000)
+                let event = AuditEvent(
+                    .securityEvent, at: samples.now, actor: "conformance", appID: samples.app,
+                    detail: JSONObject([("text", .string(text))]))
+                do {
+                    try await stores.audit.append(event)
+                    throw Unmet(found: "an event of 1.2 MB was appended")
+                } catch is StoreError {}
+                try await stores.audit.append(samples.event(.securityEvent))
+                let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
+                try expect(events.count, is: 1, "the number of events")
             },
             ConformanceCheck("64 events appended at once have numbers without a gap and one chain of hashes") {
                 stores in

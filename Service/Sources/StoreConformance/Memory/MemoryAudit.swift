@@ -5,6 +5,7 @@ extension MemoryStores: AuditLog {
     /// See `AuditLog`.
     public func append(_ event: AuditEvent) throws(StoreError) {
         try check(.append)
+        _ = try event.storedDetail()
         record(event)
     }
 

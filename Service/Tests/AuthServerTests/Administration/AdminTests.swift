@@ -22,6 +22,26 @@ import Testing
             ).description
     }
 
+    @Test(arguments: [("\u{7F}", 20_000, 200), ("\u{7F}", 25_000, 400), ("\u{2028}", 25_000, 400), ("a", 140_000, 400)])
+    func `a record that grows beyond its bound when it is written is refused, and every list can be read`(
+        _ character: String, _ count: Int, _ status: Int
+    ) async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin, apps: [TestServer.appID])
+            var record = TestServer.record
+            record["name"] = .string(String(repeating: character, count: count))
+            for _ in 0..<2 {
+                let answer = try await server.administer(
+                    "PUT", "/apps/\(TestServer.appID)", admin, body: .object(record))
+                #expect(answer.status == status, "\(answer.text.prefix(200))")
+            }
+            for path in ["/apps", "/apps/\(TestServer.appID)", "/audit?app_id=\(TestServer.appID)"] {
+                #expect(try await server.administer("GET", path, admin).status == 200)
+            }
+            #expect(try await server.service.apps.records().count == 1)
+        }
+    }
+
     @Test(arguments: AdminRoute.allCases) func `a call without a credential of the role is refused`(
         route: AdminRoute
     ) async throws {

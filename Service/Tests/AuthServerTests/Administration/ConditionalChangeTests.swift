@@ -52,6 +52,27 @@ import Testing
         }
     }
 
+    @Test(arguments: [("POST", "/resend"), ("DELETE", "")])
+    func `a change of a webhook's older version is refused and changes nothing`(
+        _ method: String, _ path: String
+    ) async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            let added = try await server.administer(
+                "POST", "/webhooks", admin, body: ["url": "https://receiver.example.com/", "all_apps": true])
+            let webhook = "/webhooks/\(try #require(added.json["id"]?.string))"
+            let seen = try #require(added.value("ETag"))
+            let changed = try await server.administer(
+                "PUT", webhook, admin,
+                body: ["url": "https://receiver.example.com/", "all_apps": true, "enabled": false])
+            #expect(changed.status == 200)
+            let body: JSONValue? = method == "POST" ? ["after": 0] : nil
+            let late = try await server.administer(method, webhook + path, admin, [("If-Match", seen)], body: body)
+            #expect(late.status == 412, "\(late.text)")
+            #expect(try await server.administer("GET", webhook, admin).value("ETag") == changed.value("ETag"))
+        }
+    }
+
     @Test(arguments: ["*", nil]) func `a decision that names no version is made`(tag: String?) async throws {
         try await TestServer.with { server in
             let caller = try await server.credential(.operator)

@@ -10,6 +10,12 @@ struct CredentialCreationPage: ChangePage {
 
     func change(_ visit: Visit, _ fields: PageFields) async throws -> Change {
         let apps = try await visit.apps()
+        // An absent or repeated field must not become "All apps".
+        guard visit.request.method != "POST" || fields.values("app").count == 1 else {
+            throw PageRefusal(
+                status: 400, title: "That form is incomplete",
+                message: "It does not say once for which app. Open the page again, and repeat the change.")
+        }
         let name = (fields["name"] ?? "").trimmed
         let role = fields["role"].flatMap(CredentialRole.init(rawValue:)) ?? .viewer
         let app = fields["app"] ?? ""

@@ -96,8 +96,7 @@ struct AppChangePage: ConsolePage {
         var problems = problems
         if draft.showsFields, fields == nil {
             do throws(RecordDraft.Problem) {
-                let record = (try? JSONValue(parsing: draft.text))?.object ?? JSONObject()
-                fields = try RecordForm(record, over: draft.baseRecord)
+                fields = try RecordForm(try draft.record(), over: draft.baseRecord)
             } catch {
                 problems += error.problems
             }

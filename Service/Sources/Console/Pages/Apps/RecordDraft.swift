@@ -45,7 +45,7 @@ struct RecordDraft: Sendable {
         if let fields { return try fields.record(over: baseRecord) }
         let value: JSONValue
         do {
-            value = try JSONValue(parsing: text)
+            value = try Self.parsed(text)
         } catch {
             throw Problem(problems: [RecordProblem(message: "This is not JSON: \(error).")])
         }
@@ -56,7 +56,12 @@ struct RecordDraft: Sendable {
     }
 
     /// The original record; nil: the form has none.
-    var baseRecord: JSONObject? { (try? JSONValue(parsing: base))?.object }
+    var baseRecord: JSONObject? { (try? Self.parsed(base))?.object }
+
+    /// A text that a form can have. An app's record can be larger than other JSON.
+    private static func parsed(_ text: String) throws(JSONError) -> JSONValue {
+        try JSONValue(parsing: text, limits: JSONValue.Limits(bytes: PageRequest.maximumForm))
+    }
 
     /// Why a draft is no record.
     struct Problem: Error {

@@ -1,0 +1,57 @@
+package import AuthContract
+
+/// Events of the audit log that fit into one answer. An event may have up to a quarter of a mebibyte: an app's record before and
+/// after a change.
+package struct AuditPage: Sendable {
+    /// The events, in the order of the question.
+    package private(set) var events: [RecordedAuditEvent] = []
+    /// Whether no further event matches. If false, there may be none either.
+    package private(set) var isLast = false
+
+    /// The number of events of one read.
+    private static let step = 50
+    /// The details' size at which a page ends, in bytes.
+    private static let maximumBytes = 4 << 20
+
+    /// Reads until there are `limit` events, or enough bytes.
+    ///
+    /// - Parameter next: the next events of at most a number, after the one with a sequence number; nil: the first ones.
+    fileprivate static func read(
+        _ limit: Int, _ next: (Int64?, Int) async throws(StoreError) -> [RecordedAuditEvent]
+    ) async throws(StoreError) -> AuditPage {
+        var (page, bytes) = (AuditPage(), 0)
+        while page.events.count < limit {
+            let count = min(step, limit - page.events.count)
+            let read = try await next(page.events.last?.sequence, count)
+            for recorded in read {
+                guard bytes < maximumBytes else { return page }
+                bytes += recorded.event.detailText.utf8.count
+                page.events.append(recorded)
+            }
+            page.isLast = read.count < count
+            if page.isLast { break }
+        }
+        return page
+    }
+}
+
+extension AuditLog {
+    /// A page of the events of `events(app:device:codes:after:before:limit:)`.
+    package func page(
+        app: AppID?, device: DeviceID?, codes: Set<AuditEvent.Code>?, after: Int64, before: Int64?, limit: Int
+    ) async throws(StoreError) -> AuditPage {
+        try await AuditPage.read(limit) { (last, count) async throws(StoreError) in
+            try await events(
+                app: app, device: device, codes: codes, after: after, before: last ?? before, limit: count)
+        }
+    }
+
+    /// A page of the events of `events(app:device:after:limit:)`.
+    package func page(
+        app: AppID?, device: DeviceID?, after: Int64, limit: Int
+    ) async throws(StoreError) -> AuditPage {
+        try await AuditPage.read(limit) { (last, count) async throws(StoreError) in
+            try await events(app: app, device: device, after: last ?? after, limit: count)
+        }
+    }
+}
