@@ -150,6 +150,23 @@ extension AgainstPostgreSQL {
             }
         }
 
+        @Test func `a replica that lacks a claim of any of the last eight transactions lost all claims`() async throws {
+            try waitForReplica()
+            let node = try await node()
+            let claims = (0..<8).map { _ in sampleClaim(device) }
+            for made in claims { #expect(try await claim(made, by: node, ahead: 40) == .claimed) }
+            try failOver()
+            // As if its transaction had committed last: of transactions that run at once, a later one may be acknowledged first.
+            let digits = [claims[0].high, claims[0].low].map { half in
+                let digits = String(half, radix: 16)
+                return String(repeating: "0", count: 16 - digits.count) + digits
+            }
+            let deleted = try replica.sql("DELETE FROM claims WHERE claim = '\(digits.joined())' RETURNING 1")
+            #expect(deleted.contains("1"))
+            #expect(try await !isKept(node))
+            await node.close()
+        }
+
         @Test func `claims on an earlier timeline than the former one tell nothing`() async throws {
             try waitForReplica()
             let node = try await node()

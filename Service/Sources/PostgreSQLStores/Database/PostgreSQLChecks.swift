@@ -203,7 +203,7 @@ struct PostgreSQLChecks: Sendable {
                 "\(off.joined(separator: " and ")) \(off.count == 1 ? "is" : "are") off: a loss of power may damage the database and lose registrations.",
                 do: "Switch them on in postgresql.conf.")
         }
-        return ["off", "local"].contains(facts.settings["synchronous_commit"])
+        return SessionSettings.tooWeak.contains(facts.settings["synchronous_commit"] ?? "")
             ? .warning(
                 "postgresql_durability",
                 "synchronous_commit is \(facts.settings["synchronous_commit"] ?? ""). The service switches it on for itself.",

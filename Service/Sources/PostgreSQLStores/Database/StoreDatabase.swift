@@ -114,6 +114,10 @@ final class StoreDatabase: Sendable {
 
 /// The settings of each new connection.
 enum SessionSettings {
+    /// The values of `synchronous_commit` under which an acknowledged commit may not be on the disks of the server and of its
+    /// replica: with `remote_write`, the replica has not flushed it.
+    static let tooWeak = ["off", "local", "remote_write"]
+
     /// - Parameter deadline: the longest time of a statement; nil: none.
     static func statements(deadline: Duration?) -> [Statement] {
         let milliseconds = deadline.map { Int64($0 / .milliseconds(1)) } ?? 0
@@ -136,8 +140,8 @@ enum SessionSettings {
             Statement(
                 """
                 SELECT set_config('synchronous_commit', 'on', false)
-                WHERE current_setting('synchronous_commit') IN ('off', 'local')
-                """),
+                WHERE current_setting('synchronous_commit') = ANY ($1)
+                """, [.texts(tooWeak)]),
         ]
     }
 }
