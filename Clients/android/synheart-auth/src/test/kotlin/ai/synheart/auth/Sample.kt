@@ -2,7 +2,7 @@ package ai.synheart.auth
 
 /**
  * Whether this run takes the element at a position of a long search: every one, or those whose position is K modulo N if the
- * environment variable TEST_SAMPLE is K/N. `.ci/run` takes a third, a different one each day.
+ * environment variable TEST_SAMPLE is K/N. `.ci/run` takes a sixth, a different one each day.
  */
 internal fun isSampled(position: Int): Boolean {
     val (part, of) = (System.getenv("TEST_SAMPLE") ?: "0/1").split("/").map { it.toInt() }
