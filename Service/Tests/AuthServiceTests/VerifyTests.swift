@@ -177,6 +177,19 @@ struct VerifyTests {
         #expect(try await world.verify(device) == .observed(.deviceRevoked, identity))
     }
 
+    @Test("a request passes if it is accepted or observed, never if it is refused", arguments: ["enforce", "observe"])
+    func passed(mode: String) async throws {
+        let world = try await World(["mode": .string(mode)])
+        let device = try await world.device()
+        let request = try world.signed(device)
+        let accepted = try await world.verdict(request)
+        #expect(accepted.passed?.deviceID == device.id)
+        #expect(accepted.passed?.keyAgeSeconds == 0)
+        let replayed = try await world.verdict(request)
+        #expect(replayed.signed?.deviceID == device.id)
+        #expect((replayed.passed != nil) == (mode == "observe"))
+    }
+
     @Test("under observation an exceeded rate is observed, and not cached as the verdict")
     func observedRate() async throws {
         let world = try await World(["mode": "observe"]) { $0.device = Rate(burst: 1, perMinute: 60) }

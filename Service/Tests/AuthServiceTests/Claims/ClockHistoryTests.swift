@@ -86,6 +86,15 @@ struct ClockHistoryTests {
         #expect(clock.summary.map(\.wall) == [1_000_000, 1_000_010, 1_000_111])
     }
 
+    @Test mutating func `a later history lacks each stretch of which one second is not in a stretch of its own`() {
+        for second in [0, 10] as [Int64] { _ = note(second) }
+        for second in [11, 20] as [Int64] { _ = note(second, error: 100) }
+        #expect(clock.readings(missingIn: clock).isEmpty)
+        var later = ClockHistory()
+        for second in [0, 9] as [Int64] { _ = later.note(1_000_000 + second, monotonic: 50 + second) }
+        #expect(clock.readings(missingIn: later) == [1_000_000...1_000_010, 1_000_111...1_000_120])
+    }
+
     @Test mutating func `falls of a few seconds add up`() {
         _ = note(0)
         #expect(note(1, error: -3) == .steady)

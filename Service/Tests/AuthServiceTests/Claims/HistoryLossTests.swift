@@ -126,8 +126,62 @@ struct HistoryLossTests {
         loss.add(from: 40, to: 39, isOpen: false)
         #expect(loss.intervals.count == 1)
         for number in Int64(1)...100 { loss.add(from: number * 1000, to: number * 1000 + 1, isOpen: number % 2 == 0) }
-        #expect(loss.intervals.count == HistoryLoss.maximum)
+        #expect(loss.intervals.count == 32)
+        #expect(loss.intervals.first?.isOpen == true, "an open interval stays open")
         #expect(refused(loss, 10, window: 0) != nil)
         #expect((1...100).allSatisfy { refused(loss, $0 * 1000) != nil })
+    }
+
+    @Test func `one interval too many joins the two earliest ones, and refuses no later date`() {
+        var loss = HistoryLoss()
+        for number in Int64(1)...33 { loss.add(from: number * 1000, to: number * 1000 + 1, isOpen: false) }
+        #expect(
+            loss.intervals.prefix(2) == [
+                .init(first: 1000, last: 2001, isOpen: false), .init(first: 3000, last: 3001, isOpen: false),
+            ])
+    }
+
+    @Test(arguments: [(21, 1), (22, 2)])
+    func `intervals touch if no second is between them, whichever is added first`(_ first: Int64, _ count: Int) {
+        let both = [(10, 20), (first, 30)] as [(Int64, Int64)]
+        for order in [both, both.reversed()] {
+            var loss = HistoryLoss()
+            for (first, last) in order { loss.add(from: first, to: last, isOpen: false) }
+            #expect(loss.intervals.count == count)
+        }
+    }
+
+    @Test func `a fall to a reading that is not before the purged expiry lost no claim too early`() {
+        var loss = HistoryLoss()
+        loss.add(.init(stretches: [10_000...10_700], lastRight: nil), now: 10_500, purgedTo: 10_500)
+        #expect(loss.intervals == [])
+    }
+
+    @Test(
+        arguments: [
+            (99, [], [(100, 200, true)]), (100, [(100, 100, false)], [(101, 200, true)]),
+            (199, [(100, 199, false)], [(200, 200, true)]), (200, [(100, 200, true)], []),
+            (201, [(100, 200, true)], []),
+        ] as [(Int64, [(Int64, Int64, Bool)], [(Int64, Int64, Bool)])])
+    func `a shortened loss is refused up to the end, and looked up after it`(
+        _ end: Int64, _ refused: [(Int64, Int64, Bool)], _ lookedUp: [(Int64, Int64, Bool)]
+    ) {
+        var loss = HistoryLoss()
+        loss.add(from: 100, to: 200, isOpen: true)
+        func intervals(_ parts: [(Int64, Int64, Bool)]) -> [HistoryLoss.Interval] {
+            parts.map { .init(first: $0.0, last: $0.1, isOpen: $0.2) }
+        }
+        let shortened = loss.shortened(to: end)
+        #expect(shortened.refused.intervals == intervals(refused))
+        #expect(shortened.lookedUp.intervals == intervals(lookedUp))
+    }
+
+    @Test func `a loss contains the dates from its first to its last, or to the end of the widest window`() {
+        var (closed, open) = (HistoryLoss(), HistoryLoss())
+        closed.add(from: 100, to: 200, isOpen: false)
+        open.add(from: 100, to: 200, isOpen: true)
+        for (loss, last) in [(closed, 200), (open, 500)] as [(HistoryLoss, Int64)] {
+            #expect([99, 100, last, last + 1].map { loss.contains(UnixTime($0)) } == [false, true, true, false])
+        }
     }
 }
