@@ -64,6 +64,9 @@ struct ProxyResponder: Sendable {
         var body = try IncomingBody(of: request, received, limits: settings, over: connection)
         received.body = try await body.describe(within: room)
         let identity = try await verify(received, by: judge.verifier, &line)
+        // A secret of the upstream is for verified requests alone. In observe mode anybody can send the others, also for an app that
+        // the client chooses.
+        guard identity != nil || judge.headers.upstream.lines.isEmpty else { throw Declined(observed: line.code) }
         let headers = judge.headers.request(
             received.headers, identity: identity.map(carrying) ?? [], peer: connection.peer ?? "unknown",
             isFromTrustedProxy: connection.isFromTrustedProxy, requestID: line.requestID)
@@ -175,6 +178,16 @@ struct Declined: Error {
         self.outcome = outcome
         self.reason = reason
         answer = { _ in refusal }
+    }
+
+    /// The refusal of a request that observe mode alone would let pass.
+    ///
+    /// - Parameter code: why it would be refused in mode `enforce`; it may be a code of a newer service.
+    init(observed code: String?) {
+        let known = code.flatMap { ErrorCode(rawValue: $0) } ?? .forbidden
+        self.init(
+            .refused, status: known.httpStatus, known, known.message,
+            reason: "observed, and refused because of the upstream's headers")
     }
 
     /// A refusal of the proxy's own.

@@ -183,7 +183,9 @@ enum WireTranslation {
     ///
     /// - Parameter scheme: `https` behind a TLS handler, else `http`.
     static func request(_ head: HTTPRequestHead, scheme: String) -> HTTPRequest? {
-        guard let method = HTTPRequest.Method(head.method.rawValue), hasOneLength(head) else { return nil }
+        // NIO's name for it lacks the hyphen, and the signature covers the method.
+        let name = head.method == .MSEARCH ? "M-SEARCH" : head.method.rawValue
+        guard let method = HTTPRequest.Method(name), hasOneLength(head) else { return nil }
         var fields = HTTPFields()
         fields.reserveCapacity(head.headers.count)
         for (name, value) in head.headers {

@@ -58,6 +58,29 @@ import Testing
         #expect(seen[1].values("X-Synheart-Verified-Device") == [fixture.device.id.text])
     }
 
+    @Test func `in observe mode the secrets of the upstream are for verified requests alone`() async throws {
+        let fixture = try await ProxyFixture(in: folder, mode: "observe")
+        let secrets = folder.path("headers")
+        try Data("Authorization: Bearer upstream-secret\n".utf8).write(to: URL(fileURLWithPath: secrets))
+        let proxy = try await fixture.proxy(["--upstream-header-file", secrets])
+        let unsigned = try await proxy.send(WireRequest(method: "GET", target: "/v1/pay"))
+        #expect(unsigned.status == 400 && unsigned.code == "INVALID_REQUEST", "\(unsigned.text)")
+        let signed = try fixture.signed()
+        #expect(try await proxy.send(signed).status == 200)
+        let replayed = try await proxy.send(signed)
+        #expect(replayed.status >= 400 && replayed.code == "NONCE_REPLAY", "\(replayed.text)")
+        #expect(fixture.backend.seen.map { $0.values("Authorization") } == [["Bearer upstream-secret"]])
+    }
+
+    @Test func `a method is judged and forwarded as it was sent`() async throws {
+        let fixture = try await ProxyFixture(in: folder)
+        let proxy = try await fixture.proxy()
+        for method in ["M-SEARCH", "PROPFIND"] {
+            #expect(try await proxy.send(fixture.signed(method, "/v1/pay", body: [])).status == 200, "\(method)")
+            #expect(fixture.backend.seen.last?.head.hasPrefix("\(method) /v1/pay ") == true)
+        }
+    }
+
     @Test func `the identity can be a token for the backend`() async throws {
         let fixture = try await ProxyFixture(in: folder)
         let proxy = try await fixture.proxy(["--identity", "token", "--identity-audience", ProxyFixture.audience])
