@@ -153,6 +153,20 @@ import Testing
         }
     }
 
+    @Test func `a form that made its change makes it no second time, after any number of others`() async throws {
+        let desk = try await Desk()
+        let browser = try await desk.signedIn(.admin)
+        let path = "/console/access/credentials/create"
+        let fields = [("role", "viewer"), ("app", "")]
+        let first = fields + [("name", "Ada"), ("token", try await browser.token(at: path))]
+        #expect(await browser.post(path, first).status == 200)
+        for count in 1...130 {
+            #expect(try await browser.submit(path, fields + [("name", "other")]).status == 200, "\(count)")
+            if count % 10 == 0 { #expect([403, 409].contains(await browser.post(path, first).status), "\(count)") }
+        }
+        #expect(try await desk.service.credentials.list().count { $0.name == "Ada" } == 1)
+    }
+
     @Test func `a form whose change was refused can be sent again`() async throws {
         let browser = try await Desk().signedIn(.admin)
         let path = "/console/access/credentials/create"
@@ -170,13 +184,23 @@ import Testing
         #expect(try await browser.submit(path).text.contains("Unchanged: "))
     }
 
-    @Test func `a session keeps the numbers of its last 64 changes`() {
+    @Test func `after 64 changes the forms of a session have another token`() throws {
         let sessions = ConsoleSessions(random: SystemRandom())
         let id = sessions.start("c", at: UnixTime(0))
-        for number in 0..<65 { #expect(sessions.take(String(number), in: id)) }
-        for number in 1..<65 { #expect(!sessions.take(String(number), in: id)) }
-        #expect(sessions.take("0", in: id))
-        #expect(!sessions.take("0", in: "another"))
+        func current() throws -> ConsoleSession {
+            try #require(sessions.use(id, at: UnixTime(0), prolongs: false))
+        }
+        let first = try current()
+        for number in 0..<64 {
+            #expect(try current().formToken == first.formToken)
+            #expect(sessions.take(String(number), of: first, in: id))
+            #expect(!sessions.take(String(number), of: first, in: id))
+        }
+        let second = try current()
+        #expect(second.formToken != first.formToken)
+        for number in ["0", "new"] { #expect(!sessions.take(number, of: first, in: id)) }
+        #expect(sessions.take("0", of: second, in: id))
+        #expect(!sessions.take("1", of: second, in: "another"))
     }
 
     @Test(arguments: [

@@ -52,7 +52,8 @@ struct Visit: Sendable {
     ///
     /// - Throws: `CallRefused`, and `PageRefusal` for a form that was used before.
     func change(_ call: AdminCall, ifMatch tag: String? = nil) async throws -> JSONValue {
-        guard let number = session.number(of: request.form["token"]), sessions.take(number, in: sessionID) else {
+        guard let number = session.number(of: request.form["token"]), sessions.take(number, of: session, in: sessionID)
+        else {
             throw PageRefusal(
                 status: 409, title: "This change was made already",
                 message: "Its form came twice, and nothing was done the second time. The audit log has the change. "

@@ -7,16 +7,16 @@ struct ConsoleSession: Sendable {
     /// The credential of the person. It is re-read for each request.
     let credentialID: String
     /// The first part of the token in each form of the session. No page outside the session can send it.
-    let formToken: String
+    fileprivate(set) var formToken: String
     let startedAt: UnixTime
     /// The time of the person's last request. Refreshes by the pages' script are ignored.
     var lastUsedAt: UnixTime
     /// The next page's message about the last change; nil: none.
     var notice: Notice?
-    /// The numbers of the last forms that made a change, newest last.
-    fileprivate(set) var usedNumbers: [String] = []
+    /// The numbers of the forms with this token that made a change.
+    fileprivate(set) var usedNumbers: Set<String> = []
 
-    /// The largest number of used numbers that a session keeps.
+    /// The number of changes after which the token is replaced: no form of an earlier page can be sent from then on.
     static let maximumNumbers = 64
     /// Seconds without a request after which a session ends.
     static let idleLimit: Int64 = 30 * 60
@@ -103,19 +103,27 @@ final class ConsoleSessions: Sendable {
     /// Sets or removes the next page's message.
     func tell(_ notice: Notice?, in id: String) { sessions.withLock { $0[Self.key(id)]?.notice = notice } }
 
-    /// Uses up the number of a form that makes a change. False: it was used before.
-    func take(_ number: String, in id: String) -> Bool {
-        sessions.withLock { sessions in
+    /// Uses up the number of a form that makes a change. False: it was used before, or the token was replaced meanwhile.
+    ///
+    /// - Parameter session: the session by which the token was checked.
+    func take(_ number: String, of session: ConsoleSession, in id: String) -> Bool {
+        let next = Base64.url.encode(random.bytes(32))
+        return sessions.withLock { sessions in
             let key = Self.key(id)
-            guard let used = sessions[key]?.usedNumbers, !used.contains(number) else { return false }
-            sessions[key]?.usedNumbers = used.suffix(ConsoleSession.maximumNumbers - 1) + [number]
+            guard var current = sessions[key], current.formToken == session.formToken,
+                current.usedNumbers.insert(number).inserted
+            else { return false }
+            if current.usedNumbers.count == ConsoleSession.maximumNumbers {
+                (current.formToken, current.usedNumbers) = (next, [])
+            }
+            sessions[key] = current
             return true
         }
     }
 
     /// Makes the number of a form usable again after its change was refused.
     func giveBack(_ number: String, in id: String) {
-        sessions.withLock { $0[Self.key(id)]?.usedNumbers.removeAll { $0 == number } }
+        sessions.withLock { _ = $0[Self.key(id)]?.usedNumbers.remove(number) }
     }
 
     /// Ends one session.

@@ -63,8 +63,11 @@ public final class RequestVerifier: Sendable {
             answer = rules.unavailable(id, "the service did not answer: \(failure.reason)", isOutage: true)
         }
         // A cancelled caller is not the service's failure.
-        if case .unavailable(_, let reason) = answer, !Task.isCancelled {
-            logger.error("a request could not be verified", metadata: ["reason": "\(reason)"])
+        if case .unavailable(let refusal, let reason) = answer, !Task.isCancelled {
+            // Any client can name an app that the credential is not for.
+            logger.log(
+                level: refusal.isOutage ? .error : .warning, "a request could not be verified",
+                metadata: ["reason": "\(reason)"])
         }
         return answer
     }
