@@ -100,7 +100,7 @@ class Service:
         """Starts `synheart-auth signing-keys COMMAND`."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SYNHEART_AUTH_")}
         return subprocess.Popen(
-            [self.binary, "signing-keys", command, *more, "--url", f"http://{self.operations}", "--credential-file", self.folder / "admin"],
+            [self.binary, "signing-keys", command, "--url", f"http://{self.operations}", "--credential-file", self.folder / "admin", *more],
             stdout=subprocess.DEVNULL, env=environment)
 
 
@@ -304,7 +304,8 @@ def revocation(stream, service, folder, clock, signing):
     assert stream.check() == signing
     old = {name: stream.phones[program.type].token(stream.client) for name, program in stream.programs.items()}
     key = next(key for key in published(stream.client) if key["kid"] == signing)
-    assert service.keys("revoke", signing).wait() == 0
+    # One kid of 64 begins with "-".
+    assert service.keys("revoke", "--", signing).wait() == 0
     stream.tokens = {name: [] for name in stream.programs}
     assert stream.check() != signing
     # A cache is not told.

@@ -154,6 +154,13 @@ struct TokenTests {
         #expect(stored.sealedKey.count > 32)
     }
 
+    @Test("no kid begins with a hyphen, which commands would take for an option")
+    func kids() async throws {
+        let world = try await World()
+        // One thumbprint of 64 begins with one.
+        for _ in 0..<400 { #expect(try await world.service.signingKeys.rotate(actor: "test").hasPrefix("-") == false) }
+    }
+
     @Test("an audience other than the app and its token_audiences is 400")
     func audience() async throws {
         let world = try await World(["signature": ["token_audiences": ["https://api.example.com"]]])

@@ -167,7 +167,9 @@ public actor SigningKeys {
     }
 
     private func made() throws(Refusal) -> StoredSigningKey {
-        let privateKey = P256.Signing.PrivateKey()
+        var privateKey = P256.Signing.PrivateKey()
+        // An operator revokes a key by its id, and commands take a word that begins with - for an option.
+        while DevicePublicKey(privateKey.publicKey).thumbprint.hasPrefix("-") { privateKey = P256.Signing.PrivateKey() }
         let id = DevicePublicKey(privateKey.publicKey).thumbprint
         guard let sealed = try? key.seal(Array(privateKey.rawRepresentation), context: Self.context(id)) else {
             throw Refusal(.internalError, "a signing key could not be sealed")
