@@ -175,11 +175,18 @@ class Check:
         for path, action, _ in self.forms(found):
             kinds[pattern(action)].append((path, action))
         used = set()
+        # How much the forms need a device: a kind that one device alone has must find it undecided.
+        need = collections.Counter()
+        for places in kinds.values():
+            actions = {action for _, action in places}
+            for part in {part for action in actions for part in action.split("/")}:
+                need[part] += 1 / len(actions)
         # Forms that decide on all waiting devices come after those for one.
         for kind, places in sorted(kinds.items(), reverse=True):
             for scripts in (True, False):
                 # A device with a decision has no further form for one.
-                fresh = next((place for place in places if not used & set(place[1].split("/"))), places[-1])
+                undecided = [place for place in places if not used & set(place[1].split("/"))]
+                fresh = min(undecided, key=lambda place: sum(need[part] for part in place[1].split("/")), default=places[-1])
                 used |= {part for part in fresh[1].split("/") if pattern(f"/{part}") == "/{id}"}
                 window.scripts(scripts)
                 mode = "" if scripts else " without script"
