@@ -61,11 +61,11 @@ struct FollowingFaultsTests {
         // At the second of these readings, the claims of the first one have expired too, so maintenance deletes every current
         // segment. Each request is dated ahead, so it waits for maintenance.
         let (oldest, sequence) = (try bench.segments(), journal.note.sequence)
-        for _ in 0..<1000 where journal.note.sequence == sequence {
+        for _ in 0..<20_000 where journal.note.sequence == sequence {
             _ = try? await journal.claim(bench.claims(), at: start + 5020, now: start + 5000)
             await letMaintenanceWork()
         }
-        for _ in 0..<1000 where try bench.segments().contains(where: oldest.contains) {
+        for _ in 0..<20_000 where try bench.segments().contains(where: oldest.contains) {
             _ = try? await journal.claim(bench.claims(), at: start + 5720, now: start + 5700)
             await letMaintenanceWork()
         }

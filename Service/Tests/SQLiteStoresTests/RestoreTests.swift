@@ -79,6 +79,20 @@ import Testing
         #expect(!DatabasePath.hasContent(folder.database + "-wal"))
     }
 
+    /// A connection that is still closing then would be the last one, and cannot empty the log.
+    @Test func `stores that are closed right after reads leave nothing in the log`() async throws {
+        for _ in 0..<100 {
+            let stores = try SQLiteStores.open(folder, role: .administration)
+            try await stores.audit.append(sampleEvent())
+            for _ in 0..<2 { _ = try await stores.audit.link(at: nil) }
+            await stores.close()
+            guard !DatabasePath.hasContent(folder.database + "-wal") else {
+                Issue.record("the log has changes")
+                return
+            }
+        }
+    }
+
     @Test func `a snapshot does not change while others write, and does not stop them`() async throws {
         let stores = try await filled()
         let device = try sampleDevice()

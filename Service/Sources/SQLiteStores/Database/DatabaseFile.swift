@@ -6,14 +6,18 @@ internal import GRDB
 /// Opens the database file, or throws an error with the reason. It does not write to a file of another program.
 enum DatabaseFile {
     /// Opens the file at a resolved path. Creates or migrates it first if it is incomplete.
-    static func open(_ path: String, busyTimeout: Duration) throws(StoreOpenError) -> DatabasePool {
+    ///
+    /// - Parameter readers: counts the reading connections.
+    static func open(
+        _ path: String, busyTimeout: Duration, readers: OpenReaders = OpenReaders()
+    ) throws(StoreOpenError) -> DatabasePool {
         try checkPlace(path)
         do {
-            guard try !isReady(path) else { return try pool(path, busyTimeout) }
+            guard try !isReady(path) else { return try pool(path, busyTimeout, readers) }
             let lock = try OpeningLock(PathParts(path).folder)
             return try withExtendedLifetime(lock) {
                 try claim(path)
-                let pool = try pool(path, busyTimeout)
+                let pool = try pool(path, busyTimeout, readers)
                 try Schema.migrator.migrate(pool)
                 return pool
             }
@@ -22,8 +26,12 @@ enum DatabaseFile {
         }
     }
 
-    private static func pool(_ path: String, _ busyTimeout: Duration) throws -> DatabasePool {
-        let pool = try DatabasePool(path: path, configuration: configuration(busyTimeout))
+    private static func pool(
+        _ path: String, _ busyTimeout: Duration, _ readers: OpenReaders
+    ) throws -> DatabasePool {
+        var configuration = configuration(busyTimeout)
+        configuration.prepareDatabase { if $0.configuration.readonly { readers.count($0) } }
+        let pool = try DatabasePool(path: path, configuration: configuration)
         try pool.writeWithoutTransaction { database in
             // GRDB sets NORMAL when it opens a pool.
             try database.execute(sql: "PRAGMA synchronous = FULL")

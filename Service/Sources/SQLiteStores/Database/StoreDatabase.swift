@@ -6,6 +6,7 @@ internal import GRDB
 /// The database file: one writing connection, several reading ones, and a deadline for every call.
 final class StoreDatabase: Sendable {
     private let pool: DatabasePool
+    private let readers = OpenReaders()
     private let deadline: Duration
     private let observer: (any StoreObserver)?
     /// Changes are refused unless this key seals; nil: no condition.
@@ -14,7 +15,7 @@ final class StoreDatabase: Sendable {
     var path: String { pool.path }
 
     init(path: String, options: SQLiteStores.Options) throws(StoreOpenError) {
-        pool = try DatabaseFile.open(path, busyTimeout: options.busyTimeout)
+        pool = try DatabaseFile.open(path, busyTimeout: options.busyTimeout, readers: readers)
         deadline = options.deadline
         observer = options.observer
         let version: Int64
@@ -120,8 +121,9 @@ final class StoreDatabase: Sendable {
         externalChanges.finish()
         // Closing waits for the connections to finish. Readers close first: if the last connection is a reader, changes stay in
         // the log, and a copy of the file alone lacks them.
-        await offloading { [pool] in
+        await offloading { [pool, readers] in
             pool.releaseMemory()
+            readers.waitUntilClosed()
             try? pool.close()
         }
     }
