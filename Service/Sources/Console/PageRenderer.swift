@@ -5,15 +5,18 @@ internal import Mustache
 
 /// Renders pages, with the headers that every page has.
 struct PageRenderer: Sendable {
-    private let library: MustacheLibrary
-
-    /// - Throws: if a template cannot be parsed.
-    init() throws {
+    /// All templates, parsed once in a process.
+    private static let library = Result {
         var library = MustacheLibrary()
         for (name, text) in Templates.partials { try library.register(text, named: name) }
         for (name, text) in Templates.all { try library.register(Templates.inLayout(text), named: name) }
-        self.library = library
+        return library
     }
+
+    private let library: MustacheLibrary
+
+    /// - Throws: if a template cannot be parsed.
+    init() throws { library = try Self.library.get() }
 
     /// - Parameter visit: nil: the request has no session.
     func answer(_ page: Page, _ visit: Visit?, at now: UnixTime) -> PageAnswer {

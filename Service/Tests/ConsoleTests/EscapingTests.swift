@@ -2,6 +2,7 @@ import AuthContract
 import AuthServer
 import AuthService
 import StrictJSON
+import TestHelpers
 import Testing
 
 @testable import Console
@@ -17,24 +18,24 @@ import Testing
         "</textarea></title></script><b>", "{{title}}{{{page.token}}}", "&lt;script&gt;", "javascript:alert(1)",
     ]
 
-    @Test(arguments: attacks)
-    func `a page has the same tags whatever its texts are`(attack: String) async throws {
+    @Test func `a page has the same tags whatever its texts are`() async throws {
         let renderer = try PageRenderer()
+        let partial = Templates.partials.values.flatMap(Self.names)
         for (name, template) in Templates.all {
+            let names = Set(Self.names(template) + partial)
             func tags(_ text: String) -> [String] {
-                let values = Self.values(of: template, text)
+                let values = Self.values(names, of: template, text)
                 let answer = renderer.answer(Page(text, name, values), nil, at: UnixTime(0))
                 return Markup.tags(answer.text)
             }
             let harmless = tags("harmless")
             #expect(harmless.count > 10)
-            #expect(tags(attack) == harmless, "\(name)")
+            for attack in Self.attacks { #expect(tags(attack) == harmless, "\(name): \(attack)") }
         }
     }
 
     /// A value for every name of a template: each can be shown as text and iterated as a section.
-    private static func values(of template: String, _ text: String) -> [String: PageValue] {
-        let names = Set(Self.names(template) + Templates.partials.values.flatMap(Self.names))
+    private static func values(_ names: Set<String>, of template: String, _ text: String) -> [String: PageValue] {
         let leaf = PageValue.object(Dictionary(uniqueKeysWithValues: names.map { ($0, .text(text)) }))
         return Dictionary(
             uniqueKeysWithValues: names.map { name in
@@ -78,23 +79,25 @@ import Testing
         for attack in Self.attacks { #expect(try await tags(attack) == harmless, "\(attack)") }
     }
 
-    @Test(arguments: Self.attacks)
-    func `hostile text of a query changes no page`(attack: String) async throws {
+    @Test(arguments: [
+        "/console/devices", "/console/audit", "/console/audit/verification", "/console/sign-in", "/console/history",
+    ])
+    func `hostile text of a query changes no page`(path: String) async throws {
         let browser = try await Desk().signedIn(.viewer)
-        for path in [
-            "/console/devices", "/console/audit", "/console/audit/verification", "/console/sign-in", "/console/history",
-        ] {
-            for name in [
-                "app", "device", "status", "platform", "cursor", "before", "head", "next", "check", "period", "by",
-                "kind", "code", "version",
-            ] {
-                func tags(_ value: String) async -> [String] {
-                    var request = browser.request("GET", path)
-                    request.query = PageFields([(name, value)])
-                    return Markup.tags(await browser.desk.console.answer(request, with: browser.desk.pages).text)
-                }
-                // Both values are handled in the same way.
-                #expect(await tags(attack) == tags("no-such~value"), "\(path) \(name)")
+        let names = [
+            "app", "device", "status", "platform", "cursor", "before", "head", "next", "check", "period", "by", "kind",
+            "code", "version",
+        ]
+        for (row, name) in names.enumerated() {
+            func tags(_ value: String) async -> [String] {
+                var request = browser.request("GET", path)
+                request.query = PageFields([(name, value)])
+                return Markup.tags(await browser.desk.console.answer(request, with: browser.desk.pages).text)
+            }
+            // All values are handled in the same way.
+            let harmless = await tags("no-such~value")
+            for (column, attack) in Self.attacks.enumerated() where isSampled(row + column) {
+                #expect(await tags(attack) == harmless, "\(name)=\(attack)")
             }
         }
     }

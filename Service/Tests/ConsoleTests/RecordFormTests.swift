@@ -3,6 +3,7 @@ import AuthServer
 import AuthService
 import Foundation
 import StrictJSON
+import TestHelpers
 import Testing
 
 @testable import Console
@@ -81,9 +82,9 @@ import Testing
                 ["-----BEGIN X-----\nAA==\n-----END X-----", "b"],
                 ["-----BEGIN X-----"], ["-----END X-----"], [:], ["a": 1], "(secret 0123456789abcdef)",
             ] + EscapingTests.attacks.flatMap { [.string($0), [.string($0), "b"]] as [JSONValue] }
-        for field in RecordGroup.fields {
+        for (row, field) in RecordGroup.fields.enumerated() {
             let path = field.name.split(separator: ".").map(String.init)
-            for value in values {
+            for (column, value) in values.enumerated() where isSampled(row + column) {
                 let changed = try #require(FullRecord.setting(.object(record), path[...], value).object)
                 if value.isNull {
                     // Null has the meaning of the default.
