@@ -4,6 +4,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import ServiceLifecycle
+import Testing
 
 import class Bytes.Locked
 
@@ -21,7 +22,7 @@ struct StandIn: Sendable {
         var text: String { String(decoding: body, as: UTF8.self) }
     }
 
-    enum Answer: Sendable {
+    enum Answer: Sendable, CustomTestStringConvertible {
         case whole(Int, [String: String] = [:], [UInt8] = [])
         /// No answer at all.
         case silence
@@ -30,6 +31,15 @@ struct StandIn: Sendable {
 
         static func text(_ status: Int, _ text: String, _ headers: [String: String] = [:]) -> Answer {
             .whole(status, headers, Array(text.utf8))
+        }
+
+        /// Without the bytes: written out, those of one answer take seconds.
+        var testDescription: String {
+            switch self {
+            case .whole(let status, let headers, let body): "\(status) \(headers), \(body.count) bytes"
+            case .silence: "silence"
+            case .drip: "byte by byte"
+            }
         }
     }
 

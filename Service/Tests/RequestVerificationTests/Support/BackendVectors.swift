@@ -1,4 +1,5 @@
 import AuthContract
+import Bytes
 import Logging
 import StrictJSON
 import TestHelpers
@@ -13,8 +14,17 @@ enum BackendVectors {
     static let credential = "sk-of-these-tests-0123456789"
 
     static func document(_ name: String = "backend") throws -> JSONFields {
-        try JSONFields(JSONValue(parsing: ProtocolVectors.bytes(name), limits: .init(bytes: 1 << 20, depth: 32)))
+        try documents.withLock { read throws in
+            if let fields = read[name] { return fields }
+            let bytes = try ProtocolVectors.bytes(name)
+            let fields = try JSONFields(JSONValue(parsing: bytes, limits: .init(bytes: 1 << 20, depth: 32)))
+            read[name] = fields
+            return fields
+        }
     }
+
+    /// Each case begins with a part of a document.
+    private static let documents = Locked<[String: JSONFields]>([:])
 
     static func cases(_ fields: JSONFields, _ list: String) throws -> [JSONFields] {
         try (fields.optionalArray(list) ?? []).map { try JSONFields($0) }
