@@ -179,7 +179,15 @@ import Testing
         Forgery("a credential id that claims 65535 octets", .malformedAuthenticatorData) {
             $0.credentialIDLength = 65535
         },
-        Forgery("a credential id that claims 31 octets", .malformedAuthenticatorData) { $0.credentialIDLength = 31 },
+        Forgery("a credential id that claims 31 octets", .malformedAuthenticatorData) {
+            $0.credentialID = [UInt8](repeating: 0, count: 32)
+            $0.credentialIDLength = 31
+        },
+        // The octet that is left over makes one map of the COSE key and the extensions.
+        Forgery("a credential id that claims 31 octets, before a map", .credentialIDMismatch) {
+            $0.credentialID = [UInt8](repeating: 0xA1, count: 32)
+            $0.credentialIDLength = 31
+        },
         Forgery("a credential id that claims 33 octets", .malformedAuthenticatorData) { $0.credentialIDLength = 33 },
         Forgery("another COSE key", .credentialKeyMismatch) {
             let point = AppleAttestKey().x963

@@ -35,7 +35,10 @@ struct ProxyOptions: ParsableArguments {
     var audience: String?
     @Option(
         name: .customLong("upstream-header-file"),
-        help: "Lines `name: value` that every request to the backend gets, such as the API key of a provider.")
+        help: """
+            Lines `name: value` that every request to the backend gets, such as the API key of a provider. Unverified requests \
+            are then refused, also while the app is in observe mode.
+            """)
     var upstreamHeaderFile: String?
     @Option(
         name: .customLong("body-limit"),
