@@ -36,8 +36,8 @@ final class BulkServer: Sendable {
         var isInAHurry = false
     }
 
-    let port: UInt16
-    private let listener: Int32
+    var port: UInt16 { listener.port }
+    private let listener: Listener
     private let state = Locked(State())
 
     /// The requests until now, including incomplete ones.
@@ -66,39 +66,20 @@ final class BulkServer: Sendable {
     }
 
     init(_ answer: Answer = Answer()) throws {
-        let listener = socket(AF_INET, Socket.stream, 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let bound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                bind(listener, pointer, length) == 0 && listen(listener, 16) == 0
-                    && getsockname(listener, pointer, &length) == 0
+        listener = try Listener()
+        listener.accept { [state] connection in
+            Thread.detachNewThread {
+                Connection(descriptor: connection, state: state).serve(answer)
+                close(connection)
             }
-        }
-        guard bound else { throw StorageError("no socket") }
-        self.listener = listener
-        port = UInt16(bigEndian: address.sin_port)
-        Thread.detachNewThread { [state] in
-            while true {
-                let connection = accept(listener, nil, nil)
-                guard connection >= 0 else { return }
-                Thread.detachNewThread {
-                    Connection(descriptor: connection, state: state).serve(answer)
-                    close(connection)
-                }
-            }
+            return true
         }
     }
 
     /// Stops the slow reading. Otherwise, reading the bytes in the socket buffers would take many seconds.
     func hurry() { state.withLock { $0.isInAHurry = true } }
 
-    func stop() {
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
-    }
+    func stop() { listener.stop() }
 
     private final class Connection {
         private let descriptor: Int32

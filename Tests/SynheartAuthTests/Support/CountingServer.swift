@@ -45,8 +45,8 @@ final class CountingServer: Sendable {
         var attempts: [String: Int] = [:]
     }
 
-    let port: UInt16
-    private let listener: Int32
+    var port: UInt16 { listener.port }
+    private let listener: Listener
     private let state = Locked(State())
 
     /// The number of executions of the request with this id.
@@ -59,34 +59,14 @@ final class CountingServer: Sendable {
     var arrivals: Int { state.withLock { $0.copies.values.reduce(0, +) } }
 
     init() throws {
-        let listener = socket(AF_INET, Socket.stream, 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let bound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                bind(listener, pointer, length) == 0 && listen(listener, 256) == 0
-                    && getsockname(listener, pointer, &length) == 0
-            }
-        }
-        guard bound else { throw StorageError("no socket") }
-        self.listener = listener
-        port = UInt16(bigEndian: address.sin_port)
-        Thread.detachNewThread { [weak self] in
-            while true {
-                let connection = accept(listener, nil, nil)
-                guard connection >= 0 else { return }
-                guard let self else { return _ = close(connection) }
-                Thread.detachNewThread { self.serve(Socket(connection)) }
-            }
+        listener = try Listener()
+        listener.accept { [weak self] connection in
+            if let self { Thread.detachNewThread { self.serve(Socket(connection)) } } else { close(connection) }
+            return true
         }
     }
 
-    func stop() {
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
-    }
+    func stop() { listener.stop() }
 
     /// Serves the requests of one connection, until one of them ends it.
     private func serve(_ socket: Socket) {

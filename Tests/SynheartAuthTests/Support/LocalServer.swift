@@ -6,39 +6,19 @@ import Foundation
 /// Accepts one connection, reads one request to its end, and writes one text, or nothing. A trickling server continues with one
 /// byte every few milliseconds.
 final class LocalServer: Sendable {
-    let port: UInt16
-    private let listener: Int32
+    var port: UInt16 { listener.port }
+    private let listener: Listener
     private let request = Locked<(head: String, body: [UInt8])?>(nil)
 
     /// The received bytes.
     var received: (head: String, body: [UInt8])? { request.withLock { $0 } }
 
     init(_ answer: String?, trickles: Bool = false) throws {
-        #if canImport(Darwin)
-            let kind = SOCK_STREAM
-        #else
-            let kind = Int32(SOCK_STREAM.rawValue)
-        #endif
-        let listener = socket(AF_INET, kind, 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let bound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                bind(listener, pointer, length) == 0 && listen(listener, 8) == 0
-                    && getsockname(listener, pointer, &length) == 0
-            }
-        }
-        guard bound else { throw StorageError("no socket") }
-        self.listener = listener
-        port = UInt16(bigEndian: address.sin_port)
-        Thread.detachNewThread { [request] in
-            let connection = accept(listener, nil, nil)
-            guard connection >= 0 else { return }
+        listener = try Listener()
+        listener.accept { [request] connection in
             let received = Self.read(connection)
             request.withLock { $0 = received }
-            guard let answer else { return }
+            guard let answer else { return false }
             let bytes = Array(answer.utf8)
             _ = bytes.withUnsafeBytes { Foundation.send(connection, $0.baseAddress, $0.count, 0) }
             while trickles, bytes.withUnsafeBytes({ Foundation.send(connection, $0.baseAddress, 1, Self.quietly) }) == 1
@@ -47,10 +27,11 @@ final class LocalServer: Sendable {
             }
             shutdown(connection, Int32(SHUT_WR))
             close(connection)
+            return false
         }
     }
 
-    func stop() { close(listener) }
+    func stop() { listener.stop() }
 
     /// A closed connection is an error, not a signal.
     #if canImport(Darwin)
