@@ -233,7 +233,10 @@ extension Heavy {
             let server = try LocalServer(nil)
             defer { server.stop() }
             // The delegate is a separate object, so that only the callbacks of this test arrive.
-            let session = URLSession(configuration: .ephemeral)
+            let configuration = URLSessionConfiguration.ephemeral
+            // As the transport's own, which says why.
+            configuration.urlCache = nil
+            let session = URLSession(configuration: configuration)
             let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
             for round in 0..<100 {
                 let exchanges = URLSessionExchanges()

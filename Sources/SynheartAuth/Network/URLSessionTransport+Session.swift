@@ -7,7 +7,12 @@
 
     extension URLSessionTransport {
         /// A transport over other sessions of the same configuration: on this platform tasks have no separate delegates, and each
-        /// request needs a new connection. Cookies and caches are those of the configuration. Redirects are not followed.
-        public convenience init(session: URLSession) { self.init(session.configuration) }
+        /// request needs a new connection. Cookies are those of the configuration. Answers are not cached, and redirects are not
+        /// followed.
+        public convenience init(session: URLSession) {
+            let configuration = session.configuration.copy() as? URLSessionConfiguration ?? .ephemeral
+            configuration.urlCache = nil
+            self.init(configuration)
+        }
     }
 #endif

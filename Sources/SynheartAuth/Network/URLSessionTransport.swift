@@ -42,6 +42,9 @@ public final class URLSessionTransport: HTTPTransport {
     }
 
     /// A transport with sessions of this configuration.
+    ///
+    /// It must have no cache on Linux: swift-corelibs-foundation stops the process when a task is cancelled that has just begun. It
+    /// looks into the cache on another queue, and the task may have left its session by then (its issue 3296).
     init(_ configuration: URLSessionConfiguration) {
         shared = Self.open(configuration)
         self.configuration = configuration
