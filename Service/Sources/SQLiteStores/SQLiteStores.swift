@@ -182,6 +182,7 @@ public final class SQLiteStores: Sendable {
         endNotes?.finish()
         await noting?.value
         if let journal { await database.keep(journal.note) }
-        await database.close()
+        // A stopped service may be moved without its log.
+        await database.close(emptyingLog: journal != nil)
     }
 }

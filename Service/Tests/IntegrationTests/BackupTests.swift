@@ -117,6 +117,20 @@ import Testing
         #expect(new.stop() == 0)
     }
 
+    @Test func `a machine whose clock is before the backup restores nothing, and says so`() async throws {
+        _ = try await ServiceFixture(database: database)
+        let key = try String(contentsOfFile: database + ".key", encoding: .utf8)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+        #expect(try await Binary.run(["backup", backup, "--database", database]).status == 0)
+        let hour = try ClusterTests.clock(apartBy: -3600).merging(["SYNHEART_AUTH_SERVICE_KEY": key]) { $1 }
+        let result = try await Binary.run(
+            [Binary.url.path, "restore", backup, "--database", restored], environment: hour,
+            of: URL(fileURLWithPath: "/usr/bin/env"))
+        #expect(result.status == 2 && result.errors.contains("set it right"), "\(result.errors)")
+        #expect(!FileManager.default.fileExists(atPath: restored))
+        #expect(try await restore(key: key).status == 0)
+    }
+
     @Test func `a damaged backup and an existing file are refused, and nothing is written`() async throws {
         _ = try await ServiceFixture(database: database)
         let key = try String(contentsOfFile: database + ".key", encoding: .utf8)

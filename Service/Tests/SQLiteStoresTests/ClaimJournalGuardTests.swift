@@ -212,6 +212,18 @@ struct ClaimJournalGuardTests {
         #expect(try await isLost(expecting: .note(note)))
     }
 
+    @Test func `a journal of before a restore is a loss of history, also in place of the new one`() async throws {
+        let restored = JournalNote.restored(at: JournalBench.start, lastReading: JournalBench.start)
+        let journal = try bench.open(expecting: .note(restored))
+        let note = journal.note
+        await journal.close()
+        try FileManager.default.removeItem(atPath: bench.path)
+        // It has as many records as the new one, and a service that ran longer has more segments.
+        _ = try await abandoned()
+        #expect(try await isLost(expecting: .note(note)))
+        #expect(note.sequence > 1 << 40)
+    }
+
     @Test func `a journal as new as its record or newer is whole`() async throws {
         var note = try await abandoned().note
         #expect(try await !isLost(expecting: .note(note)))

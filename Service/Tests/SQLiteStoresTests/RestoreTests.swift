@@ -79,6 +79,18 @@ import Testing
         #expect(!DatabasePath.hasContent(folder.database + "-wal"))
     }
 
+    @Test func `a stopped service leaves nothing in the log, also beside a command that has the file open`()
+        async throws
+    {
+        let stores = try SQLiteStores.open(folder)
+        let other = try SQLiteStores.open(folder, role: .administration)
+        try await stores.audit.append(sampleEvent())
+        await stores.close()
+        #expect(!DatabasePath.hasContent(folder.database + "-wal"))
+        #expect(try await other.audit.link(at: nil)?.sequence == 1)
+        await other.close()
+    }
+
     /// A connection that is still closing then would be the last one, and cannot empty the log.
     @Test func `stores that are closed right after reads leave nothing in the log`() async throws {
         for _ in 0..<100 {

@@ -124,7 +124,7 @@ struct JournalRecovery {
             readings.append(note.clock)
         }
         var fresh = JournalRecovery()
-        fresh.nextSequence = max(nextSequence, opening.expectation.note.map { $0.sequence &+ 1 } ?? 1)
+        fresh.nextSequence = max(nextSequence, opening.expectation.note?.nextSequence(at: opening.now) ?? 1)
         fresh.damaged = damaged
         fresh.obsolete = sequences.filter { $0 != damaged }
         contents.measure(from: opening.boot, monotonic: opening.monotonic)

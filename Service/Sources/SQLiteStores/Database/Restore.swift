@@ -113,6 +113,14 @@ extension JournalNote {
 
     /// Whether the database was restored, and no service was started on it since.
     var isOfRestore: Bool { sequence == .max }
+
+    /// The number of the first segment of a journal that starts over.
+    ///
+    /// After a restore it is above every number of the journals before, which begin at 1 or at an earlier restore: such a journal is
+    /// recognised as older if it is put in the new one's place.
+    func nextSequence(at now: Int64) -> UInt64 {
+        isOfRestore ? UInt64(clamping: now) << 20 : sequence &+ 1
+    }
 }
 
 extension StoredTable {

@@ -117,13 +117,15 @@ final class StoreDatabase: Sendable {
         do { return try pool.read(body) } catch let error as DatabaseError { throw StoreError(database: error) }
     }
 
-    func close() async {
+    /// - Parameter emptyingLog: whether all changes must be in the file itself, even if another process has it open.
+    func close(emptyingLog: Bool = false) async {
         externalChanges.finish()
         // Closing waits for the connections to finish. Readers close first: if the last connection is a reader, changes stay in
         // the log, and a copy of the file alone lacks them.
         await offloading { [pool, readers] in
             pool.releaseMemory()
             readers.waitUntilClosed()
+            if emptyingLog { _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) } }
             try? pool.close()
         }
     }

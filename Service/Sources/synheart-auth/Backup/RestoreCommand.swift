@@ -37,6 +37,13 @@ struct RestoreCommand: AsyncParsableCommand {
             let key = try StoreKey(configuration, of: place, creating: false).key
             let backup = BackupFile(path: file)
             let summary = try await backup.check(key: key)
+            let (now, taken) = (SystemClock().now, summary.contents.takenAt)
+            guard now >= taken else {
+                throw CommandFailure(
+                    .impossible,
+                    "the backup was taken at \(taken.iso8601), and the clock of this machine says \(now.iso8601): set it right, "
+                        + "because what the service refuses after a restore depends on it")
+            }
             let missing = summary.keyChecks.filter { !key.checks.contains($0) }
             guard missing.isEmpty else {
                 throw CommandFailure(
