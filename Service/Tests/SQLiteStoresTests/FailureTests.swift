@@ -82,6 +82,26 @@ struct FailureTests {
         await stores.close()
     }
 
+    @Test func `a file that was moved, or replaced by a copy, takes no changes until it is back`() async throws {
+        let (files, aside) = (FileManager.default, folder.path("aside"))
+        let stores = try SQLiteStores.open(folder)
+        try await stores.audit.append(sampleEvent())
+        func isRefused() async -> Bool {
+            let error = await #expect(throws: StoreError.self) { try await stores.audit.append(sampleEvent()) }
+            return error?.code == .unavailable && error?.reason.contains("put that file back") == true
+        }
+        try files.moveItem(atPath: folder.database, toPath: aside)
+        #expect(await isRefused())
+        try files.copyItem(atPath: aside, toPath: folder.database)
+        #expect(await isRefused())
+        await #expect(throws: StoreError.self) { try await stores.probeWrite() }
+        try files.removeItem(atPath: folder.database)
+        try files.moveItem(atPath: aside, toPath: folder.database)
+        try await stores.audit.append(sampleEvent())
+        #expect(try await stores.audit.link(at: nil)?.sequence == 2)
+        await stores.close()
+    }
+
     @Test func `a call ends at its deadline, and work that had not begun never happens`() async throws {
         var options = SQLiteStores.Options()
         options.deadline = .milliseconds(20)

@@ -7,6 +7,7 @@ internal import GRDB
 final class StoreDatabase: Sendable {
     private let pool: DatabasePool
     private let readers = OpenReaders()
+    private let file: FileIdentity?
     private let deadline: Duration
     private let observer: (any StoreObserver)?
     /// Changes are refused unless this key seals; nil: no condition.
@@ -16,6 +17,7 @@ final class StoreDatabase: Sendable {
 
     init(path: String, options: SQLiteStores.Options) throws(StoreOpenError) {
         pool = try DatabaseFile.open(path, busyTimeout: options.busyTimeout, readers: readers)
+        file = FileIdentity(path)
         deadline = options.deadline
         observer = options.observer
         let version: Int64
@@ -62,10 +64,17 @@ final class StoreDatabase: Sendable {
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
         let sealingKey = sealingKey.withLock { $0 }
-        return try await answered(.write) { [externalChanges] pool, answer in
+        return try await answered(.write) { [externalChanges, file] pool, answer in
             pool.asyncWrite { database in
                 // After the deadline, the caller was told that the change failed, so the change must not begin now.
                 guard !answer.isGiven else { throw StoreError(.tooSlow, "not begun within its deadline") }
+                // A file that was moved or removed takes changes, and a restarted service would not find them.
+                guard FileIdentity(pool.path) == file else {
+                    throw StoreError(
+                        .unavailable,
+                        "\(pool.path) is not the file that was opened: put that file back, or stop the service "
+                            + "and restore a backup")
+                }
                 if let sealingKey { try SQLiteServiceKeyStore.check(sealingKey, seals: database) }
                 return try body(database)
             } completion: { _, result in
