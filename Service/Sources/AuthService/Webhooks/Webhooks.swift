@@ -116,7 +116,7 @@ public struct Webhooks: Sendable {
     ///
     /// The position is the number of an event in the log; 0: all that the log still has.
     ///
-    /// - Parameter check: throws unless the current webhook may be changed.
+    /// `check` throws unless the current webhook may be changed.
     public func resend(
         _ id: String, after position: Int64, actor: String, _ check: (Webhook) throws -> Void = { _ in }
     ) async throws -> Webhook? {
