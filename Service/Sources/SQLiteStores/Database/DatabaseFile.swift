@@ -7,7 +7,7 @@ internal import GRDB
 enum DatabaseFile {
     /// Opens the file at a resolved path. Creates or migrates it first if it is incomplete.
     ///
-    /// - Parameter readers: counts the reading connections.
+    /// `readers` counts the reading connections.
     static func open(
         _ path: String, busyTimeout: Duration, readers: OpenReaders = OpenReaders()
     ) throws(StoreOpenError) -> DatabasePool {
