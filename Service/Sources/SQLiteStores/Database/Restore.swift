@@ -116,8 +116,8 @@ extension JournalNote {
 
     /// The number of the first segment of a journal that starts over.
     ///
-    /// After a restore it is above every number of the journals before, which begin at 1 or at an earlier restore: such a journal is
-    /// recognised as older if it is put in the new one's place.
+    /// After a restore it is above every number of the journals before, which begin at 1 or at the time of an earlier restore: such a
+    /// journal is recognised as older if it is put in the new one's place. If the clock was ahead at that restore, it is not.
     func nextSequence(at now: Int64) -> UInt64 {
         isOfRestore ? UInt64(clamping: now) << 20 : sequence &+ 1
     }
