@@ -31,6 +31,8 @@ let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 let atomics: Target.Dependency = .product(name: "Atomics", package: "swift-atomics")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+/// Calls of SQLite that GRDB has no name for.
+let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 let hummingbird: [Target.Dependency] = [
     .product(name: "HummingbirdCore", package: "hummingbird"),
     .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -131,7 +133,7 @@ let package = Package(
             ]),
         room("StoreConformance", ["AuthService", contract, json, crypto], tests: ["AuthService"]),
         room(
-            "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, logging, atomics],
+            "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, sqlite, logging, atomics],
             tests: [helpers, "AuthService", bytes, contract, json, "StoreConformance", crypto, grdb]),
 
         // The stores of a deployment with several nodes: PostgreSQL keeps everything; Redis can keep the data that lives for

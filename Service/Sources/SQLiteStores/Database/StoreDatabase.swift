@@ -2,12 +2,12 @@ internal import AuthService
 internal import Bytes
 internal import Foundation
 internal import GRDB
+internal import GRDBSQLite
 
 /// The database file: one writing connection, several reading ones, and a deadline for every call.
 final class StoreDatabase: Sendable {
     private let pool: DatabasePool
     private let readers = OpenReaders()
-    private let file: FileIdentity?
     private let deadline: Duration
     private let observer: (any StoreObserver)?
     /// Changes are refused unless this key seals; nil: no condition.
@@ -17,7 +17,6 @@ final class StoreDatabase: Sendable {
 
     init(path: String, options: SQLiteStores.Options) throws(StoreOpenError) {
         pool = try DatabaseFile.open(path, busyTimeout: options.busyTimeout, readers: readers)
-        file = FileIdentity(path)
         deadline = options.deadline
         observer = options.observer
         let version: Int64
@@ -64,12 +63,12 @@ final class StoreDatabase: Sendable {
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
         let sealingKey = sealingKey.withLock { $0 }
-        return try await answered(.write) { [externalChanges, file] pool, answer in
+        return try await answered(.write) { [externalChanges] pool, answer in
             pool.asyncWrite { database in
                 // After the deadline, the caller was told that the change failed, so the change must not begin now.
                 guard !answer.isGiven else { throw StoreError(.tooSlow, "not begun within its deadline") }
                 // A file that was moved or removed takes changes, and a restarted service would not find them.
-                guard FileIdentity(pool.path) == file else {
+                guard Self.isAtItsPath(database) else {
                     throw StoreError(
                         .unavailable,
                         "\(pool.path) is not the file that was opened: put that file back, or stop the service "
@@ -82,6 +81,13 @@ final class StoreDatabase: Sendable {
                 if !answer.resume(with: result), case .success = result { externalChanges.announce() }
             }
         }
+    }
+
+    /// Whether the file that was opened is still at its path: not moved, removed or replaced.
+    private static func isAtItsPath(_ database: Database) -> Bool {
+        var isElsewhere: CInt = 0
+        let code = sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &isElsewhere)
+        return code == SQLITE_OK && isElsewhere == 0
     }
 
     /// From now on, changes are refused unless this key seals. Each transaction checks this.
