@@ -121,11 +121,13 @@ public final class SQLiteStores: Sendable {
         logger: Logger = Logger(label: "synheart.stores")
     ) throws(StoreOpenError) {
         try self.init(
-            path: path, role: role, options: options, clock: clock, logger: logger, boot: BootIdentity.current)
+            path: path, role: role, options: options, clock: clock, logger: logger, boot: BootIdentity.current,
+            monotonic: BootIdentity.seconds)
     }
 
     init(
-        path: String, role: Role, options: Options, clock: any ServiceClock, logger: Logger, boot: BootIdentity
+        path: String, role: Role, options: Options, clock: any ServiceClock, logger: Logger, boot: BootIdentity,
+        monotonic: @escaping @Sendable () -> Int64
     ) throws(StoreOpenError) {
         let path = try DatabasePath.resolve(path)
         let database = try StoreDatabase(path: path, options: options)
@@ -155,7 +157,8 @@ public final class SQLiteStores: Sendable {
                 of: JournalNote.self, bufferingPolicy: .bufferingNewest(1))
             let journal = try ClaimJournal(
                 folder: path + "-claims",
-                settings: .init(maximumClaims: options.maximumClaims, deadline: options.deadline),
+                settings: .init(
+                    maximumClaims: options.maximumClaims, deadline: options.deadline, monotonic: monotonic),
                 expecting: try database.journalExpectation(), boot: boot, now: clock.now, logger: logger
             ) { continuation.yield($0) }
             try database.note(journal.note)

@@ -35,6 +35,7 @@ struct ClaimJournalGuardTests {
     @Test func `every kind of record is read as it was written, under its own seed only`() throws {
         let records = [
             ClaimRecord.claim(ReplayClaim(high: 1, low: 2), expiry: 3), .clock(-5, monotonic: 6), .purged(to: .min),
+            .purged(to: 7, restoredAt: 8),
             .loss(.init(first: 1, last: 2, isOpen: false)), .loss(.init(first: 1, last: 2, isOpen: true)), .seal,
         ]
         for record in records {

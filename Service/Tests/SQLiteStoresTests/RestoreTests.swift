@@ -11,6 +11,10 @@ import Testing
 @Suite struct RestoreTests {
     private let folder: TemporaryFolder
     private let clock = FixedClock()
+    /// Seconds since `clock`'s time.
+    private let monotonic = Locked<Int64>(0)
+    /// Seconds by which the clock was behind until it was set right.
+    private let behind = Locked<Int64>(0)
 
     init() throws { folder = try TemporaryFolder() }
 
@@ -135,12 +139,12 @@ import Testing
             try FileManager.default.copyItem(atPath: folder.database + "-claims", toPath: restored + "-claims")
         }
         let now = clock.now + 400
-        let new = try SQLiteStores(path: restored, clock: FixedClock(now: now), logger: silent)
+        let new = try opened(at: now)
         for date in [clock.now - 600, clock.now, now, now + 60] { #expect(try await isLost(date, new, now)) }
         #expect(try await !isLost(now + 61, new, now + 61))
         await new.close()
         // The loss stays recorded.
-        let again = try SQLiteStores(path: restored, clock: FixedClock(now: now + 70), logger: silent)
+        let again = try opened(at: now + 70)
         #expect(try await isLost(now, again, now + 70))
         await again.close()
     }
@@ -152,13 +156,49 @@ import Testing
         let stores = try await filled()
         try await restore(stores, to: restored)
         await stores.close()
-        let new = try SQLiteStores(path: restored, clock: FixedClock(now: clock.now + 10), logger: silent)
+        let new = try opened(at: clock.now + 10)
         for ahead: Int64 in [0, 71, 290, 300] { #expect(try await isLost(clock.now + ahead, new, clock.now + 240)) }
         #expect(try await !isLost(clock.now + 301, new, clock.now + 301))
         await new.close()
     }
 
+    /// The clock of the new machine is behind, and is set right while the service runs, or while it is down.
+    @Test(arguments: [false, true])
+    func `a clock that steps ahead soon after a restore loses the present too`(_ restarts: Bool) async throws {
+        let stores = try await filled()
+        try await restore(stores, to: restored)
+        await stores.close()
+        var new = try opened(at: clock.now)
+        #expect(try await !isLost(clock.now + 301, new, clock.now + 301))
+        behind.withLock { $0 = 3699 }
+        let right = clock.now + 4000
+        if restarts {
+            await new.close()
+            new = try opened(at: right)
+        }
+        for date in [right - 600, right, right + 60] { #expect(try await isLost(date, new, right)) }
+        await new.close()
+        new = try opened(at: right + 1)
+        #expect(try await isLost(right + 300, new, right + 270))
+        #expect(try await !isLost(right + 301, new, right + 301))
+        await new.close()
+    }
+
+    /// Opens the restored file as the service.
+    private func opened(at now: UnixTime) throws -> SQLiteStores {
+        pass(to: now)
+        return try SQLiteStores(
+            path: restored, role: .service, options: .init(), clock: FixedClock(now: now), logger: silent,
+            boot: BootIdentity("boot"), monotonic: { [monotonic] in monotonic.withLock { $0 } })
+    }
+
+    private func pass(to now: UnixTime) {
+        let seconds = now.seconds - clock.now.seconds - behind.withLock { $0 }
+        monotonic.withLock { $0 = seconds }
+    }
+
     private func isLost(_ date: UnixTime, _ stores: SQLiteStores, _ now: UnixTime) async throws -> Bool {
+        pass(to: now)
         let device = DeviceID(from: SystemRandom())
         let outcome = try await stores.replay.claim(
             [.nonce(RequestNonce(from: SystemRandom()), of: device)], timestamp: date, expiresAt: date + 660, now: now,

@@ -34,6 +34,9 @@ public struct ClaimHistory: Sendable, Hashable {
     package private(set) var clock = ClockHistory()
     /// The latest expiry of a purged claim, in unix seconds.
     package private(set) var purgedTo = Int64.min
+    /// The reading at which the store was restored from a backup, or to which the clock stepped soon after. Nil if it was not
+    /// restored.
+    package private(set) var restoredAt: Int64?
 
     /// The history of a store that never had a claim.
     public init() {}
@@ -129,8 +132,10 @@ public struct ClaimHistory: Sendable, Hashable {
         loss.add(from: first, to: last, isOpen: isOpen)
     }
 
-    /// Replaces the purged expiry by a later record of it, which may be lower.
-    package mutating func recall(purgedTo expiry: Int64) { purgedTo = expiry }
+    /// Replaces the purged expiry by a later record of it, which may be lower, and the reading of a restore.
+    package mutating func recall(purgedTo expiry: Int64, restoredAt: Int64? = nil) {
+        (purgedTo, self.restoredAt) = (expiry, restoredAt)
+    }
 
     /// The history of a store that lost all its claims, and continues at `now` without them.
     package func withoutClaims(now: Int64) -> ClaimHistory {
@@ -139,6 +144,7 @@ public struct ClaimHistory: Sendable, Hashable {
         // Expired claims are gone too, so they must not seem free if the clock steps back. Claims that a wrong reading purged are
         // refused by date.
         history.purgedTo = now
+        history.restoredAt = restoredAt
         return history
     }
 
@@ -151,19 +157,25 @@ public struct ClaimHistory: Sendable, Hashable {
     ///   - readings: the last readings that are known.
     ///   - now: the service's clock, unix seconds.
     ///   - monotonic: the monotonic clock of this boot, in seconds.
-    package func startingOver(after readings: [Int64], now: Int64, monotonic: Int64) -> ClaimHistory {
+    ///   - isRestored: whether the store was restored from a backup, so that the lost readings are not bounded.
+    package func startingOver(
+        after readings: [Int64], now: Int64, monotonic: Int64, isRestored: Bool
+    ) -> ClaimHistory {
         var known = self
         known.recall(now, monotonic: monotonic)
         known.lose(around: readings + [now], isWhole: false)
         var history = known.withoutClaims(now: now)
         history.clock = ClockHistory()
         _ = history.clock.note(now, monotonic: monotonic)
+        if isRestored { history.restoredAt = now }
         return history
     }
 
     // MARK: Readings of the clock
 
     /// Adds a reading of the clock.
+    ///
+    /// If the clock steps soon after a restore, the loss is repeated around this reading.
     ///
     /// If it reveals wrong readings, the dates of the claims that these lost are refused: claims that were purged too early, and
     /// claims that expire later than `latestKept`, which the store must drop. The purged expiry returns: with a correct clock, no
@@ -173,7 +185,9 @@ public struct ClaimHistory: Sendable, Hashable {
     ///   - now: the service's clock, unix seconds.
     ///   - monotonic: the monotonic clock of this boot, in seconds.
     package mutating func read(_ now: Int64, monotonic: Int64) -> ClockHistory.Finding {
+        let last = clock.latest
         let finding = clock.note(now, monotonic: monotonic)
+        if finding != .steady { repeatLoss(of: restoredAt, after: last ?? now, at: now) }
         guard case .wrong(let wrong) = finding else { return finding }
         loss.add(wrong, now: now, purgedTo: purgedTo)
         // Claims under earlier wrong readings are dropped too if they expire too late.
@@ -182,6 +196,18 @@ public struct ClaimHistory: Sendable, Hashable {
         purgedTo = min(purgedTo, now)
         refusePurgedDates()
         return finding
+    }
+
+    /// Adds the loss of a restore around a reading to which the clock stepped soon after it. The clock may have been behind when the
+    /// loss was found, so that requests up to this reading were accepted before. Later, none of those requests is fresh.
+    ///
+    /// - Parameters:
+    ///   - restoredAt: the reading at which the loss is known.
+    ///   - last: the last reading before the step.
+    private mutating func repeatLoss(of restoredAt: Int64?, after last: Int64, at now: Int64) {
+        guard let restoredAt, last.subtracting(restoredAt) <= ReplayClaim.longestLife else { return }
+        loss.add(ofRestoreAt: now)
+        self.restoredAt = now
     }
 
     /// Adds a recorded reading. The wrong readings that it revealed were recorded too.

@@ -69,6 +69,14 @@ package struct HistoryLoss: Sendable, Hashable {
         add(Self.interval(around: readings, isWhole: isWhole))
     }
 
+    /// Adds the dates around the reading at which a backup was restored. The apps may have had a wider future window since the backup
+    /// than it says.
+    package mutating func add(ofRestoreAt reading: Int64) {
+        add(
+            from: reading.subtracting(ReplayClaim.life), to: reading.adding(SignaturePolicy.maximumFutureWindow),
+            isOpen: false)
+    }
+
     /// Adds an interval; an empty one adds nothing.
     package mutating func add(from first: Int64, to last: Int64, isOpen: Bool) {
         guard first <= last else { return }

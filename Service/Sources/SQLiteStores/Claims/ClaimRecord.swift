@@ -11,7 +11,7 @@ struct ClaimRecord {
         case claim = 0x9E37_79B9_7F4A_7C15
         /// A reading of the service's clock, and the monotonic clock at the same moment, in seconds.
         case clock = 0xC2B2_AE3D_27D4_EB4F
-        /// The latest purged expiry, in the first word.
+        /// The latest purged expiry, and the reading of a restore; 0 if there was none.
         case purged = 0x85EB_CA77_C2B2_AE63
         /// Dates whose requests are refused: the first and the last.
         case loss = 0x27D4_EB2F_1656_67C5
@@ -35,8 +35,9 @@ struct ClaimRecord {
         ClaimRecord(kind: .clock, high: UInt64(bitPattern: now), low: UInt64(bitPattern: monotonic), expiry: 0)
     }
 
-    static func purged(to expiry: Int64) -> ClaimRecord {
-        ClaimRecord(kind: .purged, high: UInt64(bitPattern: expiry), low: 0, expiry: 0)
+    static func purged(to expiry: Int64, restoredAt: Int64? = nil) -> ClaimRecord {
+        ClaimRecord(
+            kind: .purged, high: UInt64(bitPattern: expiry), low: UInt64(bitPattern: restoredAt ?? 0), expiry: 0)
     }
 
     static func loss(_ interval: HistoryLoss.Interval) -> ClaimRecord {

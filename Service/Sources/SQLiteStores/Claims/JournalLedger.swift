@@ -119,7 +119,10 @@ struct JournalLedger {
     private mutating func read(_ now: Int64, _ monotonic: Int64) {
         switch history.read(now, monotonic: monotonic) {
         case .steady: break
-        case .ahead: (recordedReading, latestKept) = (.min, nil)
+        case .ahead:
+            (recordedReading, latestKept) = (.min, nil)
+            // The loss of a restore was repeated here.
+            if history.restoredAt == now { recordHistory(now, monotonic) }
         case .wrong(let wrong): recover(from: wrong, now: now, monotonic)
         }
     }
@@ -135,7 +138,12 @@ struct JournalLedger {
         falls += 1
         self.wrong = wrong
         (recordedReading, durableReading) = (.min, .min)
-        // Without room, claims are refused until the next segment, which begins with these records.
+        recordHistory(now, monotonic)
+    }
+
+    /// Records the losses of a clock that stepped. Without room, claims are refused until the next segment, which begins with these
+    /// records.
+    private mutating func recordHistory(_ now: Int64, _ monotonic: Int64) {
         if segment.hasRoom(for: history.loss.intervals.count + 2) {
             writeHistory()
             writeReading(history.latestReading ?? now, monotonic: monotonic)
@@ -169,7 +177,7 @@ struct JournalLedger {
     /// comes last: a segment without it was never used.
     private mutating func writeHistory() {
         for interval in history.loss.intervals { segment.append(.loss(interval)) }
-        segment.append(.purged(to: history.purgedTo))
+        segment.append(.purged(to: history.purgedTo, restoredAt: history.restoredAt))
     }
 
     /// Records the clock's readings from earlier segments, and the rest of the history.

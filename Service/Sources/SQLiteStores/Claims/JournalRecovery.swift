@@ -129,7 +129,8 @@ struct JournalRecovery {
         fresh.obsolete = sequences.filter { $0 != damaged }
         contents.measure(from: opening.boot, monotonic: opening.monotonic)
         fresh.history = contents.history.startingOver(
-            after: readings, now: opening.now, monotonic: opening.monotonic)
+            after: readings, now: opening.now, monotonic: opening.monotonic,
+            isRestored: opening.expectation.note?.isOfRestore ?? false)
         return fresh
     }
 }

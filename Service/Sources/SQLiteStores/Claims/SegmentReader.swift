@@ -152,7 +152,7 @@ struct SegmentReader {
             // This is the last of a segment's first records.
             if !contents.isBegun { journal.begin(contents.clock, boot: contents.header.boot) }
             contents.isBegun = true
-            journal.history.recall(purgedTo: words.0)
+            journal.history.recall(purgedTo: words.0, restoredAt: words.1 == 0 ? nil : words.1)
         case .loss: journal.history.add(from: words.0, to: words.1, isOpen: false)
         case .openLoss: journal.history.add(from: words.0, to: words.1, isOpen: true)
         case .claim:

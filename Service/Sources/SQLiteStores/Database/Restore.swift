@@ -100,14 +100,9 @@ extension SQLiteStores {
 
 extension JournalNote {
     /// The note of a restored database: newer than any journal, so that the first start records a loss.
-    ///
-    /// Requests may have been accepted under a wider future window than the restored app records have. So requests are refused at
-    /// least until the widest window after the restore has passed.
     static func restored(at now: UnixTime, lastReading: UnixTime) -> JournalNote {
         var loss = HistoryLoss()
-        loss.add(
-            from: now.seconds.subtracting(ReplayClaim.life),
-            to: now.seconds.adding(SignaturePolicy.maximumFutureWindow), isOpen: false)
+        loss.add(ofRestoreAt: now.seconds)
         return JournalNote(sequence: .max, length: .max, clock: lastReading.seconds, loss: loss)
     }
 

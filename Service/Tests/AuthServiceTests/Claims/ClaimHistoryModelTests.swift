@@ -88,13 +88,21 @@ struct ClaimHistoryModelTests {
         }
 
         /// Loses the disk. Some of its readings remain; nil: none.
-        mutating func loseDisk(_ kept: Disk?, now: Int64, monotonic: Int64) {
+        mutating func loseDisk(_ kept: Disk?, now: Int64, monotonic: Int64, isRestored: Bool = false) {
             var known = kept?.history ?? ClaimHistory()
             known.add(note.loss)
             let readings = [note.until] + (kept.map { [$0.reading] } ?? [])
-            (claims, history) = ([:], known.startingOver(after: readings, now: now, monotonic: monotonic))
+            claims = [:]
+            history = known.startingOver(
+                after: readings, now: now, monotonic: monotonic, isRestored: isRestored)
             synchronize()
             makeNote(at: now)
+        }
+
+        /// Loses the disk, and continues with the note that a backup has.
+        mutating func restore(_ backup: (until: Int64, loss: HistoryLoss), now: Int64, monotonic: Int64) {
+            note = backup
+            loseDisk(nil, now: now, monotonic: monotonic, isRestored: true)
         }
 
         /// A copy of the current disk, for a later `loseDisk`.
@@ -116,6 +124,13 @@ struct ClaimHistoryModelTests {
         var (claimed, refused, replays) = (0, 0, 0)
         var story: [String] = []
         private var copy: Store.Disk?
+        /// The note that a backup has.
+        private var backup: (until: Int64, loss: HistoryLoss)?
+        /// The readings around which the loss of the last restore is known, and the clock's smallest distance from the monotonic
+        /// clock since the last of them.
+        private var restored: (at: Int64, readings: [Int64], distance: Int64)?
+        /// The number of requests that were accepted before it.
+        private var lostCount = 0
         private let errors: [Int64] = [
             4, 6, 40, 59, 100, 300, 661, 1300, 2000, 3600, 31_536_000, -4, -6, -40, -700, -3600,
         ]
@@ -181,6 +196,45 @@ struct ClaimHistoryModelTests {
 
         mutating func makeCopy() { copy = store.copy }
 
+        mutating func makeBackup() { backup = store.note }
+
+        /// Restores the last backup, while the clock may be wrong.
+        mutating func restore() {
+            guard let backup else { return }
+            happen("the disk is lost, and a backup restored")
+            if Bool.random(using: &numbers) {
+                if error == 0 { makeError() } else { setError(0) }
+            }
+            pass([0, 1, 30, 700].randomElement(using: &numbers) ?? 0)
+            happen("the store starts over")
+            // A clock before the backup is refused.
+            if wall < backup.until - 60 { setError(0) }
+            store.restore(backup, now: wall, monotonic: monotonic)
+            (restored, lostCount) = ((trueTime, [wall], wall - monotonic), accepted.count)
+            copy = nil
+        }
+
+        /// Reads the clock, as the store does before each answer.
+        private mutating func readClock() {
+            if error != 0 { incidents.append((wall, trueTime)) }
+            guard let known = restored else { return }
+            let distance = wall - monotonic
+            restored?.distance = min(known.distance, distance)
+            let isStep = abs(distance - known.distance) > ClockHistory.tolerance
+            if isStep, trueTime - known.at <= ReplayClaim.longestLife {
+                restored = (trueTime, known.readings + [wall], distance)
+            }
+        }
+
+        /// Whether a request may be accepted twice: the lost store had accepted it, and the clock was never near its date since the
+        /// restore. Nothing in the machine says that it was accepted.
+        private func isUnknown(_ number: Int) -> Bool {
+            guard number < lostCount, let restored else { return false }
+            return !restored.readings.contains {
+                ($0 - ReplayClaim.life...$0 + max(window, 5)).contains(accepted[number])
+            }
+        }
+
         private func isFresh(_ date: Int64) -> Bool { (wall - 600...wall + window).contains(date) }
 
         /// Whether a refusal of this date has a cause: a recent incident, or one whose reading is near the date.
@@ -195,7 +249,7 @@ struct ClaimHistoryModelTests {
             let base = Bool.random(using: &numbers) ? wall : trueTime
             let date = base + Int64.random(in: -5...max(4, Bool.random(using: &numbers) ? window : 4), using: &numbers)
             guard isFresh(date) else { return }
-            if error != 0 { incidents.append((wall, trueTime)) }
+            readClock()
             let number = accepted.count
             switch store.claim(number, date: date, now: wall, monotonic: monotonic, window: window) {
             case .claimed:
@@ -212,12 +266,13 @@ struct ClaimHistoryModelTests {
         }
 
         mutating func replay() {
-            if error != 0 { incidents.append((wall, trueTime)) }
             let near = accepted.indices.filter { isFresh(accepted[$0]) }
             for number in Set(near.suffix(3) + near.shuffled(using: &numbers).prefix(12)) {
                 replays += 1
                 let date = accepted[number]
-                if store.claim(number, date: date, now: wall, monotonic: monotonic, window: window) == .claimed {
+                readClock()
+                let outcome = store.claim(number, date: date, now: wall, monotonic: monotonic, window: window)
+                if outcome == .claimed, !isUnknown(number) {
                     Issue.record("accepted twice: \(date) at \(wall)\n\(story.joined(separator: "\n"))")
                 }
             }
@@ -271,6 +326,27 @@ struct ClaimHistoryModelTests {
             }
         }
         model.replay()
+        #expect(model.claimed > 20 && model.replays > 20, "\(model.claimed) claimed, \(model.replays) replays")
+    }
+
+    /// The backup is older than all that matters, and the clock is often behind when it is restored.
+    @Test(arguments: 1...200 as ClosedRange<UInt64>)
+    func `after a restore, no request is accepted twice once the clock has stepped ahead`(_ seed: UInt64) {
+        var model = Model(seed: seed)
+        for _ in 0..<1000 {
+            switch Int.random(in: 0..<1000, using: &model.numbers) {
+            case ..<500: model.send()
+            case ..<700: model.replay()
+            case ..<860: model.pass(.random(in: 1...30, using: &model.numbers))
+            case ..<880: model.store.synchronize()
+            case ..<920: model.store.purge()
+            case ..<925: model.pass(700)
+            case ..<940: model.makeBackup()
+            case ..<970 where model.error == 0 || Int.random(in: 0..<3, using: &model.numbers) == 0: model.makeError()
+            case ..<970: model.setError(0)
+            default: model.restore()
+            }
+        }
         #expect(model.claimed > 20 && model.replays > 20, "\(model.claimed) claimed, \(model.replays) replays")
     }
 

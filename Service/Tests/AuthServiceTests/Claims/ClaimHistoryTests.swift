@@ -226,12 +226,12 @@ struct ClaimHistoryTests {
 
     @Test mutating func `after a loss at a wrong reading, a fall refuses what may have been accepted before the loss`()
     {
-        var lost = history.startingOver(after: [], now: 11_801, monotonic: 0)
+        var lost = history.startingOver(after: [], now: 11_801, monotonic: 0, isRestored: false)
         #expect(refusal(10_000, at: 10_100, in: lost) == .expired)
         _ = lost.read(11_102, monotonic: 1)
         // Up to the earliest date that the loss itself refuses. Later dates are too far ahead to have been accepted.
         for date: Int64 in [10_443, 11_140] { #expect(refusal(date, at: 11_102, in: lost) != nil, "\(date)") }
-        var far = history.startingOver(after: [], now: 51_801, monotonic: 0)
+        var far = history.startingOver(after: [], now: 51_801, monotonic: 0, isRestored: false)
         _ = far.read(11_102, monotonic: 1)
         #expect(refusal(10_442, at: 11_102, in: far) == .historyLost(retryAfter: 961))
         #expect(refusal(11_402, at: 11_102, in: far) == .historyLost(retryAfter: 1))
@@ -242,7 +242,7 @@ struct ClaimHistoryTests {
         for (wall, monotonic) in [(10_000, 0), (12_000, 2000), (30_000, 2001), (30_100, 2101)] as [(Int64, Int64)] {
             history.recall(wall, monotonic: monotonic)
         }
-        var lost = history.startingOver(after: [30_100, 30_050], now: 12_200, monotonic: 2200)
+        var lost = history.startingOver(after: [30_100, 30_050], now: 12_200, monotonic: 2200, isRestored: false)
         for date: Int64 in [9340, 12_060, 12_260, 29_340, 30_160] {
             #expect(refusal(date, at: 9000, in: lost) != nil, "\(date)")
         }
@@ -252,6 +252,81 @@ struct ClaimHistoryTests {
         _ = lost.read(9800, monotonic: 2200)
         for date: Int64 in [9801, 11_000, 12_260] { #expect(refusal(date, in: lost) != nil, "\(date)") }
         #expect(refusal(12_261, in: lost) == nil)
+    }
+
+    // MARK: A clock that was behind at a restore
+
+    private func restored(at now: Int64 = 10_000, monotonic: Int64 = 0) -> ClaimHistory {
+        history.startingOver(after: [5000], now: now, monotonic: monotonic, isRestored: true)
+    }
+
+    /// Whether a request of each date is refused.
+    private func areLost(_ dates: [Int64], in history: ClaimHistory) -> [Bool] {
+        dates.map { history.retryAfter(timestamp: UnixTime($0), futureWindow: 60) != nil }
+    }
+
+    /// The clock of the new machine is an hour behind, so the loss is found at the wrong time.
+    @Test func `a clock that steps ahead soon after a restore repeats the loss there, each time`() {
+        var restored = restored()
+        #expect(restored.read(10_100, monotonic: 100) == .steady)
+        let first = restored.loss
+        for (step, monotonic) in [(13_700, 101), (14_700, 500), (17_300, 501)] as [(Int64, Int64)] {
+            #expect(
+                areLost([step - 661, step - 660, step + 300, step + 301], in: restored) == [false, false, false, false])
+            #expect(restored.read(step, monotonic: monotonic) == .ahead)
+            #expect(
+                areLost([step - 661, step - 660, step + 300, step + 301], in: restored) == [false, true, true, false])
+            #expect(restored.restoredAt == step)
+        }
+        #expect(areLost(first.intervals.map(\.last), in: restored) == first.intervals.map { _ in true })
+    }
+
+    @Test(arguments: [(10_960, true), (10_961, false)] as [(Int64, Bool)])
+    func `that is soon while a request of before the restore may be fresh`(_ last: Int64, _ isSoon: Bool) {
+        var restored = restored()
+        _ = restored.read(last, monotonic: last - 10_000)
+        _ = restored.read(20_000, monotonic: last - 10_000)
+        #expect(areLost([20_000], in: restored) == [isSoon])
+    }
+
+    @Test func `a clock that steps too far ahead, and back to the right time, repeats the loss at both`() {
+        var restored = restored()
+        _ = restored.read(90_000, monotonic: 1)
+        guard case .wrong = restored.read(13_600, monotonic: 2) else {
+            Issue.record("the step back was not seen")
+            return
+        }
+        #expect(areLost([12_940, 13_900, 13_901, 90_300], in: restored) == [true, true, false, true])
+        // It was set back for good.
+        _ = restored.read(15_000, monotonic: 1402)
+        _ = restored.read(16_000, monotonic: 1403)
+        #expect(areLost([16_000], in: restored) == [false])
+    }
+
+    @Test func `a reboot soon after a restore repeats the loss`() {
+        var restored = restored(monotonic: 500)
+        restored.restart(monotonic: 3)
+        _ = restored.read(13_600, monotonic: 4)
+        #expect(areLost([13_600], in: restored) == [true])
+    }
+
+    @Test func `damage soon after a restore keeps its reading`() {
+        let again = restored().startingOver(after: [10_010], now: 10_020, monotonic: 20, isRestored: false)
+        #expect(again.restoredAt == 10_000)
+    }
+
+    /// What was lost then is bounded by readings that are known.
+    @Test mutating func `a step repeats no other loss`() {
+        _ = history.read(10_000, monotonic: 0)
+        history.lose(around: [10_000], isWhole: true)
+        var damaged = history.startingOver(after: [10_000], now: 10_010, monotonic: 10, isRestored: false)
+        for (wall, monotonic) in [(20_000, 11), (10_012, 12)] as [(Int64, Int64)] {
+            _ = history.read(wall, monotonic: monotonic)
+            _ = damaged.read(wall, monotonic: monotonic)
+            #expect(areLost([wall + 60], in: history) == [false])
+        }
+        #expect(areLost([20_060], in: damaged) == [true], "the wrong reading's claims are not kept")
+        #expect(areLost([10_073], in: damaged) == [false])
     }
 
     // MARK: What is on the disk before the answer
@@ -289,7 +364,7 @@ struct ClaimHistoryTests {
         _ = history.read(.min, monotonic: time)
         _ = refusal(time, window: .max)
         _ = history.withoutClaims(now: time)
-        _ = history.startingOver(after: [time], now: time, monotonic: time)
+        _ = history.startingOver(after: [time], now: time, monotonic: time, isRestored: true)
         _ = history.mustBeDurable(timestamp: UnixTime(time), now: UnixTime(time), durable: time)
         _ = HistoryLoss(around: [time...time], clocksApart: 60, lease: 5)
     }
