@@ -30,6 +30,7 @@ let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "s
 let asn1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 let atomics: Target.Dependency = .product(name: "Atomics", package: "swift-atomics")
+let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 /// Calls of SQLite that GRDB has no name for.
 let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
@@ -95,6 +96,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-atomics.git", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-system.git", from: "1.8.1"),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
@@ -133,7 +135,7 @@ let package = Package(
             ]),
         room("StoreConformance", ["AuthService", contract, json, crypto], tests: ["AuthService"]),
         room(
-            "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, sqlite, logging, atomics],
+            "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, sqlite, logging, atomics, system],
             tests: [helpers, "AuthService", bytes, contract, json, "StoreConformance", crypto, grdb]),
 
         // The stores of a deployment with several nodes: PostgreSQL keeps everything; Redis can keep the data that lives for

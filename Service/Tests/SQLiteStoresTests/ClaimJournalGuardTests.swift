@@ -150,6 +150,33 @@ struct ClaimJournalGuardTests {
         #expect(try await isLost())
     }
 
+    // MARK: A folder that is moved
+
+    @Test func `a journal whose folder was moved makes no claims, so that a second one cannot make the same`()
+        async throws
+    {
+        let monotonic = Locked<Int64>(100)
+        let bench = try JournalBench(monotonic: monotonic)
+        let (journal, claims) = (try bench.open(), bench.claims())
+        #expect(try await journal.claim(claims) == .claimed)
+        try FileManager.default.moveItem(atPath: bench.path, toPath: bench.path + "-elsewhere")
+        monotonic.withLock { $0 += 1 }
+        let second = try bench.open(expecting: .note(journal.note))
+        await #expect(throws: StoreError.self) { try await journal.claim(bench.claims(), at: start + 1) }
+        guard case .historyLost = try await second.claim(claims, now: start + 1) else {
+            Issue.record("the second journal accepted a claim of the first")
+            return
+        }
+        await second.close()
+        // What was taken stays known, and the journal goes on when its folder is back.
+        #expect(try await journal.claim(claims, now: start + 1) == .taken(claims[0]))
+        try FileManager.default.removeItem(atPath: bench.path)
+        try FileManager.default.moveItem(atPath: bench.path + "-elsewhere", toPath: bench.path)
+        monotonic.withLock { $0 += 1 }
+        #expect(try await journal.claim(bench.claims(), at: start + 2) == .claimed)
+        await journal.close()
+    }
+
     // MARK: Damage
 
     @Test(arguments: ["first boot", "second boot"])

@@ -51,7 +51,7 @@ final class ClaimJournal: ReplayStore {
         do throws(SystemError) {
             let header = SegmentHeader(sequence: recovery.nextSequence, boot: boot)
             let segment = try JournalSegment(header, capacity: settings.segmentCapacity, in: folder)
-            state = JournalState(recovery, segment: segment, now: now.seconds, settings: settings)
+            state = JournalState(recovery, segment: segment, now: now.seconds, settings: settings) { folder.isInPlace }
             try segment.synchronize()
         } catch {
             throw StoreOpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")

@@ -28,6 +28,12 @@ final class JournalFile: @unchecked Sendable {
         return JournalFile.isMarked(file.descriptor)
     }
 
+    /// Whether this file is at a path.
+    func isAt(_ path: String) -> Bool {
+        guard let own = FileStatus(descriptor: descriptor) else { return false }
+        return FileStatus(path)?.identity == own.identity
+    }
+
     /// Releases the lock.
     func unlock() {
         JournalFile.setMark(descriptor, F_UNLCK)

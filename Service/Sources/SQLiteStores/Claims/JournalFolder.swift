@@ -28,6 +28,9 @@ struct JournalFolder: Sendable {
 
     func unlock() { lock.unlock() }
 
+    /// Whether the lock is still at its path. If it is not, another service can take a lock there.
+    var isInPlace: Bool { lock.isAt("\(path)/lock") }
+
     /// Takes the lock. A command may hold it during one change, without the mark (`SQLiteServiceLock`). In that case, waits.
     private static func locked(_ path: String) throws(SystemError) -> JournalFile? {
         for attempt in 0..<3000 {

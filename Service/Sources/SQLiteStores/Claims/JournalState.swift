@@ -54,6 +54,9 @@ final class JournalState: Sendable {
         /// Whether a sync failed. Its data may never reach the disk even if later syncs succeed, because the system no longer
         /// marks it as dirty.
         var hasLostWrites = false
+        /// Whether the journal's folder is at its path, and the monotonic clock's second in which that was looked up.
+        var isInPlace = true
+        var lookedUpAt = Int64.min
 
         var wantsSegment: Bool { !isClosing && ledger.wantsSegment }
     }
@@ -61,10 +64,21 @@ final class JournalState: Sendable {
     private let shared: Mutex<Shared>
     private let workSignal = DispatchSemaphore(value: 0)
     private let settings: ClaimJournal.Settings
+    private let isInPlace: @Sendable () -> Bool
 
     /// Takes over the recovered state, and records it at the start of the first segment.
-    init(_ recovery: JournalRecovery, segment: JournalSegment, now: Int64, settings: ClaimJournal.Settings) {
-        self.settings = settings
+    ///
+    /// - Parameters:
+    ///   - recovery: the recovered state.
+    ///   - segment: the first segment.
+    ///   - now: the service's clock, unix seconds.
+    ///   - settings: bounds and clocks.
+    ///   - isInPlace: whether the journal's folder is at its path. Otherwise another service can start there, so no claim is made.
+    init(
+        _ recovery: JournalRecovery, segment: JournalSegment, now: Int64, settings: ClaimJournal.Settings,
+        isInPlace: @escaping @Sendable () -> Bool = { true }
+    ) {
+        (self.settings, self.isInPlace) = (settings, isInPlace)
         shared = Mutex(Shared(ledger: JournalLedger(recovery, segment: segment, now: now, settings: settings)))
     }
 
@@ -78,7 +92,7 @@ final class JournalState: Sendable {
     func claim(_ request: ClaimRequest) -> Decision {
         let monotonic = settings.monotonic()
         return shared.withLock { shared in
-            let answer = shared.ledger.decide(request, monotonic, closed: shared.isClosing ? Self.closed : nil)
+            let answer = shared.ledger.decide(request, monotonic, closed: closed(&shared, monotonic))
             if shared.ledger.wakesMaintenance {
                 shared.ledger.wakesMaintenance = false
                 workSignal.signal()
@@ -86,6 +100,14 @@ final class JournalState: Sendable {
             if let answer { return .answered(answer) }
             return shared.ledger.mustBeDurable(request) ? .claimedAhead : .answered(.success(.claimed))
         }
+    }
+
+    /// Why no claim can be made.
+    private func closed(_ shared: inout Shared, _ monotonic: Int64) -> StoreError? {
+        if shared.isClosing { return Self.closed }
+        // A second is less than the time that the other service refuses after its start.
+        if shared.lookedUpAt != monotonic { (shared.lookedUpAt, shared.isInPlace) = (monotonic, isInPlace()) }
+        return shared.isInPlace ? nil : Self.moved
     }
 
     /// Whether a tag is taken at `now`.
@@ -109,6 +131,9 @@ final class JournalState: Sendable {
     }
 
     private static let closed = StoreError(.unavailable, "the claim journal is closed")
+    private static let moved = StoreError(
+        .unavailable,
+        "the folder of the claim journal was moved or removed: put it back beside the database, or restart the service")
     private static let lostWrites = StoreError(
         .unavailable,
         "the disk failed to take claims, and none can be promised to be on it until the service is restarted")

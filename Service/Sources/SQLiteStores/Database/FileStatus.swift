@@ -1,31 +1,33 @@
-internal import Foundation
+internal import SystemPackage
 
-/// The properties of a file. A symbolic link is not followed.
-///
-/// Foundation reads them: several C modules declare `stat`, and which one the compiler uses depends on the order in which it
-/// loads them.
+/// The properties of a file.
 struct FileStatus: Sendable {
-    let isRegular: Bool
-    let isFolder: Bool
-    /// In bytes.
-    let size: Int64
-    let hardLinks: Int64
-    let owner: UInt32
-    let group: UInt32
-
-    /// Nil if the file does not exist, or if the system does not report all properties.
-    init?(_ path: String) {
-        guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
-            let type = attributes[.type] as? FileAttributeType, let size = attributes[.size] as? NSNumber,
-            let hardLinks = attributes[.referenceCount] as? NSNumber,
-            let owner = attributes[.ownerAccountID] as? NSNumber,
-            let group = attributes[.groupOwnerAccountID] as? NSNumber
-        else { return nil }
-        isRegular = type == .typeRegular
-        isFolder = type == .typeDirectory
-        self.size = size.int64Value
-        self.hardLinks = hardLinks.int64Value
-        self.owner = owner.uint32Value
-        self.group = group.uint32Value
+    /// Which file it is: the same one while it grows or moves, another one for a copy.
+    struct Identity: Sendable, Hashable {
+        fileprivate let device: DeviceID
+        fileprivate let inode: Inode
     }
+
+    private let status: Stat
+
+    /// A file at a path; nil if there is none, or if the system does not say. A symbolic link is not followed.
+    init?(_ path: String) {
+        guard let status = try? Stat(FilePath(path), followTargetSymlink: false) else { return nil }
+        self.status = status
+    }
+
+    /// An open file.
+    init?(descriptor: Int32) {
+        guard let status = try? Stat(FileDescriptor(rawValue: descriptor)) else { return nil }
+        self.status = status
+    }
+
+    var isRegular: Bool { status.type == .regular }
+    var isFolder: Bool { status.type == .directory }
+    /// In bytes.
+    var size: Int64 { status.size }
+    var hardLinks: Int { status.linkCount }
+    var owner: UInt32 { status.userID.rawValue }
+    var group: UInt32 { status.groupID.rawValue }
+    var identity: Identity { Identity(device: status.deviceID, inode: status.inode) }
 }
