@@ -54,7 +54,9 @@ struct RestoreCommand: AsyncParsableCommand {
             let restored = try await restore(
                 backup, Restoration(contents: summary.contents, key: key, archive: configuration.auditArchive),
                 to: place)
-            try report(summary, place, restored)
+            try OutputOptions.reporting("restored \(summary.rows.sentence) to \(place)") { () throws(CommandFailure) in
+                try report(summary, place, restored)
+            }
         }
     }
 
@@ -86,7 +88,9 @@ struct RestoreCommand: AsyncParsableCommand {
         return outcome
     }
 
-    private func report(_ summary: BackupSummary, _ place: StorePlace, _ restored: Restoration.Outcome) throws {
+    private func report(
+        _ summary: BackupSummary, _ place: StorePlace, _ restored: Restoration.Outcome
+    ) throws(CommandFailure) {
         let taken = summary.contents.takenAt
         let age = SystemClock().now.seconds - taken.seconds
         let unknown = Self.unknown(restored.refusal)

@@ -43,8 +43,17 @@ struct OutputOptions: ParsableArguments {
 
     /// Prints that something was done.
     func done(_ sentence: String, _ object: JSONObject) throws(CommandFailure) {
-        guard !json else { return try show(object) }
-        try StandardOutput.print(sentence.withoutControls)
+        try Self.reporting(sentence) { () throws(CommandFailure) in
+            guard !json else { return try show(object) }
+            try StandardOutput.print(sentence.withoutControls)
+        }
+    }
+
+    /// Prints the result of something that was done. If it cannot be printed, the error says what was done.
+    static func reporting(_ sentence: String, _ print: () throws(CommandFailure) -> Void) throws(CommandFailure) {
+        do throws(CommandFailure) { try print() } catch {
+            throw CommandFailure(error.kind, "it is done (\(sentence)), but the command \(error.description)")
+        }
     }
 
     /// The text of a cell. It may come from a device or an untrusted file, so escape sequences must not reach the terminal.

@@ -38,7 +38,8 @@ struct StoreKey {
                 .impossible,
                 "there is no service key for \(database): neither \(file.path) nor service_key "
                     + "(\(ConfigurationKey.serviceKey.variable)). Configure the key that the service uses, or put the file "
-                    + "back from your backup; no key is created beside an existing database")
+                    + "back from your backup"
+                    + (hasDatabase ? "; no key is created beside an existing database" : ""))
         }
         try file.create()
         guard let key = try file.load() else {

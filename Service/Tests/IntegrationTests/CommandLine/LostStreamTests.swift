@@ -153,6 +153,21 @@ import Testing
         #expect(try await Binary.run(["audit", "verify"], in: folder.url).status == 0)
     }
 
+    @Test func `an error about lost output says what was done before it`() async throws {
+        let folder = try await provision()
+        try FileManager.default.copyItem(
+            atPath: folder.path("synheart-auth.sqlite.key"), toPath: folder.path("restored.sqlite.key"))
+        for (arguments, done) in [
+            (["service-key", "rotate"], "sealed "), (["backup", "new.backup"], "new.backup"),
+            (["restore", "new.backup", "--database", "restored.sqlite"], "restored 1 apps"),
+        ] {
+            let result = try await Binary.run(arguments, in: folder.url, output: .full)
+            #expect(result.status == 2)
+            #expect(result.errors.contains("it is done (") && result.errors.contains(done), "\(result.errors)")
+            #expect(result.errors.contains("cannot write to standard output"), "\(result.errors)")
+        }
+    }
+
     // MARK: Credentials
 
     private func liveCredentials(_ folder: TemporaryFolder) async throws -> Int {
