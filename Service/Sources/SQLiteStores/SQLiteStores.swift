@@ -130,6 +130,12 @@ public final class SQLiteStores: Sendable {
         monotonic: @escaping @Sendable () -> Int64
     ) throws(StoreOpenError) {
         let path = try DatabasePath.resolve(path)
+        guard FileStatus(path) != nil || !Self.isServed(path) else {
+            throw StoreOpenError(
+                .inUse,
+                "\(path) is gone, and a service still uses it: put the file back, or stop the service and restore a backup."
+            )
+        }
         let database = try StoreDatabase(path: path, options: options)
         self.database = database
         freeSpace = FreeSpace(deadline: options.deadline) { [path, path + "-claims"].compactMap(Self.freeBytes).min() }

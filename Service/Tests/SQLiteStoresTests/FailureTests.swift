@@ -92,6 +92,11 @@ struct FailureTests {
         }
         try files.moveItem(atPath: folder.database, toPath: aside)
         #expect(await isRefused())
+        // No new file takes its place while the service uses it.
+        for role in [SQLiteStores.Role.administration, .service] {
+            #expect(throws: StoreOpenError.self) { try SQLiteStores.open(folder, role: role) }
+        }
+        #expect(!files.fileExists(atPath: folder.database))
         try files.copyItem(atPath: aside, toPath: folder.database)
         #expect(await isRefused())
         await #expect(throws: StoreError.self) { try await stores.probeWrite() }

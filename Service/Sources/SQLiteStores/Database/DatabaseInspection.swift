@@ -24,14 +24,14 @@ public struct DatabaseInspection: Sendable, Hashable {
                     try String.fetchAll(database, sql: "PRAGMA quick_check(10)").filter { $0 != "ok" }
                 )
             }
-            return DatabaseInspection(isOlder: isOlder, damages: damages, isServed: isServed(path))
+            return DatabaseInspection(isOlder: isOlder, damages: damages, isServed: SQLiteStores.isServed(path))
         } catch {
             throw DatabaseFile.openError(error, path)
         }
     }
+}
 
-    /// The service holds the journal's lock while it runs. This checks that lock.
-    private static func isServed(_ path: String) -> Bool {
-        JournalFile.isLocked(path + "-claims/lock")
-    }
+extension SQLiteStores {
+    /// Whether a service uses the database at a path, even if the file is no longer there: it holds the lock of the claim journal.
+    static func isServed(_ path: String) -> Bool { JournalFile.isLocked(path + "-claims/lock") }
 }

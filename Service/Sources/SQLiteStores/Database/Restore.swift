@@ -50,7 +50,7 @@ extension SQLiteStores {
         for file in [path] + logs.map({ path + $0 }) where FileStatus(file) != nil {
             throw StoreOpenError(.inUse, "\(file) exists. Move it away, or name another file.")
         }
-        guard !JournalFile.isLocked(path + "-claims/lock") else {
+        guard !isServed(path) else {
             throw StoreOpenError(.inUse, "A service uses \(path). Stop it first.")
         }
     }
