@@ -17,7 +17,10 @@ struct JournalFolder: Sendable {
         }
         let lock: JournalFile?
         do throws(SystemError) { lock = try Self.locked("\(path)/lock") } catch {
-            throw StoreOpenError(.notWritable, "The claim journal in \(path) cannot be locked: \(error).")
+            throw StoreOpenError(
+                .notWritable,
+                "The claim journal in \(path) cannot be locked: \(error). The folder must belong to the user that runs this."
+            )
         }
         guard let lock else {
             throw StoreOpenError(

@@ -30,7 +30,11 @@ public struct SQLiteServiceLock: ServiceLock {
         for attempt in 0..<3000 {
             do throws(SystemError) {
                 if let file = try JournalFile.locked(folder + "/lock", marking: false) { return file }
-            } catch { throw StoreOpenError(.notWritable, "The claim journal in \(folder) cannot be locked: \(error).") }
+            } catch {
+                throw StoreOpenError(
+                    .notWritable,
+                    "The claim journal in \(folder) cannot be locked: \(error). Run the command as the service's user.")
+            }
             if attempt >= 20, JournalFile.isLocked(folder + "/lock") { return nil }
             try await Task.sleep(for: .milliseconds(10))
         }
